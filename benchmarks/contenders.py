@@ -39,13 +39,13 @@ def serving(*, turns: int, delay: float = 0.0) -> Iterator[str]:
 
 @asynccontextmanager
 async def hira(base_url: str, _many: int) -> AsyncIterator[Ask]:
-    """The loop, a team, events with a reader, budget and record."""
+    """The loop, a run context, events with a reader, budget and record."""
     policy = open_policy("m", base_url=base_url, api_key="k")
 
     async def ask(turns: int) -> None:
         seen: list[Any] = []
-        team = RunContext({"*": RoleConfig(policy)}, events=Events(seen.append))
-        conversation = team.conversation("searcher")
+        context = RunContext({"*": RoleConfig(policy)}, events=Events(seen.append))
+        conversation = context.conversation("searcher")
         conversation.say(system(SYSTEM), user(QUESTION))
         step = await Loop(conversation, (lookup,), limit=turns + 1).run()
         assert step.answer == ANSWER

@@ -21,7 +21,7 @@ from labelled import Labelled, read_attribution, read_fever, read_pages, read_wi
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from hira.evidence.features import compare, read_claim
+from hira.evidence.lexical import compare, read_claim
 from hira.evidence.passages import Passages
 
 WEIGHTS = Path(__file__).parent.parent / "hira" / "evidence" / "lexical_weights.json"

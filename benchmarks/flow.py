@@ -68,10 +68,10 @@ def tool(name: str, field: str) -> Tool:
 SCRIPT = {"planner": planner, "coordinator": coordinator, "deep_search": deep_search}
 
 
-def prefix_share(team: RunContext) -> float:
+def prefix_share(context: RunContext) -> float:
     """Mean share of a request that repeats the role's previous request, in characters; first requests do not count."""
     shares = []
-    for trajectory in team.rollout.trajectories.values():
+    for trajectory in context.rollout.trajectories.values():
         texts = ["\n".join(message.text for message in turn.request.messages) for turn in trajectory.turns]
         for earlier, later in pairwise(texts):
             same = next((at for at, (a, b) in enumerate(zip(earlier, later, strict=False)) if a != b), len(earlier))
@@ -84,12 +84,12 @@ async def run(base_url: str, questions: int) -> str:
     tools = Toolbox(search=tool("search", "query"), browse=tool("browse", "url"))
     cpu, calls, share, status = [], [], [], set()
     for _ in range(questions + 2):
-        team = RunContext(cast, tools=tools)
+        context = RunContext(cast, tools=tools)
         began = time.process_time()
-        record = await rollout(HiRA(experts=(DeepSearch(), Quick())), "When was the mill of Varn built?", team)
+        record = await rollout(HiRA(experts=(DeepSearch(), Quick())), "When was the mill of Varn built?", context)
         cpu.append((time.process_time() - began) * 1000)
         calls.append(record.usage.calls)
-        share.append(prefix_share(team))
+        share.append(prefix_share(context))
         status.add(record.status)
     for part in cast.values():
         await part.policy.aclose()

@@ -235,7 +235,7 @@ def started(folder: Path) -> str:
 
 def template(text: str) -> Callable[[Path], str]:
     def attack(_: Path) -> str:
-        from hira.policies.local.template_check import try_rendering
+        from hira.policies.local.template import try_rendering
 
         why = try_rendering(json.dumps([[text], {}]))
         check(why, "it is rendered")

@@ -62,8 +62,8 @@ class Asking:
         run = f"{'with' if self.journal else 'without'}-{self.asked}"
         log = self.log = self.journal.begin(run, settings={}, files=(), versions={}) if self.journal else None
         events = Events(*([logged(log)] if log else [lambda _: None]))
-        team = RunContext(self.cast, rollout=Rollout(run, "", ""), events=events, tools=self.tools, log=log)
-        record = await rollout(HiRA(experts=(DeepSearch(), Quick())), QUESTION, team)
+        context = RunContext(self.cast, rollout=Rollout(run, "", ""), events=events, tools=self.tools, log=log)
+        record = await rollout(HiRA(experts=(DeepSearch(), Quick())), QUESTION, context)
         assert record.status == "answered", record.error
         return record.usage.calls
 

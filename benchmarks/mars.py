@@ -98,10 +98,10 @@ class Distilled:
 
 async def distilled(base_url: str) -> Distilled:
     policy = open_policy("scripted", base_url=base_url)
-    team = RunContext({"*": RoleConfig(policy)}, tools=library())
+    context = RunContext({"*": RoleConfig(policy)}, tools=library())
     heard: list[tuple[float, Event]] = []
-    team.events.readers.append(lambda event: heard.append((time.perf_counter(), event)))
-    record = await rollout(MARS(), QUESTION, team)
+    context.events.readers.append(lambda event: heard.append((time.perf_counter(), event)))
+    record = await rollout(MARS(), QUESTION, context)
     await policy.aclose()
     assert not record.error, record.error
     began = {event.conversation: at for at, event in heard if isinstance(event, TurnStarted)}

@@ -26,7 +26,17 @@ from queue import SimpleQueue
 
 ROOT = Path(__file__).parents[1]
 ROWS, TABLE = ROOT / "docs" / "papers.md", ROOT / "benchmarks" / "data" / "mutations.jsonl"
-COPIED = ("hira", "tests", "docs", "benchmarks", "examples", "pyproject.toml", "README.md", "CHANGELOG.md", "mkdocs.yml")
+COPIED = (
+    "hira",
+    "tests",
+    "docs",
+    "benchmarks",
+    "examples",
+    "pyproject.toml",
+    "README.md",
+    "CHANGELOG.md",
+    "mkdocs.yml",
+)
 TEST = re.compile(r"`(tests/[^`]+)`")
 SECONDS = 300
 NONE_COLLECTED = 5
@@ -60,7 +70,9 @@ def row_of(mutation: Mutation, rows: dict[str, list[str]]) -> str:
 
 def place_of(mutation: Mutation, tree: Path) -> Path:
     """The file in which the text stands, once."""
-    folders = [tree / mutation.file] if mutation.file else [*(tree / "hira").rglob("*.py"), *(tree / "hira").rglob("*.md")]
+    folders = (
+        [tree / mutation.file] if mutation.file else [*(tree / "hira").rglob("*.py"), *(tree / "hira").rglob("*.md")]
+    )
     found = [(path, path.read_text(encoding="utf-8").count(mutation.old)) for path in folders]
     places = [(path, count) for path, count in found if count]
     if len(places) != 1 or places[0][1] != 1:
@@ -83,9 +95,21 @@ def copy_tree() -> Path:
 def run_tests(tree: Path, tests: list[str], *, heavy: bool) -> int:
     """The exit status of pytest; 5 if all of these tests are heavy and none was asked for."""
     environ = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *(["-m", ""] if heavy else []), *tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        *(["-m", ""] if heavy else []),
+        *tests,
+    ]
     try:
-        return subprocess.run(command, cwd=tree, env=environ, capture_output=True, timeout=SECONDS, check=False).returncode
+        return subprocess.run(
+            command, cwd=tree, env=environ, capture_output=True, timeout=SECONDS, check=False
+        ).returncode
     except subprocess.TimeoutExpired:
         return 1
 
@@ -128,9 +152,7 @@ def main() -> int:
         if run_tests(copies[0], tests, heavy=args.heavy) not in (0, NONE_COLLECTED):
             sys.exit("a test fails without any change: run the tests that docs/papers.md names")
         with ThreadPoolExecutor(args.at_once) as pool:
-            outcomes = list(
-                pool.map(lambda one: try_mutation(one[1], rows[one[0]], trees, heavy=args.heavy), chosen)
-            )
+            outcomes = list(pool.map(lambda one: try_mutation(one[1], rows[one[0]], trees, heavy=args.heavy), chosen))
     finally:
         for tree in copies:
             shutil.rmtree(tree)

@@ -29,7 +29,7 @@ from hostile import PATTERNS
 from lag import METHOD, lagging
 
 from hira import Settings
-from hira.cli.pauses import short_pauses
+from hira.cli.shell import short_pauses
 from hira.core.policy import Completion, Request, Watch
 from hira.policies import open_policy
 from hira.server.app import application

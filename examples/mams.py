@@ -7,11 +7,11 @@ import asyncio
 from pathlib import Path
 
 from hira import Hira
-from hira.agents.rubrics.writer import generate
+from hira.agents.rubrics.rubric import generate
 from hira.evaluation.rewards.rubric_judge import score
-from hira.evidence.references import number_references, references
+from hira.evidence.citations import number_references, references
 from hira.policies.offline import OfflinePolicy
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.workflows import MaMs
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -26,9 +26,9 @@ async def main() -> None:
     for one in references(answer.text, read):
         print(f"{one.number}. {one.source.title} ({one.source.location})")
     print(f"\n{answer.status}, {len(answer.rollout.memory.facts)} notes, {answer.rollout.usage.calls} calls")
-    team = team_of(OfflinePolicy())
-    rubric = await generate(team.conversation("rubric"), TOPIC)
-    scores = await score(team, rubric, TOPIC, answer.text)
+    context = make_context(OfflinePolicy())
+    rubric = await generate(context.conversation("rubric"), TOPIC)
+    scores = await score(context, rubric, TOPIC, answer.text)
     print(f"{len(rubric.items)} items, score {scores.normalised:.2f}")
 
 

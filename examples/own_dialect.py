@@ -11,10 +11,10 @@ from typing import Any
 from hira import Hira, tool
 from hira.core.messages import Filled, Message
 from hira.core.policy import Completion
-from hira.policies.dialects import Call, Parsed, textual
+from hira.policies.dialects import Call, Parsed, dialect
 from hira.testing import ScriptedPolicy
 from hira.tools import Tool
-from hira.workflows.baselines.react import ReAct
+from hira.workflows.baselines.single import ReAct
 
 BEGIN, LINE = re.compile(r"^@(?=\w+ )", re.MULTILINE), re.compile(r"@(\w+) (\{.*\})[ \t]*\n?")
 HOW = "To call a tool, write one line: @NAME {arguments as JSON}. The tools:\n"
@@ -24,7 +24,7 @@ class AtSign:
     name = "at-sign"
 
     def instructions(self, tools: Sequence[Tool]) -> Filled:
-        return Filled(HOW + textual.format_tools(tools))
+        return Filled(HOW + dialect.format_tools(tools))
 
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
         return ()
@@ -33,21 +33,21 @@ class AtSign:
         return ()  # nothing goes into the request: the prompt says it all
 
     def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
-        text, known = textual.turn_of(completion, BEGIN), {tool.name: tool for tool in tools}
+        text, known = dialect.turn_of(completion, BEGIN), {tool.name: tool for tool in tools}
 
-        def following(at: int) -> textual.Written | None:
-            if (begun := textual.find_unquoted(text, at, BEGIN, BEGIN)) is None:
+        def following(at: int) -> dialect.Written | None:
+            if (begun := dialect.find_unquoted(text, at, BEGIN, BEGIN)) is None:
                 return None
             if (line := LINE.match(text, begun.start())) is None:
                 why = "was cut off" if completion.finish == "length" else "is no @NAME {…} on one line"
-                return textual.Written(begun.start(), error=f"Your call {why}. Write it again.")
-            call, error = textual.check_call(line[1], line[2], known)
-            return textual.Written(line.start(), line.end(), line[0], call, error)
+                return dialect.Written(begun.start(), error=f"Your call {why}. Write it again.")
+            call, error = dialect.check_call(line[1], line[2], known)
+            return dialect.Written(line.start(), line.end(), line[0], call, error)
 
-        return textual.read(text, following, several)
+        return dialect.read(text, following, several)
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
-        return textual.format_results(pairs, notice)
+        return dialect.format_results(pairs, notice)
 
     def write(self, call: Call, tool: Tool) -> str:
         return f"\n@{call.name} {json.dumps(dict(call.arguments), ensure_ascii=False)}\n"

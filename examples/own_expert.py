@@ -24,9 +24,9 @@ class Harbour:
     cost = 1
     needs: frozenset[str] = frozenset()
 
-    async def work(self, task: Task, team: RunContext) -> Account:
+    async def work(self, task: Task, context: RunContext) -> Account:
         lines = [line for island, line in FERRIES.items() if island in task.text]
-        read = [team.read(Source("ferries", "Timetable", line)) for line in lines]
+        read = [context.read(Source("ferries", "Timetable", line)) for line in lines]
         told = " ".join(f"{source.text} [{source.id}]" for source in read) or "Nothing was found."
         return Account(f"Looked into the timetable.\n\n{told}", told)
 

@@ -18,10 +18,10 @@ ANSWER = Prompt(__file__, "own_workflow")
 class Lookup:
     name = "lookup"
 
-    async def run(self, question: str, team: RunContext) -> str:
-        assert team.tools.search is not None
-        conversation = team.conversation("reader")
-        seen = await use(conversation, team.tools.search, {"query": question})
+    async def run(self, question: str, context: RunContext) -> str:
+        assert context.tools.search is not None
+        conversation = context.conversation("reader")
+        seen = await use(conversation, context.tools.search, {"query": question})
         return await conversation.reply(user(ANSWER.fill(question=question, documents=seen.text)))
 
 

@@ -75,7 +75,7 @@ class Hira:
     verify: str = ""
     verifier: str | Verifier | None = None
     settings: Settings | None = None
-    _crews: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Session]]" = field(
+    _sessions: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Session]]" = field(
         default_factory=WeakKeyDictionary, init=False, repr=False
     )
     _thread: "_LoopThread | None" = field(default=None, init=False, repr=False)
@@ -144,10 +144,10 @@ class Hira:
     async def open_session(self) -> Session:
         """What the runs in this event loop share: opened by the first of them."""
         loop = asyncio.get_running_loop()
-        task = self._crews.get(loop)
+        task = self._sessions.get(loop)
         if task is None or _failed(task):
             self._check_open(loop)
-            task = self._crews[loop] = loop.create_task(self._open())
+            task = self._sessions[loop] = loop.create_task(self._open())
         return await asyncio.shield(task)
 
     async def _open(self) -> Session:
@@ -175,7 +175,7 @@ class Hira:
         """Close what this object opened in this event loop and for `ask_sync`; policies that were handed in are left to
         their owner."""
         self._left.add(asyncio.get_running_loop())
-        task = self._crews.pop(asyncio.get_running_loop(), None)
+        task = self._sessions.pop(asyncio.get_running_loop(), None)
         if task is not None:
             await asyncio.wait([task])
             if not _failed(task):

@@ -266,7 +266,7 @@ async def test_ones_own_expert_is_given_subtasks(docs: Path) -> None:
         name, description, ability, cost = "oracle", "knows when things were founded", "oracle", 1
         needs: frozenset[str] = frozenset()
 
-        async def work(self, task: Task, team: RunContext) -> Account:
+        async def work(self, task: Task, context: RunContext) -> Account:
             return Account("I just know.", "in 1967")
 
     policy = script(coordinator=['{"reason": "", "expert": "oracle"}', '{"reasoning": "", "conclusion": "in 1967"}'])
@@ -279,14 +279,16 @@ async def test_that_an_expert_came_to_no_conclusion_is_no_answer() -> None:
     class Lost:
         name, description, ability, cost, needs = "lost", "finds nothing", "finding", 1, frozenset[str]()
 
-        async def work(self, task: Task, team: RunContext) -> Account:
-            return Account(f"Looked for {task.text} in run {team.rollout.run}.", "")
+        async def work(self, task: Task, context: RunContext) -> Account:
+            return Account(f"Looked for {task.text} in run {context.rollout.run}.", "")
 
     class Delegating:
         name = "delegating"
 
-        async def run(self, question: str, team: RunContext) -> str:
-            await Coordinator(team, [Lost()], distils=False).delegate([Subtask("1", question)], team.rollout.memory)
+        async def run(self, question: str, context: RunContext) -> str:
+            await Coordinator(context, [Lost()], distils=False).delegate(
+                [Subtask("1", question)], context.rollout.memory
+            )
             return ""
 
     async with Hira(policies={"*": script()}, workflow=Delegating(), settings=OFFLINE) as hira:
@@ -300,7 +302,7 @@ async def test_ones_own_workflow_takes_the_place_of_the_named_one(docs: Path) ->
     class Echo:
         name = "echo"
 
-        async def run(self, question: str, team: RunContext) -> str:
+        async def run(self, question: str, context: RunContext) -> str:
             return f"you asked: {question}"
 
     async with Hira(docs=docs, workflow=Echo(), settings=OFFLINE) as hira:
@@ -312,7 +314,7 @@ async def test_a_workflow_that_returns_no_text_and_a_policy_without_a_completion
     class Numbers:
         name = "numbers"
 
-        async def run(self, question: str, team: RunContext) -> str:
+        async def run(self, question: str, context: RunContext) -> str:
             return len(question)  # type: ignore[return-value]
 
     class Texts:

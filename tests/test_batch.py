@@ -21,10 +21,10 @@ class Echo:
 
     name = "echo"
 
-    async def run(self, question: str, team: Any) -> str:
+    async def run(self, question: str, context: Any) -> str:
         from hira.core.messages import user
 
-        said: str = await team.conversation("planner").reply(user(question))
+        said: str = await context.conversation("planner").reply(user(question))
         return said
 
 

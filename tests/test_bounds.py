@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
-from hira.core.bounds import CLOSING, INTERRUPTED_SECONDS, INTERRUPTED_TOKENS, RECORD, REPLY
+from hira.core.budget import CLOSING, INTERRUPTED_SECONDS, INTERRUPTED_TOKENS, RECORD, REPLY
 from hira.core.events import Event, Notice
 from hira.core.policy import Completion, Request, Usage, Watch
 from hira.runtime.answer import Answer

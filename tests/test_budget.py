@@ -25,7 +25,7 @@ from hira.runtime.factory import cast_of
 from hira.runtime.session import budget_of
 from hira.runtime.settings import RoleSettings, Settings
 from hira.testing import ScriptedPolicy, calling
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Tool, tool
 from hira.workflows.bound import Sizes, bound_loop, most
 from hira.workflows.hira import HiRA
@@ -127,8 +127,8 @@ def echo() -> Tool:
 
 async def test_the_size_of_a_prompt_is_what_the_endpoint_counted_and_what_is_new_since() -> None:
     policy = ScriptedPolicy([Completion("a", usage=Usage(1, 5_000, 5)), "b"])
-    team = team_of(policy, budget=Budget(tokens=7_000))
-    conversation = team.conversation("worker")
+    context = make_context(policy, budget=Budget(tokens=7_000))
+    conversation = context.conversation("worker")
     conversation.say(user("hello"))
     await conversation.turn()
     conversation.say(assistant("a"), user("word " * 1_500))
@@ -138,8 +138,8 @@ async def test_the_size_of_a_prompt_is_what_the_endpoint_counted_and_what_is_new
 
 
 async def test_a_chain_that_is_carried_on_is_counted_by_what_was_added() -> None:
-    team = team_of(["a", "b"], budget=Budget(tokens=100_000))
-    conversation = team.conversation("worker")
+    context = make_context(["a", "b"], budget=Budget(tokens=100_000))
+    conversation = context.conversation("worker")
     conversation.say(user("hello"))
     conversation.carry_on("begun")
     await conversation.turn()
@@ -150,7 +150,7 @@ async def test_a_chain_that_is_carried_on_is_counted_by_what_was_added() -> None
 
 async def test_a_reply_near_the_limit_is_asked_to_be_short() -> None:
     policy = ScriptedPolicy(["a"])
-    await team_of(policy, budget=Budget(tokens=2_000)).conversation("worker").reply(user("hello"))
+    await make_context(policy, budget=Budget(tokens=2_000)).conversation("worker").reply(user("hello"))
     asked = policy.requests[0].sampling.max_tokens
     assert asked is not None
     assert 1_700 < asked < 1_800
@@ -158,69 +158,69 @@ async def test_a_reply_near_the_limit_is_asked_to_be_short() -> None:
 
 async def test_without_limits_nothing_is_counted_and_nothing_bounded() -> None:
     policy = ScriptedPolicy(["a"])
-    conversation = team_of(policy).conversation("worker")
+    conversation = make_context(policy).conversation("worker")
     await conversation.reply(user("hello"))
     assert policy.requests[0].sampling.max_tokens is None
-    assert not conversation.team.budget.counts("worker")
+    assert not conversation.context.budget.counts("worker")
 
 
 async def test_cost_is_filled_in_where_the_policy_does_not_know_it() -> None:
     told = Completion("b", usage=Usage(1, 1_000, 100, cost=0.5))
     policy = ScriptedPolicy([Completion("a", usage=Usage(1, 1_000, 100, cached_tokens=600)), told])
-    team = RunContext({"*": RoleConfig(policy, prices=PRICES)})
-    conversation = team.conversation("worker")
+    context = RunContext({"*": RoleConfig(policy, prices=PRICES)})
+    conversation = context.conversation("worker")
     await conversation.reply(user("one"))
-    assert team.rollout.usage.cost == pytest.approx((400 * 10 + 600 * 1 + 100 * 40) / 1e6)
+    assert context.rollout.usage.cost == pytest.approx((400 * 10 + 600 * 1 + 100 * 40) / 1e6)
     await conversation.reply(user("two"))
-    assert team.rollout.usage.cost == pytest.approx(0.0086 + 0.5)
+    assert context.rollout.usage.cost == pytest.approx(0.0086 + 0.5)
 
 
 async def test_a_failed_call_costs_nothing_and_holds_nothing() -> None:
-    team = team_of(ScriptedPolicy([ValueError("no")] * 3), budget=Budget(tokens=2_000))
+    context = make_context(ScriptedPolicy([ValueError("no")] * 3), budget=Budget(tokens=2_000))
     for _ in range(3):
         with pytest.raises(ValueError, match="no"):
-            await team.conversation("worker").reply(user("word " * 500))
-    assert team.budget._run.held == Usage(cost=None)
+            await context.conversation("worker").reply(user("word " * 500))
+    assert context.budget._run.held == Usage(cost=None)
 
 
 async def test_the_reserve_pays_for_the_answer_whatever_the_experts_spend() -> None:
     words = Completion("x", usage=Usage(1, 3_000, 100))
     called = Completion(str(calling("echo", text="one").text), calls=calling("echo", text="one").calls)
     policy = ScriptedPolicy({"planner": [called, "the answer"], "worker": [words] * 9})
-    team = team_of(policy, dialect="native", budget=Budget(tokens=20_000))
-    loop = Loop(team.conversation("planner"), [echo()], final=True)
+    context = make_context(policy, dialect="native", budget=Budget(tokens=20_000))
+    loop = Loop(context.conversation("planner"), [echo()], final=True)
     loop.conversation.say(user("What is it?"))
     step = await loop.think()
     loop.observe([(step.calls[0], "one")])
     with suppress(OutOfBudget):
         while True:
-            await team.conversation("worker").reply(user("word " * 2_000))
+            await context.conversation("worker").reply(user("word " * 2_000))
     assert 2 < len(policy.requests) < 8
     step = await loop.close("the budget is used up")
     assert step.answer == "the answer"
-    assert team.rollout.usage.tokens <= 20_000
+    assert context.rollout.usage.tokens <= 20_000
 
 
 async def test_a_role_out_of_its_budget_closes_with_its_own_reserve_and_the_run_goes_on() -> None:
     calls = [calling("echo", text=str(at)) for at in range(9)]
     policy = ScriptedPolicy({"code": [*calls[:2], "it is done"], "planner": ["fine"]})
-    team = team_of(policy, dialect="native", budget=Budget(roles={"code": Limits(calls=3)}))
-    loop = Loop(team.conversation("code", "1"), [echo()])
+    context = make_context(policy, dialect="native", budget=Budget(roles={"code": Limits(calls=3)}))
+    loop = Loop(context.conversation("code", "1"), [echo()])
     loop.conversation.say(user("Do it."))
     step = await loop.run()
     assert (step.answer, step.forced) == ("it is done", "the budget of 3 calls of role 'code' is used up")
-    assert team.stopped is None
-    assert await team.conversation("planner").reply(user("and?")) == "fine"
+    assert context.stopped is None
+    assert await context.conversation("planner").reply(user("and?")) == "fine"
     policy.assert_done()
 
 
 async def test_a_role_that_answers_for_the_run_ends_it_with_its_budget() -> None:
     policy = ScriptedPolicy([calling("echo", text="1"), "the answer"])
-    team = team_of(policy, dialect="native", budget=Budget(roles={"planner": Limits(calls=2)}))
-    loop = Loop(team.conversation("planner"), [echo()], final=True)
+    context = make_context(policy, dialect="native", budget=Budget(roles={"planner": Limits(calls=2)}))
+    loop = Loop(context.conversation("planner"), [echo()], final=True)
     loop.conversation.say(user("What is it?"))
     assert (await loop.run()).answer == "the answer"
-    assert isinstance(team.stopped, RoleBudgetExceeded)
+    assert isinstance(context.stopped, RoleBudgetExceeded)
 
 
 async def test_the_seconds_of_a_role_end_its_call_and_not_the_run() -> None:
@@ -234,10 +234,10 @@ async def test_the_seconds_of_a_role_end_its_call_and_not_the_run() -> None:
         async def aclose(self) -> None:
             pass
 
-    team = team_of(Slow(), budget=Budget(roles={"look": Limits(seconds=0.05)}))
+    context = make_context(Slow(), budget=Budget(roles={"look": Limits(seconds=0.05)}))
     with pytest.raises(RoleBudgetExceeded, match="seconds of role 'look'"):
-        await team.conversation("look").reply(user("well?"))
-    assert team.stopped is None
+        await context.conversation("look").reply(user("well?"))
+    assert context.stopped is None
 
 
 class Knower:
@@ -247,22 +247,22 @@ class Knower:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    async def work(self, task: Any, team: RunContext) -> Any:
+    async def work(self, task: Any, context: RunContext) -> Any:
         raise AssertionError
 
 
 async def test_an_expert_is_offered_no_more_subtasks_than_it_may_have() -> None:
-    team = team_of([], budget=Budget(roles={"one": Limits(subtasks=2)}))
-    coordinator = Coordinator(team, [Knower("one"), Knower("two")])
+    context = make_context([], budget=Budget(roles={"one": Limits(subtasks=2)}))
+    coordinator = Coordinator(context, [Knower("one"), Knower("two")])
     offered = [[expert.name for expert in coordinator._available(before)] for before in range(3)]
     assert offered == [["one", "two"], ["one", "two"], ["two"]]
-    team.rollout.findings.append(Finding(Subtask("1", "x"), "one", "", "done"))
+    context.rollout.findings.append(Finding(Subtask("1", "x"), "one", "", "done"))
     assert [expert.name for expert in coordinator._available(1)] == ["two"]
 
 
 async def test_a_subtask_for_which_no_expert_is_left_is_told_to_the_planner() -> None:
-    team = team_of([], budget=Budget(roles={"one": Limits(subtasks=0)}))
-    (finding,) = await Coordinator(team, [Knower("one")]).delegate([Subtask("1", "x")], DualMemory())
+    context = make_context([], budget=Budget(roles={"one": Limits(subtasks=0)}))
+    (finding,) = await Coordinator(context, [Knower("one")]).delegate([Subtask("1", "x")], DualMemory())
     assert (finding.ok, finding.conclusion) == (False, "no expert can take another subtask")
 
 
@@ -330,7 +330,7 @@ async def test_a_loop_never_takes_more_turns_than_its_bound() -> None:
     for at in range(3):
         replies += [unreadable, calling("echo", text=str(at))]
     policy = ScriptedPolicy([*[calling("echo", text="a")] * 2, *replies, "done"])
-    loop = Loop(team_of(policy, dialect="native").conversation("code"), [echo()], limit=4)
+    loop = Loop(make_context(policy, dialect="native").conversation("code"), [echo()], limit=4)
     loop.conversation.say(user("Do it."))
     assert (await loop.run()).answer == "done"
     assert len(policy.requests) <= bound_loop(4, 10, Sizes()).calls

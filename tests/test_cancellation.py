@@ -20,7 +20,7 @@ from hira.policies.offline import OfflinePolicy
 from hira.runtime.run import Run
 from hira.testing import calling
 from hira.testing.endpoint import Endpoint
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools.python import refusal
 from hira.workflows import WORKFLOWS, rollout
 
@@ -243,7 +243,7 @@ async def test_a_cancel_while_the_answer_is_checked_leaves_an_interrupted_run(tm
     class CitesNothing:
         name = "cites_nothing"
 
-        async def run(self, question: str, team: RunContext) -> str:
+        async def run(self, question: str, context: RunContext) -> str:
             return "It was in 1967 [s9]."
 
     def cancels(event: Event) -> None:
@@ -252,9 +252,9 @@ async def test_a_cancel_while_the_answer_is_checked_leaves_an_interrupted_run(tm
             assert task
             task.cancel()
 
-    team = team_of([], log=log, events=Events(cancels))
+    context = make_context([], log=log, events=Events(cancels))
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.create_task(rollout(CitesNothing(), QUESTION, team))
+        await asyncio.create_task(rollout(CitesNothing(), QUESTION, context))
     assert journal.entry("r1").state == "interrupted"
     journal.close()
 

@@ -166,8 +166,8 @@ class Lookup:
 
     name = "lookup"
 
-    async def run(self, question: str, team: RunContext) -> str:
-        return await team.conversation("reader").reply(user(question))
+    async def run(self, question: str, context: RunContext) -> str:
+        return await context.conversation("reader").reply(user(question))
 
 
 class Told(Lookup):
@@ -186,8 +186,8 @@ async def test_a_workflow_of_ones_own_casts_its_own_roles() -> None:
 async def toolbox(settings: Settings, heard: list[Event], question: str = "How long?") -> AsyncIterator[Toolbox]:
     made = await open_session(settings, ports=NO_PORTS)
     try:
-        async with made.team("r1", question, (), [heard.append]) as team:
-            yield team.tools
+        async with made.open_context("r1", question, (), [heard.append]) as context:
+            yield context.tools
     finally:
         await made.aclose()
 
@@ -296,9 +296,9 @@ async def test_a_limit_of_money_without_prices_is_told_once() -> None:
     heard: list[Event] = []
     policy = ScriptedPolicy(["one", "two"])
     made = await open_session(Settings(max_cost=1.0), policies={"*": policy}, ports=NO_PORTS)
-    async with made.team("r1", "How long?", (), [heard.append]) as team:
+    async with made.open_context("r1", "How long?", (), [heard.append]) as context:
         for _ in range(2):
-            await team.conversation("planner").reply(user("well?"))
+            await context.conversation("planner").reply(user("well?"))
     await made.aclose()
     assert [event.text for event in heard if isinstance(event, Notice)] == [
         (

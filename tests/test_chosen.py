@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hira.cli.parser import flags, parser
+from hira.cli.parser import collect_flags, parser
 from hira.core.errors import UsageError
 from hira.runtime.registry import check_roles, made_workflow, options_of
 from hira.runtime.settings import Settings, load
@@ -17,7 +17,7 @@ from hira.workflows.marsrl import MarsRL
 
 def from_command_line(tmp_path: Path, *words: str) -> Settings:
     args = parser("0").parse_args(["ask", "q", *words])
-    return load(flags(args), {}, tmp_path, tmp_path)
+    return load(collect_flags(args), {}, tmp_path, tmp_path)
 
 
 def test_an_option_of_the_command_line_has_the_type_of_its_field(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hira import Hira, Settings
 from hira.core.events import Event, Notice
 from hira.runtime.run import Run
-from hira.server.deltas import Deltas, Hidden
+from hira.server.outside import Deltas, Hidden
 from hira.server.runs import Watched
 
 

@@ -26,8 +26,8 @@ async def lookup(query: str) -> Observation:
 async def answer(policy: Policy, number: int) -> int:
     """A question with this many tool turns, everything included; how many model calls it took."""
     seen: list[Any] = []
-    team = RunContext({"*": RoleConfig(policy)}, events=Events(seen.append))
-    conversation = team.conversation("searcher")
+    context = RunContext({"*": RoleConfig(policy)}, events=Events(seen.append))
+    conversation = context.conversation("searcher")
     conversation.say(system("You answer questions."), user("What is it?"))
     step = await Loop(conversation, (lookup,), limit=number + 1).run()
     assert step.answer == "The answer is 42."

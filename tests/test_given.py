@@ -9,7 +9,7 @@ from hira.agents.expert import Account, Task
 from hira.agents.run_context import RunContext
 from hira.core.errors import UsageError
 from hira.runtime.validation import TAKEN
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Toolbox
 
 OFFLINE = Settings(model="offline")
@@ -42,22 +42,22 @@ class Harbour:
     def __init__(self, **changed: Any) -> None:
         vars(self).update(changed)
 
-    async def work(self, task: Task, team: RunContext) -> Account:
-        return Account(task.text, team.rollout.run)
+    async def work(self, task: Task, context: RunContext) -> Account:
+        return Account(task.text, context.rollout.run)
 
 
 class Echo:
     name: Any = "echo"
 
-    async def run(self, question: str, team: RunContext) -> str:
-        return f"{question} {team.rollout.run}"
+    async def run(self, question: str, context: RunContext) -> str:
+        return f"{question} {context.rollout.run}"
 
 
 class Blocking:
     name = "blocking"
 
-    def run(self, question: str, team: RunContext) -> str:
-        return f"{question} {team.rollout.run}"
+    def run(self, question: str, context: RunContext) -> str:
+        return f"{question} {context.rollout.run}"
 
 
 def nameless() -> Echo:
@@ -136,6 +136,6 @@ def test_an_answer_prints_short() -> None:
 
 
 def test_the_names_of_the_tools_that_experts_are_given_are_taken() -> None:
-    tools = team_of([]).tools
+    tools = make_context([]).tools
     assert isinstance(tools, Toolbox)
     assert set(Toolbox.__dataclass_fields__) - {"extra", "scoped", "media", "visible"} <= TAKEN

@@ -20,7 +20,7 @@ from hira.core.messages import user
 from hira.core.policy import Completion
 from hira.evidence import Source
 from hira.policies.dialects import DIALECTS
-from hira.testing import FakeWeb, ScriptedPolicy, Served, calling, team_of
+from hira.testing import FakeWeb, ScriptedPolicy, Served, calling, make_context
 from hira.tools import Observation, Passage, Tool, tool
 from hira.tools.addresses import canonicalise_url
 from hira.tools.browse import browse_tool
@@ -81,7 +81,7 @@ def held(shown: str, dialect: str) -> None:
 
 
 async def shown(tool: Tool, **arguments: Any) -> str:
-    return (await use(team_of([]).conversation("worker"), tool, arguments)).text
+    return (await use(make_context([]).conversation("worker"), tool, arguments)).text
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -182,7 +182,7 @@ async def test_a_page_that_talks_the_model_into_calls_gets_none_that_leads_out(t
                 "I stop.",
             ]
             policy = ScriptedPolicy(replies)
-            conversation = team_of(policy, dialect="native", files=(tmp_path,)).conversation("worker")
+            conversation = make_context(policy, dialect="native", files=(tmp_path,)).conversation("worker")
             conversation.say(user("Read the page."))
             step = await Loop(conversation, tools, limit=50).run()
         visits = [visit.path for visit in web.visits]
@@ -198,10 +198,10 @@ async def test_no_tag_and_no_citation_comes_about_by_dropping_marks_and_links() 
     class Says:
         name = "says"
 
-        async def run(self, question: str, team: RunContext) -> str:
-            team.read(Source("towers.md", "Towers", "The tower is 31 m high."))
+        async def run(self, question: str, context: RunContext) -> str:
+            context.read(Source("towers.md", "Towers", "The tower is 31 m high."))
             return "<scr[s9]ipt>x</script> It is 31 m high [s1](https://evil.example)."
 
-    record = await rollout(Says(), "How high is the tower?", team_of([]))
+    record = await rollout(Says(), "How high is the tower?", make_context([]))
     assert record.answer == "‹script›x‹/script› It is 31 m high [s1]."
     assert [citation.source for citation in record.citations] == ["s1"]

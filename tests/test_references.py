@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hira.evidence import Source, find_cited
-from hira.evidence.references import is_chinese, language, number_references, references, without_references
+from hira.evidence.citations import is_chinese, language, number_references, references, without_references
 
 READ = {f"s{at}": Source(f"{at}.txt", f"Title {at}", "", id=f"s{at}") for at in range(1, 9)}
 

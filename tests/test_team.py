@@ -8,51 +8,51 @@ from hira.core.errors import Interrupted, OutOfBudget
 from hira.core.messages import user
 from hira.core.policy import Completion, Usage
 from hira.testing import ScriptedPolicy
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 
 
 def test_a_role_that_is_not_named_is_played_by_the_star() -> None:
     one, other = RoleConfig(ScriptedPolicy([])), RoleConfig(ScriptedPolicy([]))
-    team = RunContext({"*": one, "planner": other})
-    assert team.part("planner") is other
-    assert team.part("coordinator") is one
+    context = RunContext({"*": one, "planner": other})
+    assert context.part("planner") is other
+    assert context.part("coordinator") is one
 
 
 def test_conversations_of_a_role_have_names_of_their_own_by_subtask_and_number() -> None:
-    team = team_of([])
-    names = [team.conversation("code", under).name for under in ("1", "2", "1", "")]
+    context = make_context([])
+    names = [context.conversation("code", under).name for under in ("1", "2", "1", "")]
     assert names == ["1/code", "2/code", "1/code.2", "code"]
 
 
 async def test_every_turn_is_recorded_and_charged() -> None:
     policy = ScriptedPolicy([Completion("a", usage=Usage(1, 10, 5, cost=0.5)), Completion("b", usage=Usage(1, 20, 5))])
-    team = team_of(policy)
-    conversation = team.conversation("worker")
+    context = make_context(policy)
+    conversation = context.conversation("worker")
     await conversation.reply(user("one"))
     await conversation.reply(user("two"))
-    assert [turn.completion.text for turn in team.rollout.trajectories["worker"].turns] == ["a", "b"]
-    usage = team.rollout.usage
+    assert [turn.completion.text for turn in context.rollout.trajectories["worker"].turns] == ["a", "b"]
+    usage = context.rollout.usage
     assert (usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cost) == (2, 30, 10, 0.5)
-    assert team.budget.spent == usage
+    assert context.budget.spent == usage
 
 
 async def test_a_request_is_a_snapshot_that_later_turns_do_not_change() -> None:
     policy = ScriptedPolicy(["a", "b"])
-    conversation = team_of(policy).conversation("worker")
+    conversation = make_context(policy).conversation("worker")
     await conversation.reply(user("one"))
     await conversation.reply(user("two"))
     assert [len(request.messages) for request in policy.requests] == [1, 3]
 
 
 async def test_time_that_runs_out_ends_a_call_in_flight() -> None:
-    team = team_of([], budget=Budget(seconds=0.05))
+    context = make_context([], budget=Budget(seconds=0.05))
     with pytest.raises(OutOfBudget, match=r"0\.05 seconds"):
-        await team.unless_stopped(asyncio.sleep(60))
-    assert isinstance(team.stopped, OutOfBudget)
+        await context.unless_stopped(asyncio.sleep(60))
+    assert isinstance(context.stopped, OutOfBudget)
 
 
 async def test_a_stop_cancels_what_is_under_way_and_the_first_reason_stays() -> None:
-    team = team_of([])
+    context = make_context([])
     ended = asyncio.Event()
 
     async def work() -> None:
@@ -61,17 +61,17 @@ async def test_a_stop_cancels_what_is_under_way_and_the_first_reason_stays() -> 
         finally:
             ended.set()
 
-    waiting = asyncio.create_task(team.unless_stopped(work()))
+    waiting = asyncio.create_task(context.unless_stopped(work()))
     await asyncio.sleep(0)
-    team.stop()
-    team.stop(OutOfBudget("later"))
+    context.stop()
+    context.stop(OutOfBudget("later"))
     with pytest.raises(Interrupted):
         await waiting
     assert ended.is_set()
 
 
 async def test_calls_under_one_key_are_made_once_and_a_failure_is_not_kept() -> None:
-    team, made = team_of([]), 0
+    context, made = make_context([]), 0
 
     async def call() -> int:
         nonlocal made
@@ -82,13 +82,13 @@ async def test_calls_under_one_key_are_made_once_and_a_failure_is_not_kept() -> 
         return made
 
     with pytest.raises(ValueError, match="once"):
-        await team.once("k", call)
-    assert await asyncio.gather(team.once("k", call), team.once("k", call), team.once("", call)) == [3, 3, 3]
-    assert await team.once("k", call) == 3
+        await context.once("k", call)
+    assert await asyncio.gather(context.once("k", call), context.once("k", call), context.once("", call)) == [3, 3, 3]
+    assert await context.once("k", call) == 3
 
 
 async def test_a_shared_call_ends_when_the_last_who_waits_for_it_gives_up() -> None:
-    team, ended = team_of([]), asyncio.Event()
+    context, ended = make_context([]), asyncio.Event()
 
     async def call() -> None:
         try:
@@ -96,7 +96,7 @@ async def test_a_shared_call_ends_when_the_last_who_waits_for_it_gives_up() -> N
         finally:
             ended.set()
 
-    waiting = [asyncio.create_task(team.once("k", call)) for _ in range(2)]
+    waiting = [asyncio.create_task(context.once("k", call)) for _ in range(2)]
     await asyncio.sleep(0.01)
     waiting[0].cancel()
     await asyncio.sleep(0.01)

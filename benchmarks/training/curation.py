@@ -111,8 +111,8 @@ async def clear(items: list[Item], kinds: dict[str, str], folder: Path) -> tuple
         called.update([name] if unclear else [])
         return json.dumps({"reason": "so", "clear": "no" if unclear else "yes"})
 
-    team = RunContext({"*": RoleConfig(ScriptedPolicy(judge), dialect=NATIVE)})
-    kept = await Curation(Curating("made", tuple(items), ("clarity",)), folder, team).run()
+    context = RunContext({"*": RoleConfig(ScriptedPolicy(judge), dialect=NATIVE)})
+    kept = await Curation(Curating("made", tuple(items), ("clarity",)), folder, context).run()
     return {item.id for item in items} - {item.id for item in kept}, called
 
 

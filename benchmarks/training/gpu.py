@@ -44,11 +44,11 @@ import gpu_marsrl  # noqa: E402
 import torch  # noqa: E402
 from gpu_table import table  # noqa: E402
 from plain import Plain, plain_batch, plain_config  # noqa: E402
-from workload import DATA, QWEN_05B, TINY, Thinking, every_other, model, problems, teams, tokenizer  # noqa: E402
+from workload import DATA, QWEN_05B, TINY, Thinking, contexts, every_other, model, problems, tokenizer  # noqa: E402
 
 from hira.core.policy import Sampling  # noqa: E402
 from hira.policies.local.batching import BatchingEngine  # noqa: E402
-from hira.policies.local.renamed import untold  # noqa: E402
+from hira.policies.local.loading import hide_renaming_warnings  # noqa: E402
 from hira.policies.local.template import Template  # noqa: E402
 from hira.tools.documents import Index  # noqa: E402
 from hira.trainers import records  # noqa: E402
@@ -120,7 +120,7 @@ def trained(size: Size, adapters: dict[str, str], folder: Path, words: Any) -> M
         index = Index([DATA / "documents"], Path(cache))
         live = LivePolicy("random", words, thinking, adapters)
         rollouts = Rollouts(
-            teams(live, index),
+            contexts(live, index),
             MATPO(max_subtasks=size.subtasks, worker_calls=size.calls),
             problems(),
             every_other,
@@ -362,7 +362,7 @@ def main() -> int:
     asked = parser.parse_args()
     if not torch.cuda.is_available():
         torch.set_num_threads(1)
-    untold()
+    hide_renaming_warnings()
     write = asked.write or bool(os.environ.get("OUT"))
 
     def save(report: dict[str, Any]) -> None:

@@ -40,7 +40,7 @@ from hira.runtime.settings import Settings
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit import Credit, matpo
 from hira.trainers.exam import Exam
-from hira.trainers.rollouts import Rollouts, teams_of
+from hira.trainers.rollouts import Rollouts, open_contexts
 from hira.trainers.rows import Credited, Group, Row
 from hira.workflows.matpo import MATPO
 
@@ -161,8 +161,8 @@ async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0
     began = time.perf_counter()
     world.write(folder / "documents")
     settings = Settings(model="offline", docs=(folder / "documents",), workflow="matpo", sandbox="off")
-    team = await open_session(settings, policies={"*": novice}, workflow=variant.workflow)
-    asked, workflow = teams_of(team), variant.workflow
+    context = await open_session(settings, policies={"*": novice}, workflow=variant.workflow)
+    asked, workflow = open_contexts(context), variant.workflow
     exam = Exam(asked, workflow, world.problems(held_out=True), REWARD, attempts=sizes.exam, seed=seed, day=DAY)
     rollouts = Rollouts(
         asked,
@@ -186,7 +186,7 @@ async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0
         novice.forget()
         after = statistics.mean(await exam.accuracies())
     finally:
-        await team.aclose()
+        await context.aclose()
     return Learned(before, after, rewards, told, novice.weights, time.perf_counter() - began)
 
 

@@ -158,8 +158,8 @@ class Speaking:
         await self.policy.aclose()
 
 
-def teams(live: LivePolicy, index: Index) -> Callable[[str, Problem, Reader], Any]:
-    """Teams whose roles all speak through the live policy, with hira's own documents and tools."""
+def contexts(live: LivePolicy, index: Index) -> Callable[[str, Problem, Reader], Any]:
+    """Run contexts whose roles all speak through the live policy, with hira's own documents and tools."""
     tools = Toolbox(search=search_documents(index), browse=browse_documents(index))
     part = RoleConfig(Speaking(live, OfflinePolicy()), dialect=DIALECTS["xml"])
 

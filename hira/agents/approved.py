@@ -15,7 +15,7 @@ from hira.core.messages import Filled
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.journal import Asked
-from hira.journal.digest import digest_of_tool
+from hira.journal.encoding import digest_of_tool
 
 REJECTED = Prompt(__file__, "subtask_rejected")
 BARE = Prompt(__file__, "subtask_rejected_bare")
@@ -29,7 +29,9 @@ Decision = Subtask | Rejected
 
 
 async def ask_approval(
-    subtasks: Sequence[Subtask], team: RunContext, dispatch: Callable[[Sequence[Subtask]], Awaitable[Sequence[Finding]]]
+    subtasks: Sequence[Subtask],
+    context: RunContext,
+    dispatch: Callable[[Sequence[Subtask]], Awaitable[Sequence[Finding]]],
 ) -> list[Finding]:
     """The findings for the subtasks, in their order: what `dispatch` brings for those that a person lets through, and
     for each of the others that it was rejected. Where nobody is to be asked, all are handed out as they are.
@@ -37,13 +39,13 @@ async def ask_approval(
     `dispatch` may bring fewer, of the first ones, when the run is ended meanwhile; there is no finding for the rest.
     """
     try:
-        decisions = await _decided(subtasks, team)
+        decisions = await _decided(subtasks, context)
     except Stop as stop:
-        team.stop(stop)
-        return [_kept(team, subtask, HELD.fill(why=stop.what)) for subtask in subtasks]
+        context.stop(stop)
+        return [_kept(context, subtask, HELD.fill(why=stop.what)) for subtask in subtasks]
     accepted = [one for one in decisions if isinstance(one, Subtask)]
     found = iter(await dispatch(accepted) if accepted else ())
-    findings = [next(found, None) if isinstance(one, Subtask) else _turned_down(team, one) for one in decisions]
+    findings = [next(found, None) if isinstance(one, Subtask) else _turned_down(context, one) for one in decisions]
     return [finding for finding in findings if finding]
 
 
@@ -55,14 +57,14 @@ def as_issued(task: str, finding: Finding, report: Filled) -> Filled:
     return Filled(CHANGED.fill(task=sanitize(done), report=report), report.prompt, report.values)
 
 
-async def _decided(subtasks: Sequence[Subtask], team: RunContext) -> Sequence[Decision]:
+async def _decided(subtasks: Sequence[Subtask], context: RunContext) -> Sequence[Decision]:
     """One decision for each subtask, from the record or from the person. Raises `Stop` if the run is ended first."""
-    log = team.log
-    if team.approve is None and not (log and log.holds(APPROVAL)):
+    log = context.log
+    if context.approve is None and not (log and log.holds(APPROVAL)):
         return subtasks
 
     async def ask() -> Sequence[Decision]:
-        return await _asked(subtasks, team)
+        return await _asked(subtasks, context)
 
     if log is None:
         decisions = await ask()
@@ -72,18 +74,18 @@ async def _decided(subtasks: Sequence[Subtask], team: RunContext) -> Sequence[De
         decisions = await log.call(asked, ask, _record, _decisions)
     for issued, one in zip(subtasks, decisions, strict=True):
         if isinstance(one, Rejected):
-            team.events(SubtaskRejected(issued.id, one.reason))
+            context.events(SubtaskRejected(issued.id, one.reason))
         else:
-            team.events(SubtaskApproved(issued.id, one.text, one.text != issued.text))
+            context.events(SubtaskApproved(issued.id, one.text, one.text != issued.text))
     return decisions
 
 
-async def _asked(subtasks: Sequence[Subtask], team: RunContext) -> Sequence[Decision]:
-    if team.approve is None:
+async def _asked(subtasks: Sequence[Subtask], context: RunContext) -> Sequence[Decision]:
+    if context.approve is None:
         what = "a person approves the subtasks of this run, but no one can be asked"
         raise UsageError(what, fix="give Hira(approve=…), or resume the run in a terminal")
-    team.events(ApprovalAwaited({one.id: one.text for one in subtasks}))
-    decisions = await team.for_a_person(team.approve(list(subtasks)))
+    context.events(ApprovalAwaited({one.id: one.text for one in subtasks}))
+    decisions = await context.for_a_person(context.approve(list(subtasks)))
     _check(subtasks, decisions)
     return decisions
 
@@ -101,16 +103,16 @@ def _check(subtasks: Sequence[Subtask], decisions: Sequence[Decision]) -> None:
         )
 
 
-def _turned_down(team: RunContext, rejected: Rejected) -> Finding:
+def _turned_down(context: RunContext, rejected: Rejected) -> Finding:
     reason = rejected.reason.strip()
-    return _kept(team, rejected.subtask, REJECTED.fill(reason=sanitize(reason)) if reason else BARE.fill())
+    return _kept(context, rejected.subtask, REJECTED.fill(reason=sanitize(reason)) if reason else BARE.fill())
 
 
-def _kept(team: RunContext, subtask: Subtask, told: Filled) -> Finding:
+def _kept(context: RunContext, subtask: Subtask, told: Filled) -> Finding:
     """The finding of a subtask that was not handed out."""
     finding = Finding(subtask, PERSON, "", told, ok=False)
-    team.rollout.findings.append(finding)
-    team.events(SubtaskDone(subtask.id, PERSON, finding.conclusion, ok=False))
+    context.rollout.findings.append(finding)
+    context.events(SubtaskDone(subtask.id, PERSON, finding.conclusion, ok=False))
     return finding
 
 

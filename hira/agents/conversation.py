@@ -9,8 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from hira.agents.trajectory import Trajectory, Turn
-from hira.core.bounds import INTERRUPTED_SECONDS
-from hira.core.budget import Wanted, size
+from hira.core.budget import INTERRUPTED_SECONDS, Wanted, size
 from hira.core.errors import EndpointError, Interrupted, OutOfBudget, RoleBudgetExceeded, Stop, UsageError, Withheld
 from hira.core.events import Notice, TurnEnded, TurnStarted, TurnText
 from hira.core.messages import Message, assistant
@@ -43,7 +42,7 @@ class Conversation:
     says that the dialect is another than the conversation began in.
     """
 
-    team: "RunContext"
+    context: "RunContext"
     trajectory: Trajectory
     part: "RoleConfig"
     messages: list[Message] = field(default_factory=list)
@@ -104,7 +103,7 @@ class Conversation:
         self.part = replace(self.part, dialect=new, otherwise=FALLBACKS.get(new.name))
         self.fell_back = True
         model = self.part.policy.model
-        self.team.note(
+        self.context.note(
             f"{model}: {why} in the dialect {old.name}; calls are written in the dialect {new.name}"
             if why
             else f"{model} takes no tool calls: they are written as text (dialect {new.name})"
@@ -133,13 +132,13 @@ class Conversation:
 
         The reply is recorded but not appended: what enters the conversation is for the dialect to say.
         """
-        team, part = self.team, self.part
-        if team.stopped and not last:
-            raise team.stopped
-        longest = team.longest_reply(part, record=schema is not None, closing=closing or last)
+        context, part = self.context, self.part
+        if context.stopped and not last:
+            raise context.stopped
+        longest = context.longest_reply(part, record=schema is not None, closing=closing or last)
         wanted = self._wanted(tools, longest, last=last, closing=closing)
         with self._ending_the_run():
-            room = team.budget.admit(wanted)
+            room = context.budget.admit(wanted)
         request = Request(
             tuple(self.messages),
             part.sampling,
@@ -151,13 +150,13 @@ class Conversation:
             choose=choose,
             is_enough=partial(holds_more, tools=self.callable, several=several) if several and self.callable else None,
         )
-        team.events(TurnStarted(self.name, self.trajectory.role, self._size(tools) if team.stream else 0))
+        context.events(TurnStarted(self.name, self.trajectory.role, self._size(tools) if context.stream else 0))
         completion = await self._charged(self._asked(request, wanted, room), wanted)
         self.trajectory.turns.append(Turn(request, completion))
-        team.saw(part, completion)
-        team.events(TurnEnded(self.name, self.trajectory.role, completion.text, completion.usage))
+        context.saw(part, completion)
+        context.events(TurnEnded(self.name, self.trajectory.role, completion.text, completion.usage))
         for note in completion.notes:
-            team.note(note, told=note in self._told)
+            context.note(note, told=note in self._told)
         if completion.finish == "filtered":
             raise self._withheld(completion)
         return completion
@@ -182,7 +181,7 @@ class Conversation:
         self, tools: tuple[Mapping[str, Any], ...], longest: int | None, *, last: bool, closing: bool
     ) -> Wanted:
         role = self.trajectory.role
-        prompt = self._size(tools) if self.team.budget.counts(role) else 0
+        prompt = self._size(tools) if self.context.budget.counts(role) else 0
         answers = self.closes == "run"
         part, closes = self.part, bool(self.closes)
         return Wanted(role, prompt, part.price, answers, last, closes, closing or last, longest)
@@ -214,7 +213,7 @@ class Conversation:
             usage = self._lost(Usage(1, size(self.messages), count("".join(self._streamed))))
             raise
         finally:
-            self.team.budget.charge(wanted, usage, paid=paid)
+            self.context.budget.charge(wanted, usage, paid=paid)
         if usage.prompt_tokens:
             self._sized = (*self._sized[:2], usage.prompt_tokens // max(1, usage.calls))
         return completion
@@ -226,7 +225,7 @@ class Conversation:
             yield
         except OutOfBudget as spent:
             if self.closes == "run" or not isinstance(spent, RoleBudgetExceeded):
-                self.team.stop(spent)
+                self.context.stop(spent)
             raise
 
     async def _asked(self, request: Request, wanted: Wanted, room: int | None) -> tuple[Completion, bool]:
@@ -240,11 +239,11 @@ class Conversation:
             nonlocal made
             made = True
             began = time.monotonic()
-            budget = self.team.budget
+            budget = self.context.budget
             seconds = budget.role_seconds(wanted.role, closing=wanted.closing)
             whole = budget.remaining_seconds(last=wanted.last)
             least = min((one for one in (seconds, whole) if one is not None), default=None)
-            held = Held(self._show, self.callable) if self.team.stream else None
+            held = Held(self._show, self.callable) if self.context.stream else None
             cut = _CUT_SHARE * limit if wanted.last and (limit := self._closing_seconds()) is not None else None
             call = policy.complete(replace(bounded, seconds=least, cut_after=cut), held and self._watch(held))
             if seconds is not None:
@@ -257,11 +256,11 @@ class Conversation:
                 raise UsageError(what, fix="return hira.core.policy.Completion(text): docs/policies.md")
             return self._priced(completion, time.monotonic() - began)
 
-        log = self.team.log
-        within = self._in_time if wanted.last else self.team.unless_stopped
+        log = self.context.log
+        within = self._in_time if wanted.last else self.context.unless_stopped
         completion = await (log.policy(policy.model, request, ask, within) if log else within(ask()))
         if log and log.departed:
-            self.team.note(DEPARTED)
+            self.context.note(DEPARTED)
         return completion, made
 
     def _bounded(self, request: Request, wanted: Wanted, room: int | None) -> Request:
@@ -271,7 +270,7 @@ class Conversation:
         if self.part.replies and not request.sampling.max_tokens:
             again = min(self.part.replies.again, room or self.part.replies.again)
         sampling = request.sampling if least is None else replace(request.sampling, max_tokens=least)
-        left = self.team.budget.left(wanted)
+        left = self.context.budget.left(wanted)
         offered = tuple(tool.spec for tool in self.tools)
         offering = replace(request, callable_tools=offered, write_call=self._write_call)
         return replace(offering, sampling=sampling, tell=self._tell, left=left, again=again)
@@ -294,8 +293,8 @@ class Conversation:
 
     def _closing_seconds(self) -> float | None:
         """Seconds that the call that writes the answer may take, None for any number."""
-        left = self.team.budget.remaining_seconds(last=True)
-        if not isinstance(self.team.stopped, Interrupted):
+        left = self.context.budget.remaining_seconds(last=True)
+        if not isinstance(self.context.stopped, Interrupted):
             return left
         return INTERRUPTED_SECONDS if left is None else min(left, INTERRUPTED_SECONDS)
 
@@ -306,9 +305,9 @@ class Conversation:
             async with asyncio.timeout(seconds):
                 return await call
         except TimeoutError:
-            if isinstance(self.team.stopped, Interrupted):
+            if isinstance(self.context.stopped, Interrupted):
                 raise Interrupted(f"interrupted; there was no answer within {seconds:.3g} seconds") from None
-            raise OutOfBudget(f"the budget of {self.team.budget.seconds:g} seconds is used up") from None
+            raise OutOfBudget(f"the budget of {self.context.budget.seconds:g} seconds is used up") from None
 
     async def _in_roles_time(self, call: Awaitable[Completion], role: str, seconds: float) -> Completion:
         """A call may use up its role's seconds, and not one more."""
@@ -320,9 +319,9 @@ class Conversation:
 
     def _tell(self, text: str) -> None:
         """Tell at once what a reply may bring as a note later."""
-        if not self.team.has_noted(text):
+        if not self.context.has_noted(text):
             self._told.add(text)
-            self.team.events(Notice(f"{self.trajectory.role}: {text}"))
+            self.context.events(Notice(f"{self.trajectory.role}: {text}"))
 
     def _write_call(self, name: str, arguments: Mapping[str, Any]) -> str:
         tool = next(one for one in self.tools if one.name == name)
@@ -336,4 +335,4 @@ class Conversation:
         return watch
 
     def _show(self, delta: Delta) -> None:
-        self.team.events(TurnText(self.name, delta.text, delta.reasoning))
+        self.context.events(TurnText(self.name, delta.text, delta.reasoning))

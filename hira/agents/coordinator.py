@@ -13,10 +13,10 @@ from typing import Literal
 
 from pydantic import Field, create_model
 
-from hira.agents import faults
+from hira.agents.calls import log_fault
 from hira.agents.distiller import Distillate, distil, is_short, taken_as_it_is
 from hira.agents.expert import Account, Expert, Task, check_account, format_files
-from hira.agents.record import Reply, record
+from hira.agents.record import Reply, ask_for_record
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.bm25 import BM25
@@ -73,7 +73,7 @@ class Coordinator:
 
     def __init__(
         self,
-        team: RunContext,
+        context: RunContext,
         experts: Sequence[Expert],
         *,
         transfer: bool = True,
@@ -81,7 +81,7 @@ class Coordinator:
         distils: bool = True,
         faithful: bool = False,
     ) -> None:
-        self.team = team
+        self.context = context
         self.experts = sorted(experts, key=lambda expert: expert.cost)
         self.transfer = transfer
         self.remember = remember
@@ -94,7 +94,7 @@ class Coordinator:
             [self._one(subtask, memory, self._available(at)) for at, subtask in enumerate(subtasks)]
         )
         for finding in findings:
-            self.team.rollout.findings.append(finding)
+            self.context.rollout.findings.append(finding)
             if self.remember:
                 self._remember(finding, memory)
         return findings
@@ -104,18 +104,18 @@ class Coordinator:
 
         It is decided before any of them is assigned, so that it does not hang on which of them is done first.
         """
-        given = Counter(finding.expert for finding in self.team.rollout.findings)
-        limits = ((expert, self.team.budget.subtasks_of(expert.name)) for expert in self.experts)
+        given = Counter(finding.expert for finding in self.context.rollout.findings)
+        limits = ((expert, self.context.budget.subtasks_of(expert.name)) for expert in self.experts)
         return [expert for expert, limit in limits if limit is None or given[expert.name] + before < limit]
 
     async def _one(self, subtask: Subtask, memory: DualMemory, experts: Sequence[Expert]) -> Finding:
         if not experts:
             return self._done(Finding(subtask, "nobody", "", NOBODY.fill(), ok=False))
         expert, reason, recall = await self._prepare(subtask, experts, memory)
-        self.team.events(SubtaskAssigned(subtask.id, expert.name, reason, len(recall)))
+        self.context.events(SubtaskAssigned(subtask.id, expert.name, reason, len(recall)))
         try:
-            task = Task(subtask.id, subtask.text, recall, self.team.files, self.faithful)
-            account = check_account(await expert.work(task, self.team))
+            task = Task(subtask.id, subtask.text, recall, self.context.files, self.faithful)
+            account = check_account(await expert.work(task, self.context))
         except Exception as error:  # noqa: BLE001 - a fault in somebody's expert must not lose the run: it is told
             return self._done(self._failed(subtask, expert, error))
         finding = self._finding(subtask, expert, await self._distil(subtask, account))
@@ -130,14 +130,14 @@ class Coordinator:
         if isinstance(fault, AssertionError):
             raise fault
         why = fault.what if isinstance(fault, HiraError) else f"{type(fault).__name__}: {fault}".rstrip(": ")
-        why = redact(why, self.team.secrets)
+        why = redact(why, self.context.secrets)
         if not isinstance(fault, HiraError):
-            faults.log_fault("expert", expert.name, error, self.team.secrets)
-            self.team.events(Notice(f"subtask {subtask.id}: a fault in the expert {expert.name!r} ended it: {why}"))
+            log_fault("expert", expert.name, error, self.context.secrets)
+            self.context.events(Notice(f"subtask {subtask.id}: a fault in the expert {expert.name!r} ended it: {why}"))
         return Finding(subtask, expert.name, "", COULD_NOT.fill(expert=expert.name, why=why), ok=False)
 
     def _done(self, finding: Finding) -> Finding:
-        self.team.events(SubtaskDone(finding.subtask.id, finding.expert, finding.conclusion, finding.ok))
+        self.context.events(SubtaskDone(finding.subtask.id, finding.expert, finding.conclusion, finding.ok))
         return finding
 
     async def _prepare(
@@ -167,11 +167,13 @@ class Coordinator:
         listed = Filled("\n".join(f"- {expert.name}: {expert.description}" for expert in experts))
         shown = ASSIGN_NOTES.fill(most=RECALLED, notes=sanitize(format_notes(notes))) if notes else Filled("")
         message = user(
-            ASSIGN.fill(experts=listed, task=sanitize(subtask.text), files=format_files(self.team.files), notes=shown)
+            ASSIGN.fill(
+                experts=listed, task=sanitize(subtask.text), files=format_files(self.context.files), notes=shown
+            )
         )
         try:
-            conversation = self.team.conversation("coordinator", f"{subtask.id}/assign")
-            assignment = await record(conversation, message, assignment_of(tuple(named), notes=bool(notes)))
+            conversation = self.context.conversation("coordinator", f"{subtask.id}/assign")
+            assignment = await ask_for_record(conversation, message, assignment_of(tuple(named), notes=bool(notes)))
         except (DialectError, EndpointError, Stop) as error:
             self._fell_back("assigned to the cheapest expert", error)
             return experts[0], "", notes.take(range(len(notes)), RECALLED)
@@ -182,7 +184,9 @@ class Coordinator:
         """At most five of the notes, which are ranked by relevance and quality: those that the model chooses."""
         message = user(RECALL.fill(most=RECALLED, notes=sanitize(format_notes(notes)), task=sanitize(subtask.text)))
         try:
-            choice = await record(self.team.conversation("coordinator", f"{subtask.id}/recall"), message, Choice)
+            choice = await ask_for_record(
+                self.context.conversation("coordinator", f"{subtask.id}/recall"), message, Choice
+            )
         except (DialectError, EndpointError, Stop) as error:
             self._fell_back("recalled by relevance", error)
             return notes.take(range(len(notes)), RECALLED)
@@ -195,14 +199,14 @@ class Coordinator:
         if is_short(account) and not self.faithful:
             return taken_as_it_is(account, notes=self.remember)
         try:
-            conversation = self.team.conversation("coordinator", f"{subtask.id}/distil")
+            conversation = self.context.conversation("coordinator", f"{subtask.id}/distil")
             return await distil(conversation, subtask.text, account, report=self.transfer, notes=self.remember)
         except (DialectError, EndpointError, Stop) as error:
             self._fell_back("passed on as the expert wrote it", error)
             return taken_as_it_is(account)
 
     def _finding(self, subtask: Subtask, expert: Expert, distilled: Distillate) -> Finding:
-        sources = self.team.rollout.sources
+        sources = self.context.rollout.sources
         facts = tuple(fact.resolve(sources, subtask.id) for fact in distilled.facts)
         resources = tuple(resource.kept(subtask.id) for resource in distilled.resources)
         return Finding(subtask, expert.name, distilled.reasoning, distilled.conclusion, facts, resources)
@@ -210,16 +214,16 @@ class Coordinator:
     def _remember(self, finding: Finding, memory: DualMemory) -> None:
         for fact in finding.facts:
             if memory.add_fact(fact):
-                self.team.events(Remembered("fact", fact.text, ", ".join(fact.sources), finding.subtask.id))
+                self.context.events(Remembered("fact", fact.text, ", ".join(fact.sources), finding.subtask.id))
         for resource in finding.resources:
             if memory.add_resource(resource):
-                self.team.events(Remembered("resource", resource.description, resource.path, finding.subtask.id))
+                self.context.events(Remembered("resource", resource.description, resource.path, finding.subtask.id))
 
     def _fell_back(self, to: str, error: HiraError) -> None:
         if isinstance(error, RoleBudgetExceeded):
-            self.team.events(Notice(f"coordinator: {to}, because {error.what}"))
+            self.context.events(Notice(f"coordinator: {to}, because {error.what}"))
         elif not isinstance(error, Stop):
-            self.team.events(Notice(f"coordinator: {to}, because its model's reply was not usable ({error.what})"))
+            self.context.events(Notice(f"coordinator: {to}, because its model's reply was not usable ({error.what})"))
 
 
 def format_notes(notes: Recall) -> str:

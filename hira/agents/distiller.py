@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pydantic import Field, field_validator
 
 from hira.agents.expert import Account
-from hira.agents.record import Reply, record
+from hira.agents.record import Reply, ask_for_record
 from hira.agents.run_context import Conversation
 from hira.core.memory import Fact, Resource
 from hira.core.messages import Filled, user
@@ -81,7 +81,7 @@ async def distil(
     keys = Filled("\n".join(part.fill() for part, wanted in ((REPORT, report), (NOTES, notes)) if wanted))
     shape: type[Reply] = Distillate if report and notes else Report if report else Notes
     message = user(DISTIL.fill(task=sanitize(task), work=sanitize(work), keys=keys))
-    found = await record(conversation, message, shape)
+    found = await ask_for_record(conversation, message, shape)
     return taken_as_it_is(account).model_copy(update=dict(found))
 
 

@@ -22,7 +22,7 @@ from hira.core.prompts import Prompt, safe
 from hira.core.sanitize import sanitize
 from hira.evidence import find_cited
 from hira.policies.dialects import Call, Parsed
-from hira.policies.dialects.answer import final, only_thought, strip_thought
+from hira.policies.dialects.answer import find_final_answer, only_thought, strip_thought
 from hira.tools import Tool
 from hira.tools.search.tool import LONGEST
 
@@ -56,7 +56,7 @@ class Step:
 
     @property
     def answer(self) -> str:
-        return final(self.text)
+        return find_final_answer(self.text)
 
 
 @dataclass(slots=True)
@@ -103,7 +103,7 @@ class Loop:
         self.conversation.closes = "run" if self.final else "role"
         self.conversation.callable = self.callable
         self.conversation.tools = self.tools
-        self.conversation.team.offered |= {tool.name: tool for tool in self.callable}
+        self.conversation.context.offered |= {tool.name: tool for tool in self.callable}
 
     @property
     def callable(self) -> tuple[Tool, ...]:
@@ -180,7 +180,7 @@ class Loop:
         self.conversation.say(asking)
         try:
             completion = await self._closing_turn()
-            if self._was_cut(completion) and not self.conversation.team.stopped:
+            if self._was_cut(completion) and not self.conversation.context.stopped:
                 self.conversation.say(assistant(completion.text), user(CUT.fill()))
                 completion = await self._closing_turn()
             elif self._only_calls(self._parsed(completion)):
@@ -222,12 +222,12 @@ class Loop:
 
     def _count_silence(self, completion: Completion) -> None:
         """Count replies that say nothing. Raises `BadReply` at the third in a row, in whatever conversation."""
-        team = self.conversation.team
-        team.silent += completion.usage.calls
-        if team.silent >= SILENT:
+        context = self.conversation.context
+        context.silent += completion.usage.calls
+        if context.silent >= SILENT:
             check_spoken(completion, self.conversation)
             raise BadReply(
-                f"the model wrote no answer: {team.silent} replies in a row are empty",
+                f"the model wrote no answer: {context.silent} replies in a row are empty",
                 where=f"role {self.conversation.trajectory.role!r}, model {completion.model!r}",
                 fix="use another model for this role; one without a chat template cannot be asked",
             )
@@ -387,7 +387,7 @@ class Loop:
                     self._seen.add(key)
         if made or not parsed.calls:
             self._restore()
-            self.unreadable = self.conversation.team.silent = 0
+            self.unreadable = self.conversation.context.silent = 0
             self.said = parsed.text
             self._keep(parsed)
             self.transcript.append(parsed.text)
@@ -430,7 +430,7 @@ class Loop:
         return True
 
     def _notice(self, text: str) -> None:
-        self.conversation.team.events(Notice(text))
+        self.conversation.context.events(Notice(text))
 
     def _tool(self, call: Call) -> Tool:
         return next(tool for tool in self.callable if tool.name == call.name)

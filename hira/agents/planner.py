@@ -56,18 +56,18 @@ class Planner:
 
     def __init__(
         self,
-        team: RunContext,
+        context: RunContext,
         *,
         limit: int = 10,
         several: int = 1,
         experts: Sequence[Expert] = (),
         describe: bool = True,
     ) -> None:
-        self.team = team
+        self.context = context
         self.experts = experts
         self.describe = describe
         self.loop = Loop(
-            team.conversation("planner"),
+            context.conversation("planner"),
             [SUBTASK],
             limit=limit,
             several=several,
@@ -86,14 +86,14 @@ class Planner:
         loop = self.loop
         loop.task = question
         prompt = PLANNER.fill(
-            today=self.team.rollout.today,
+            today=self.context.rollout.today,
             question=sanitize(question),
-            files=format_files(self.team.files),
+            files=format_files(self.context.files),
             call=loop.conversation.part.dialect.instructions([SUBTASK]),
             several=ONE.fill() if loop.several == 1 else SEVERAL.fill(several=loop.several),
             limit=loop.limit,
             experts=staff(self.experts, describe=self.describe),
-            tools=means(self.team.tools, self.experts),
+            tools=means(self.context.tools, self.experts),
         )
         loop.conversation.say(user(prompt))
         return await self._think()
@@ -123,20 +123,20 @@ class Planner:
         issued = [Subtask(str(first + at), task_of(call), self._expert(call)) for at, call in enumerate(step.calls)]
         subtasks = tuple(subtask for subtask in issued if subtask.text)
         for subtask in subtasks:
-            self.team.events(SubtaskIssued(subtask.id, subtask.text))
+            self.context.events(SubtaskIssued(subtask.id, subtask.text))
         return Thought(subtasks)
 
     def _only_report(self) -> str:
         """The conclusion of the one subtask that was done, or of the question itself as the last one, empty if it has
         none: a planner that only hands it out again has nothing to decide."""
-        done = self.team.rollout.findings
+        done = self.context.rollout.findings
         last = done[-1] if done and (len(done) == 1 or done[-1].subtask.text == self.loop.task) else None
         return last.conclusion if last and last.ok and last.conclusion != NO_CONCLUSION.fill() else ""
 
     def _hand_out_question(self) -> Sequence[Call]:
         """The question itself as a subtask, for a planner that is stuck and whose subtasks left out a part of it: its
         expert is given what memory holds by now, so that a second step follows the first."""
-        asked = {word for finding in self.team.rollout.findings for word in words(finding.subtask.text)}
+        asked = {word for finding in self.context.rollout.findings for word in words(finding.subtask.text)}
         call = Call(SUBTASK.name, {"task": self.loop.task})
         return (call,) if set(words(self.loop.task)) - asked else ()
 

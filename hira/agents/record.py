@@ -11,7 +11,7 @@ from hira.agents.run_context import Conversation
 from hira.core.errors import DialectError, EndpointError
 from hira.core.messages import Message, assistant, user
 from hira.core.prompts import Prompt
-from hira.policies.dialects import record as records
+from hira.policies.dialects.answer import read_record
 
 AGAIN = Prompt(__file__, "record_again")
 SERVER_FAULT = 500
@@ -39,7 +39,7 @@ def _fits(_: object) -> str:
     return ""
 
 
-async def record(
+async def ask_for_record(
     conversation: Conversation, message: Message, shape: type[M], *, wrong: Callable[[M], str] = _fits
 ) -> M:
     """The record of pydantic model `shape` that the role replies with.
@@ -61,14 +61,14 @@ async def record(
             schema = None  # llama.cpp fails with 500 when a model does not come to the end of its schema
             continue
         try:
-            read = records.read(completion, shape)
+            found = read_record(completion, shape)
         except DialectError as error:
             if again:
                 raise
             conversation.messages[-1] = replace(message, text=f"{message.text}\n\n{AGAIN.fill(error=error.what)}")
         else:
-            if not (complaint := wrong(read)):
-                return read
+            if not (complaint := wrong(found)):
+                return found
             if again:
                 raise DialectError(complaint)
             conversation.say(assistant(completion.text), user(AGAIN.fill(error=complaint)))

@@ -19,7 +19,7 @@ PAGES = 5
 
 async def look_up(conversation: Conversation, query: str, most: int = PAGES) -> Sequence[Seen]:
     """What a query brings: the pages behind the first hits that are mere snippets, and then what the search told."""
-    search = conversation.team.tools.search
+    search = conversation.context.tools.search
     assert search is not None  # noqa: S101 - the needs of whoever calls this say so
     found = await use(conversation, search, {"query": query})
     places = _snippets(found.observation.passages)[:most]
@@ -63,7 +63,7 @@ def _snippets(found: Sequence[Passage]) -> list[str]:
 
 async def _opened(conversation: Conversation, place: str, intent: str) -> Seen | None:
     """What opening a page shows, None if it cannot be read."""
-    browse = conversation.team.tools.browse
+    browse = conversation.context.tools.browse
     seen = await use(conversation, browse, {"url": place, "intent": intent}) if browse else None
     return seen if seen and seen.ok else None
 
@@ -74,12 +74,12 @@ async def _page(conversation: Conversation, place: str, intent: str) -> Filled |
     if seen is None or not seen.observation.passages:
         return None
     source = seen.observation.passages[0].source
-    return frame_source(conversation.team.read(source), source.text)
+    return frame_source(conversation.context.read(source), source.text)
 
 
 def _document(conversation: Conversation, passage: Passage, pages: Mapping[str, Filled]) -> Filled:
     page = pages.get(passage.source.location) if passage.source.kind == "hit" else None
-    return page or frame_source(conversation.team.read(passage.source), passage.text)
+    return page or frame_source(conversation.context.read(passage.source), passage.text)
 
 
 def _note(seen: Seen) -> str:

@@ -1,4 +1,4 @@
-"""A team casts roles with policies, gives out conversations, and keeps the record of a run."""
+"""A run context casts roles with policies, gives out conversations, and keeps the record of a run."""
 
 import asyncio
 import time
@@ -9,8 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from hira.agents.conversation import Conversation
 from hira.agents.trajectory import Rejected, Rollout, Subtask, Trajectory
-from hira.core.bounds import ReplyBound
-from hira.core.budget import Budget
+from hira.core.budget import Budget, ReplyBound
 from hira.core.errors import Interrupted, OutOfBudget, Stop
 from hira.core.events import Events, Notice, SourceRead
 from hira.core.policy import Completion, Policy, Sampling

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, JsonValue, create_model
 
-from hira.agents.record import Reply, record
+from hira.agents.record import Reply, ask_for_record
 from hira.agents.run_context import RunContext
 from hira.core.bm25 import BM25, words
 from hira.core.errors import DialectError, EndpointError, Stop
@@ -22,7 +22,7 @@ from hira.evidence.lexical import BARE
 from hira.evidence.lexical_verifier import flat, is_echo
 from hira.evidence.verdict import PackedClaims, pack_claims, unpack_claims
 from hira.journal import Asked
-from hira.journal.digest import digest_of_tool
+from hira.journal.encoding import digest_of_tool
 
 PROMPT = Prompt(__file__, "verifier")
 ROLE = "verifier"
@@ -67,7 +67,7 @@ class ModelVerifier:
     `unchecked`.
     """
 
-    team: RunContext
+    context: RunContext
     role: str = ROLE
     every: bool = False
     name: str = "model"
@@ -86,7 +86,7 @@ class ModelVerifier:
     async def _ask(
         self, claims: Sequence[SourcedClaim], lexical: Sequence[Judgement], question: str, until: float
     ) -> list[Judgement]:
-        conversation = self.team.conversation(self.role, reply=REPLY * (len(claims) + 1))
+        conversation = self.context.conversation(self.role, reply=REPLY * (len(claims) + 1))
         sampling = replace(conversation.part.sampling, temperature=0.0)
         conversation.part = replace(conversation.part, sampling=sampling)
         listed = "\n".join(f"{number}. {sanitize(one.text)}" for number, one in enumerate(claims, 1))
@@ -95,9 +95,9 @@ class ModelVerifier:
         prompt = PROMPT.fill(excerpts=excerpts, question=sanitize(question), claims=Filled(listed))
         try:
             async with asyncio.timeout_at(until):
-                reply = await record(conversation, user(prompt), shape_of(len(claims)))
+                reply = await ask_for_record(conversation, user(prompt), shape_of(len(claims)))
         except Stop:
-            self.team.note("the budget had no call left for the verifier: the claims were compared by words alone")
+            self.context.note("the budget had no call left for the verifier: the claims were compared by words alone")
             return list(lexical)
         except (DialectError, EndpointError, TimeoutError) as error:
             why = f"no verdict within {SECONDS:g} seconds" if isinstance(error, TimeoutError) else error.what
@@ -189,14 +189,14 @@ class RecordedVerifier:
     """A plug-in whose judgements the journal keeps, so that a replay needs neither the plug-in nor its weights."""
 
     verifier: Verifier
-    team: RunContext
+    context: RunContext
 
     @property
     def name(self) -> str:
         return self.verifier.name
 
     async def verify(self, claims: Sequence[SourcedClaim], question: str) -> Sequence[Judgement]:
-        if self.team.log is None:
+        if self.context.log is None:
             return await self.verifier.verify(claims, question)
         told: Mapping[str, Any] = {
             "question": question,
@@ -207,7 +207,7 @@ class RecordedVerifier:
         async def make() -> Sequence[Judgement]:
             return await self.verifier.verify(claims, question)
 
-        return await self.team.log.call(asked, make, _encoded, _decoded)
+        return await self.context.log.call(asked, make, _encoded, _decoded)
 
 
 def _named(source: Source) -> str:
@@ -223,12 +223,12 @@ def _decoded(stored: Any) -> list[Judgement]:
     return [Judgement(**one) for one in stored]
 
 
-async def check_answer(team: RunContext) -> tuple[list[Citation], list[str]]:
+async def check_answer(context: RunContext) -> tuple[list[Citation], list[str]]:
     """The citations of the run's answer as the run's verifier judges them, and the reasons why some are unchecked."""
-    run, verify = team.rollout, team.verify
+    run, verify = context.rollout, context.verify
     verifier: Verifier = LexicalVerifier()
-    if team.verifier:
-        verifier = RecordedVerifier(team.verifier, team)
+    if context.verifier:
+        verifier = RecordedVerifier(context.verifier, context)
     elif verify == "model" and not run.failure:  # an endpoint that just failed is not asked again
-        verifier = ModelVerifier(team)
+        verifier = ModelVerifier(context)
     return await verify_answer(run.answer, run.sources, run.question, verifier)

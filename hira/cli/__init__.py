@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib import import_module
 
 import hira
-from hira.cli.eval_flags import spelled_out
+from hira.cli.flags import spelled_out
 from hira.cli.parser import parser
 from hira.cli.shell import Shell, of_this_process
 from hira.core.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
@@ -67,7 +67,7 @@ def _allowed(error: NotTrusted, shell: Shell) -> bool:
 
 def _faults_told(shell: Shell) -> AbstractContextManager[None]:
     """While it lasts, tracebacks of faults in tools and experts are told, as those of hira's own are."""
-    from hira.agents.faults import told_to
+    from hira.agents.calls import told_to
 
     return told_to(shell.remark if shell.events else shell.tell)
 

@@ -16,7 +16,7 @@ from hira.api import Hira
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, explain, output
 from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.dry_run import dry_run
-from hira.cli.parser import LIMITS, check_options, flags
+from hira.cli.parser import LIMITS, check_options, collect_flags
 from hira.cli.progress import JsonLines, Lines, Silent, View
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
@@ -53,7 +53,7 @@ class Stoppable(Protocol):
 
 
 def ask(args: argparse.Namespace, shell: Shell) -> int:
-    settings = load(flags(args), shell.environ, shell.folder, shell.home)
+    settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
     check_options(args.set, [settings.workflow])
     if args.batch:
         if args.approve:
@@ -204,21 +204,23 @@ async def _worked(
     return run
 
 
-def announce_model(crew: Session, files: Sequence[Path] = ()) -> str:
+def announce_model(session: Session, files: Sequence[Path] = ()) -> str:
     """What the person should know of the model that was chosen for them, empty if they chose it."""
-    if crew.model == OFFLINE:
+    if session.model == OFFLINE:
         attached = [f"the attached file{'s' if len(files) > 1 else ''}"] if files else []
-        documents = ["your documents"] if crew.settings.docs else []
-        searched = [*attached, *documents, *(["the web"] if crew.bench.backends else [])]
+        documents = ["your documents"] if session.settings.docs else []
+        searched = [*attached, *documents, *(["the web"] if session.bench.backends else [])]
         how = (
             f"with sentences from {' and '.join(searched)}"
             if searched
             else "what it can compute; --docs PATH gives more"
         )
         return CONNECT.format(how=how)
-    origin = crew.settings.origin("model")
+    origin = session.settings.origin("model")
     if "found on" in origin or "only model" in origin:
-        return f"using {crew.model} at {without_userinfo(crew.settings.base_url)} ({origin}); --model names another"
+        return (
+            f"using {session.model} at {without_userinfo(session.settings.base_url)} ({origin}); --model names another"
+        )
     return ""
 
 

@@ -11,12 +11,10 @@ from pathlib import Path
 from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, code_of, explain
-from hira.cli.answers import Answers
 from hira.cli.ask import CODES, announce_model, interruptible
-from hira.cli.batch_progress import Bar, Lines, Progress, keep_shown
-from hira.cli.pauses import short_pauses
-from hira.cli.questions import questions_of
-from hira.cli.shell import Shell
+from hira.cli.batch_files import Answers, questions_of
+from hira.cli.batch_progress import Bar, BatchLines, Progress, keep_shown
+from hira.cli.shell import Shell, short_pauses
 from hira.core.errors import UsageError
 from hira.core.events import Event, Reader, record
 from hira.runtime.batch import CONCURRENCY, Batch, Question
@@ -134,4 +132,4 @@ def _shown(args: argparse.Namespace, shell: Shell, total: int) -> Iterator[Progr
         with Bar(shell.stderr, total) as bar:
             yield bar
     else:
-        yield Lines(shell.tell, total)
+        yield BatchLines(shell.tell, total)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from hira.agents.trajectory import Status
 from hira.cli import INTERRUPTED, OK, code_of
 from hira.cli.ask import CODES, announce_model, interruptible
-from hira.cli.parser import check_options, flags
+from hira.cli.parser import check_options, collect_flags
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.events import Event, Notice, Reader
@@ -29,7 +29,7 @@ def compare(args: argparse.Namespace, shell: Shell) -> int:
     question = printable(shell.stdin.read() if args.question == "-" else args.question).strip()
     if not question:
         raise UsageError("the question is empty", fix='hira compare "question" --workflow hira,react,rag')
-    given = flags(args)
+    given = collect_flags(args)
     names = list(dict.fromkeys(name.strip() for name in given.pop("workflow").split(",") if name.strip()))
     check_options(args.set, names)
     settings = load(given, shell.environ, shell.folder, shell.home)
@@ -51,7 +51,7 @@ async def _compared(
     found: dict[str, Compared] = {}
     try:
         async with comparison(settings, names, question, files=files) as compared:
-            if line := announce_model(next(iter(compared.crews.values()))):
+            if line := announce_model(next(iter(compared.sessions.values()))):
                 shell.remark(line)
             with interruptible(compared, working, shell.remark):
                 async for one in compared.each(important(shell)):

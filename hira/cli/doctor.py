@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 import hira
 from hira.cli import ENDPOINT, OK, USAGE, code_of
-from hira.cli.parser import flags
+from hira.cli.parser import collect_flags
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.redaction import without_userinfo
@@ -66,7 +66,7 @@ class Report:
 
 
 def doctor(args: argparse.Namespace, shell: Shell) -> int:
-    settings = load(flags(args), shell.environ, shell.folder, shell.home)
+    settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
     made_workflow(settings)
     report = Report([f"hira {hira.__version__} · Python {platform.python_version()} · {platform.system()}"])
     asyncio.run(_model(report, settings, probing=args.probe))

@@ -9,11 +9,9 @@ from pathlib import Path
 
 from hira.cli import INTERRUPTED, OK, code_of, explain
 from hira.cli.ask import interruptible
-from hira.cli.batch_progress import keep_shown
-from hira.cli.eval_progress import Lines, Table, Tally
-from hira.cli.parser import flags
-from hira.cli.pauses import short_pauses
-from hira.cli.shell import Shell
+from hira.cli.batch_progress import EvaluationLines, Table, Tally, keep_shown
+from hira.cli.parser import collect_flags
+from hira.cli.shell import Shell, short_pauses
 from hira.core.errors import UsageError
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
@@ -30,7 +28,7 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
         return _OTHERS[args.what](args, shell)
     workflows = workflows_of(getattr(args, "workflow", None))
     args.workflow = workflows[0] if len(workflows) == 1 else None
-    general = load_settings(flags(args), shell.environ, shell.folder, shell.home)
+    general = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
     data = load(args.data, wanted_of(args), shell.folder)
     if data.docs and not (args.docs or args.search):
         general = general.with_values({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
@@ -124,12 +122,12 @@ async def _evaluated(plan: Plan, folder: Path, args: argparse.Namespace, shell: 
 
 
 @contextmanager
-def _shown(args: argparse.Namespace, shell: Shell, tally: Tally) -> Iterator[Lines]:
+def _shown(args: argparse.Namespace, shell: Shell, tally: Tally) -> Iterator[EvaluationLines]:
     if not args.quiet and shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":
         with Table(shell.stderr, tally) as table:
             yield table
     else:
-        lines = Lines(shell.tell, tally)
+        lines = EvaluationLines(shell.tell, tally)
         lines.every = None if args.quiet else lines.every
         yield lines
 
@@ -151,7 +149,7 @@ def _diff(args: argparse.Namespace, shell: Shell) -> int:
 def _judge(args: argparse.Namespace, shell: Shell) -> int:
     from hira.evaluation.agreement import agreement, format_agreement
 
-    settings = load_settings(flags(args), shell.environ, shell.folder, shell.home)
+    settings = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
     found = asyncio.run(agreement(shell.folder / args.file, args.metric, settings))
     shell.say(json.dumps(found.json(), ensure_ascii=False, indent=2) if args.json else format_agreement(found))
     return OK
@@ -160,7 +158,7 @@ def _judge(args: argparse.Namespace, shell: Shell) -> int:
 def _preferences(args: argparse.Namespace, shell: Shell) -> int:
     from hira.evaluation.preferences import evaluate_preferences, table
 
-    settings = load_settings(flags(args), shell.environ, shell.folder, shell.home)
+    settings = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
     found = asyncio.run(evaluate_preferences(shell.folder / args.file, args.way or (), settings))
     told = (
         json.dumps([one.json() for one in found], ensure_ascii=False, indent=2) if args.json else table(found).rstrip()

@@ -20,7 +20,7 @@ from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, OK, output
 from hira.cli.ask import announce_model
-from hira.cli.parser import flags
+from hira.cli.parser import collect_flags
 from hira.cli.progress import Lines, brief
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
@@ -54,7 +54,7 @@ class Asked(BaseModel):
 
 def mcp(args: argparse.Namespace, shell: Shell) -> int:
     require()
-    settings = load(flags(args), shell.environ, shell.folder, shell.home)
+    settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
     return asyncio.run(_serve(settings, args.http, shell))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from hira.cli import compare_flags, eval_flags, report_flags, setup_flags
+from hira.cli import flags
 from hira.core.errors import UsageError
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
@@ -114,7 +114,7 @@ def parser(version: str) -> Parser:
     ask.add_argument("--dry-run", action="store_true", help="print the maximum cost and exit")
     _record(ask)
     _output(ask)
-    setup_flags.add_init(commands)
+    flags.add_init(commands)
     doctor = commands.add_parser(
         "doctor",
         help="show the configuration, what works, and how to turn on the rest",
@@ -126,9 +126,9 @@ def parser(version: str) -> Parser:
         "--probe", action="store_true", help="test the endpoint's capabilities with a few short requests"
     )
     doctor.add_argument("--debug", action="store_true", help="show tracebacks")
-    report_flags.add(commands, _model, (_sources, _limits, _record))
-    compare_flags.add(commands, (_model, _sources, _limits, _record))
-    eval_flags.add(commands, _model, _limits)
+    flags.add_report(commands, _model, (_sources, _limits, _record))
+    flags.add_compare(commands, (_model, _sources, _limits, _record))
+    flags.add_eval(commands, _model, _limits)
     _serve(
         commands.add_parser(
             "serve",
@@ -147,7 +147,7 @@ def parser(version: str) -> Parser:
         )
     )
     _recorded(commands)
-    setup_flags.add(commands)
+    flags.add_completion(commands)
     return main
 
 
@@ -346,7 +346,7 @@ def _output(command: Parser) -> None:
     group.add_argument("--debug", action="store_true", help="show tracebacks")
 
 
-def flags(args: argparse.Namespace) -> dict[str, Any]:
+def collect_flags(args: argparse.Namespace) -> dict[str, Any]:
     """The flags that were given and are settings, named as the settings are."""
     from hira.runtime.settings import Settings  # loads pydantic, which `hira --help` does without
 

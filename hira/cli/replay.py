@@ -7,8 +7,8 @@ import importlib
 
 from hira.cli import INTERRUPTED, USAGE, explain, output, report
 from hira.cli.ask import going_on, print_answer, show_progress
-from hira.cli.recorded import open_journal
-from hira.cli.report_flags import WORKFLOWS as REPORTING
+from hira.cli.flags import REPORTING
+from hira.cli.runs import open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError
 from hira.core.events import events_of

@@ -1,22 +1,146 @@
 """`hira report`: a report on a topic, with numbered references to what was read."""
 
 import argparse
+import html
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from string import Template
+from typing import Any
+from urllib.parse import quote
 
 from hira.api import Hira
 from hira.cli import output
 from hira.cli.ask import finish_run
 from hira.cli.dry_run import dry_run
-from hira.cli.parser import check_options, flags
-from hira.cli.report_page import as_html, as_markdown
+from hira.cli.parser import check_options, collect_flags
 from hira.cli.shell import Shell, visible
 from hira.core.errors import UsageError
+from hira.core.page_policy import digest
 from hira.core.sanitize import printable
-from hira.evidence.references import references
+from hira.evidence import Source, Verdict, flag_claims
+from hira.evidence.citations import HEADINGS, Reference, is_chinese, number_references, references
 from hira.runtime.answer import Answer
 from hira.runtime.run import Run
 from hira.runtime.settings import load
 from hira.runtime.validation import present
+
+VERDICTS: Mapping[bool, Mapping[Verdict, str]] = {
+    False: {verdict: verdict for verdict in ("supported", "contradicted", "unsupported", "unchecked")},
+    True: {"supported": "有据", "contradicted": "相矛盾", "unsupported": "未见于原文", "unchecked": "未核对"},
+}
+_ACTING = re.compile(r"([\\`*_{}\[\]<>#|!])")
+_HERE = Path(__file__)
+_OPEN, _CLOSE = "\ue000", "\ue001"
+"""Around a number while the text is rendered. No text that is shown may hold them."""
+_JOINED = "\u2060"
+"""Keeps a number on the line of the word before it."""
+_MARK = re.compile(f"[ \\t]*{_OPEN}(\\d+){_CLOSE}")
+
+
+def as_markdown(answer: Answer) -> str:
+    """The report with numbers in place of ids, and at its end what they stand for."""
+    chinese, listed = _known(answer)
+    parts = [add_title(answer, number_references(_flagged(answer, chinese=chinese), answer.rollout.sources.read))]
+    if listed:
+        lines = [f"{one.number}. {_plain(one.source)}{_bracketed(answer, one, chinese=chinese)}" for one in listed]
+        parts += [f"## {HEADINGS[chinese]}", "\n".join(lines)]
+    return "\n\n".join(parts)
+
+
+def as_html(answer: Answer) -> str:
+    """The report as one page. What models and sources wrote is text in it: no markup of theirs, no picture, no script,
+    and no link but to what was read."""
+    chinese, listed = _known(answer)
+    shape = f"{_OPEN}{{}}{_CLOSE}"
+    bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", _flagged(answer, chinese=chinese))
+    body = _rendered(add_title(answer, number_references(bare, answer.rollout.sources.read, shape)), listed)
+    body = _MARK.sub(rf'{_JOINED}<sup><a href="#ref-\1">[\1]</a></sup>', body)
+    style = _HERE.with_name("report_page.css").read_text(encoding="utf-8")
+    page = Template(_HERE.with_name("report_page.html").read_text(encoding="utf-8"))
+    return page.substitute(
+        lang="zh" if chinese else "en",
+        policy=f"default-src 'none'; style-src {digest(style)}; base-uri 'none'; form-action 'none'",
+        title=html.escape(" ".join(answer.rollout.question.split())),
+        style=style,
+        body=body,
+        heading=HEADINGS[chinese] if listed else "",
+        references="\n".join(_item(answer, one, chinese=chinese) for one in listed),
+        made=html.escape(_made(answer, chinese=chinese)),
+    ).strip()
+
+
+def _flagged(answer: Answer, *, chinese: bool) -> str:
+    """The report with a verdict behind each claim that is not supported, in its language."""
+    return flag_claims(answer.text, answer.citations, names=VERDICTS[chinese])
+
+
+def add_title(answer: Answer, text: str) -> str:
+    """The text under a title: its own, else the topic."""
+    return text if text.lstrip().startswith("# ") else f"# {' '.join(answer.rollout.question.split())}\n\n{text}"
+
+
+def _known(answer: Answer) -> tuple[bool, list[Reference]]:
+    """Whether the report is in Chinese, and its references."""
+    return is_chinese(answer.rollout.question), references(answer.text, answer.rollout.sources.read)
+
+
+def _plain(source: Source) -> str:
+    """A source in Markdown: its title and where it lies."""
+    title = _ACTING.sub(r"\\\1", " ".join(source.title.split()))
+    place = f"<{_url(source)}>" if _url(source) else _ACTING.sub(r"\\\1", source.location)
+    return " — ".join(part for part in (title, place) if part)
+
+
+def _item(answer: Answer, one: Reference, *, chinese: bool) -> str:
+    title = html.escape(" ".join(one.source.title.split()))
+    url, place = html.escape(_url(one.source)), html.escape(one.source.location)
+    where = f'<a href="{url}" rel="noopener noreferrer nofollow">{place}</a>' if url else f"<span>{place}</span>"
+    return f'<li id="ref-{one.number}">{title} {where}<em>{_bracketed(answer, one, chinese=chinese)}</em></li>'
+
+
+def _bracketed(answer: Answer, one: Reference, *, chinese: bool) -> str:
+    """How the statements that cite a source stood the check: " (3 supported, 1 unsupported)"."""
+    counts = Counter(citation.verdict for citation in answer.citations if citation.source == one.source.id)
+    told = [f"{counts[verdict]} {named}" for verdict, named in VERDICTS[chinese].items() if counts[verdict]]
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _made(answer: Answer, *, chinese: bool) -> str:
+    record = answer.rollout
+    many = len(answer.citations)
+    said = f"已核对 {many} 处引用" if chinese else f"{many} citation{'' if many == 1 else 's'} checked"
+    return f"{record.today} · {record.workflow} · {answer.model} · {answer.status} · {said}"
+
+
+def _url(source: Source) -> str:
+    """The address of a source on the web, empty for any other."""
+    if not re.match(r"https?://[^\s/]", source.location):
+        return ""
+    return quote(source.location, safe="%/:@!$&'()*+,;=~?#[]-._")
+
+
+def _rendered(text: str, listed: Sequence[Reference]) -> str:
+    """Markdown as HTML. What is HTML in it is shown as text; links lead to what is cited or are words."""
+    from markdown_it import MarkdownIt
+
+    known = {_url(one.source) for one in listed} - {""}
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
+    parser.validateLink = lambda url: url in known  # type: ignore[method-assign]
+    tokens = parser.parse(text)
+    for token in tokens:
+        token.info = ""
+        for inner in token.children or ():
+            _harmless(inner)
+    return str(parser.renderer.render(tokens, parser.options, {}))
+
+
+def _harmless(token: Any) -> None:
+    """A link without a title, that tells nobody where it was followed from."""
+    if token.type == "link_open":
+        token.attrs = {"href": token.attrs["href"], "rel": "noopener noreferrer nofollow"}
+
 
 FORMS = {".md": as_markdown, ".html": as_html, ".htm": as_html, ".json": output.as_json}
 SUFFIXES = tuple(FORMS)
@@ -25,7 +149,7 @@ DEFAULT = "mams"
 
 def report(args: argparse.Namespace, shell: Shell) -> int:
     """Write the report. Its workflow is MaMs whatever the settings name for questions."""
-    settings = load({"workflow": DEFAULT, **flags(args)}, shell.environ, shell.folder, shell.home)
+    settings = load({"workflow": DEFAULT, **collect_flags(args)}, shell.environ, shell.folder, shell.home)
     check_options(args.set, [settings.workflow])
     topic = printable(shell.stdin.read() if args.question == "-" else args.question).strip()
     if not topic:

@@ -10,9 +10,9 @@ from hira.api import Hira
 from hira.cli import output, report
 from hira.cli.approve import at_terminal
 from hira.cli.ask import finish_run, print_answer
+from hira.cli.flags import REPORTING
 from hira.cli.parser import LIMITS
-from hira.cli.recorded import open_journal
-from hira.cli.report_flags import WORKFLOWS as REPORTING
+from hira.cli.runs import open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.redaction import without_userinfo

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hira.agents.rubrics.rubric import Rubric, Scores
-from hira.agents.rubrics.writer import generate
+from hira.agents.rubrics.rubric import Rubric, Scores, generate
 from hira.agents.run_context import RunContext
 from hira.cli import OK, PARTIAL, explain
-from hira.cli.parser import flags
+from hira.cli.parser import collect_flags
 from hira.cli.shell import Shell
 from hira.core.errors import DialectError, EndpointError, HiraError, UsageError
 from hira.core.events import Event, Events, Notice
@@ -32,7 +31,7 @@ def rubric(args: argparse.Namespace, shell: Shell) -> int:
         raise UsageError("the query is empty", fix='hira rubric "query"')
     report = _text(args.report, "--report", shell) if args.report else ""
     known = _recorded(_text(args.rubric, "--rubric", shell), args.rubric) if args.rubric else None
-    settings = load(flags(args), shell.environ, shell.folder, shell.home)
+    settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
     found, scores = asyncio.run(_worked(query, report, known, settings, shell))
     shell.say(_as_json(query, found, scores) if args.json else _shown(found, scores))
     if scores and (failed := scores.ratings.count(None)):
@@ -56,20 +55,20 @@ async def _worked(
         if isinstance(event, Notice):
             shell.remark(event.text)
 
-    team = RunContext(cast, events=Events(heard, secrets=settings.secrets))
+    context = RunContext(cast, events=Events(heard, secrets=settings.secrets))
     try:
-        found = known or await _generated(team, query)
-        return found, await score(team, found, query, report) if report else None
+        found = known or await _generated(context, query)
+        return found, await score(context, found, query, report) if report else None
     finally:
         for policy in own:
             await policy.aclose()
 
 
-async def _generated(team: RunContext, query: str) -> Rubric:
+async def _generated(context: RunContext, query: str) -> Rubric:
     try:
-        return await generate(team.conversation("rubric"), query)
+        return await generate(context.conversation("rubric"), query)
     except DialectError as error:
-        model = team.part("rubric").policy.model
+        model = context.part("rubric").policy.model
         raise EndpointError(
             "the model wrote no valid rubric, asked twice",
             where=f"model {model!r}: {error.what}",

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from hira.cli import OK
 from hira.cli.ask import announce_model
-from hira.cli.parser import flags
-from hira.cli.pauses import short_pauses
-from hira.cli.shell import Shell
+from hira.cli.parser import collect_flags
+from hira.cli.shell import Shell, short_pauses
 from hira.core.errors import UsageError
 from hira.runtime.settings import KeySettings, Settings, load
 
@@ -18,7 +17,7 @@ HOST, PORT, MOST = "127.0.0.1", 8811, 65_535
 
 
 def serve(args: argparse.Namespace, shell: Shell) -> int:
-    settings = load(flags(args), shell.environ, shell.folder, shell.home)
+    settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
     settings = _keyed(settings, _read_key(args.serve_key, shell))
     host, port = args.host or HOST, PORT if args.port is None else args.port
     if not 0 <= port <= MOST:
@@ -31,7 +30,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
 
         from hira.server.app import application
         from hira.server.connections import Connection
-        from hira.server.door import LOCAL
+        from hira.server.state import LOCAL
     except ImportError:
         fix = "pip install 'hira[serve]'"
         raise UsageError("hira serve needs starlette and uvicorn, which are not installed", fix=fix) from None
@@ -42,13 +41,13 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
         async with application(settings, hosts=LOCAL | {host} if is_loopback(host) else None) as app:
             log = {"log_level": "warning", "access_log": args.debug}
             server = uvicorn.Server(uvicorn.Config(app, http=Connection, timeout_graceful_shutdown=3, **log))
-            if line := announce_model(app.state.crew):
+            if line := announce_model(app.state.session):
                 shell.remark(line)
             if not is_loopback(host):
                 shell.remark(f"{host} can be reached from other machines; the connection is not encrypted")
             shell.remark(f"a page to watch runs: {address}/")
             shell.remark(f"an OpenAI-compatible endpoint: {address}/v1, models: {', '.join(app.state.models)}")
-            looking = asyncio.create_task(_look(app.state.crew.settings, shell))
+            looking = asyncio.create_task(_look(app.state.session.settings, shell))
             with short_pauses():
                 await server.serve(sockets=[listening])
             looking.cancel()
@@ -62,7 +61,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
 
 async def _look(settings: Settings, shell: Shell) -> None:
     """Say which of the models cannot be asked, while the server goes on: they may come up later."""
-    from hira.server.endpoints import unready
+    from hira.server.app import unready
 
     for line in await unready(settings):
         shell.remark(line)

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from hira.cli import OK
 from hira.cli.output import format_source
 from hira.cli.progress import brief, format_usage
-from hira.cli.recorded import day, open_journal, took
-from hira.cli.runs import as_json
+from hira.cli.runs import as_json, day, open_journal, took
 from hira.cli.shell import Shell
 from hira.runtime.trace import Reading, ReadSubtask, ReadTool, ReadTurn, read
 from hira.runtime.trace.reading import belongs

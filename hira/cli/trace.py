@@ -5,13 +5,13 @@ from pathlib import Path
 
 from hira.cli import OK
 from hira.cli.output import replace_file
-from hira.cli.recorded import open_journal
+from hira.cli.runs import open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.redaction import without_userinfo
 from hira.runtime.settings import OFF, load
-from hira.runtime.telemetry.export import export, sender
-from hira.runtime.telemetry.spans import spans_of
+from hira.runtime.spans import spans_of
+from hira.runtime.telemetry import export, sender
 from hira.runtime.trace import read
 from hira.runtime.trace.page import page
 

@@ -9,9 +9,9 @@ from hira.agents.run_context import RunContext
 from hira.agents.verifier import ModelVerifier
 from hira.cli import NO_EVIDENCE, OK
 from hira.cli.output import format_source
-from hira.cli.parser import flags
+from hira.cli.parser import collect_flags
 from hira.cli.progress import brief
-from hira.cli.recorded import open_journal
+from hira.cli.runs import open_journal
 from hira.cli.shell import Shell
 from hira.evidence import Citation, is_accepted, is_refusal, verify_answer
 from hira.evidence import verify as verify_lexically
@@ -32,7 +32,7 @@ def verify(args: argparse.Namespace, shell: Shell) -> int:
     if args.verify == "lexical":
         citations = verify_lexically(record.answer, record.sources, record.question)
     elif args.verify or args.model or args.base_url or args.role:
-        settings = load(flags(args), shell.environ, shell.folder, shell.home)
+        settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
         citations, reasons = asyncio.run(verify_by_model(reading, settings))
         for reason in reasons:
             shell.tell(f"hira: not fully checked: {reason}")

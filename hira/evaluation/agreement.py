@@ -56,11 +56,11 @@ async def agreement(path: Path, judge: str, settings: Settings, concurrency: int
         raise UsageError(f"{judge!r} is not a judge", fix=f"choose one of {', '.join(JUDGES)}")
     rows = read_labels(path)
     found: dict[int, tuple[bool | None, str]] = {}
-    async with judging(settings, None) as team:
+    async with judging(settings, None) as context:
 
         async def ask(one: tuple[int, Labelled]) -> tuple[int, bool | None, str]:
             at, row = one
-            own = RunContext(team.cast, Rollout("", row.question, "judge"), budget=team.budget)
+            own = RunContext(context.cast, Rollout("", row.question, "judge"), budget=context.budget)
             try:
                 verdict = await JUDGES[judge](
                     own.conversation("judge"), row.question, row.answer, extract_answer(row.response)

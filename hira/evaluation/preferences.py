@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from hira.agents.rubrics.rubric import Rubric
-from hira.agents.rubrics.writer import generate
+from hira.agents.rubrics.rubric import Rubric, generate
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import map_concurrently
@@ -184,26 +183,26 @@ SIGNS = frozenset({"pairwise"})
 """Ways whose margins are signs and no differences of scores."""
 
 
-async def write_rubric(team: RunContext, query: str) -> Rubric | None:
+async def write_rubric(context: RunContext, query: str) -> Rubric | None:
     """The rubric that the role `rubric` writes for the query."""
     try:
-        return await generate(team.conversation("rubric"), query)
+        return await generate(context.conversation("rubric"), query)
     except DialectError:
         return None
 
 
-async def general(team: RunContext, query: str) -> Rubric | None:
-    del team, query
+async def general(context: RunContext, query: str) -> Rubric | None:
+    del context, query
     return GENERAL
 
 
 def by_rubric(generator: Generator) -> Way:
-    async def margin(team: RunContext, pair: Pair) -> float | None:
-        rubric = await generator(team, pair.query)
+    async def margin(context: RunContext, pair: Pair) -> float | None:
+        rubric = await generator(context, pair.query)
         if rubric is None:
             return None
         reports = (("a", pair.accepted), ("b", pair.rejected))
-        accepted, rejected = await together([score(team, rubric, pair.query, one, name) for name, one in reports])
+        accepted, rejected = await together([score(context, rubric, pair.query, one, name) for name, one in reports])
         if accepted.normalised is None or rejected.normalised is None:
             return None
         return accepted.normalised - rejected.normalised
@@ -211,9 +210,9 @@ def by_rubric(generator: Generator) -> Way:
     return margin
 
 
-async def by_points(team: RunContext, pair: Pair) -> float | None:
+async def by_points(context: RunContext, pair: Pair) -> float | None:
     """Each report has a rating of its own, from 1 to 10, on the line from 0 to 1."""
-    conversations = [team.conversation("judge", name) for name in "ab"]
+    conversations = [context.conversation("judge", name) for name in "ab"]
     reports = (pair.accepted, pair.rejected)
     accepted, rejected = await together(
         [pointwise(one, pair.query, report) for one, report in zip(conversations, reports, strict=True)]
@@ -221,9 +220,9 @@ async def by_points(team: RunContext, pair: Pair) -> float | None:
     return None if accepted is None or rejected is None else (accepted - rejected) / 9
 
 
-async def by_pair(team: RunContext, pair: Pair) -> float | None:
+async def by_pair(context: RunContext, pair: Pair) -> float | None:
     """Both are shown, in both orders: 1 or -1 where the verdicts agree, 0 where the order decided."""
-    first, second = [team.conversation("judge", name) for name in "ab"]
+    first, second = [context.conversation("judge", name) for name in "ab"]
     told: list[Literal["first", "second"] | None] = await together(
         [
             pairwise(first, pair.query, pair.accepted, pair.rejected),
@@ -244,12 +243,14 @@ WAYS: dict[str, Way] = {
 
 
 async def margins(
-    way: Way, pairs: Sequence[Pair], team: RunContext, concurrency: int = 8
+    way: Way, pairs: Sequence[Pair], context: RunContext, concurrency: int = 8
 ) -> AsyncGenerator[tuple[str, float | None], None]:
     """The margin of each pair by its id, as they come; each pair has a team of its own."""
 
     async def one(pair: Pair) -> tuple[str, float | None]:
-        own = RunContext(team.cast, Rollout("", pair.query, "preferences"), budget=team.budget, events=team.events)
+        own = RunContext(
+            context.cast, Rollout("", pair.query, "preferences"), budget=context.budget, events=context.events
+        )
         return pair.id, await way(own, pair)
 
     async with aclosing(map_concurrently(pairs, concurrency, one)) as found:
@@ -265,9 +266,9 @@ async def evaluate_preferences(
         raise UsageError(f"unknown way of scoring {strange[0]!r}", fix=did_you_mean(strange[0], WAYS))
     pairs = pairs_of(path)
     found = []
-    async with judging(settings, judge) as team:
+    async with judging(settings, judge) as context:
         for name in names or WAYS:
-            known = {one: margin async for one, margin in margins(WAYS[name], pairs, team, concurrency)}
+            known = {one: margin async for one, margin in margins(WAYS[name], pairs, context, concurrency)}
             found.append(agreement(name, [known[pair.id] for pair in pairs], scored=name not in SIGNS))
     return found
 

@@ -14,12 +14,12 @@ from hira.evidence import SourcedClaim
 from hira.runtime.answer import Answer
 
 
-def race_of(team: RunContext) -> Scorer:
+def race_of(context: RunContext) -> Scorer:
     """The target's share against the item's `reference`, by its `criteria`."""
 
     async def scored(item: Item, answer: Answer) -> Score:
         dimensions, reference = needs.race_of(item)
-        found = await judge_race(_own(team, item), item.question, dimensions, answer.text, reference)
+        found = await judge_race(_own(context, item), item.question, dimensions, answer.text, reference)
         if found is None:
             return Score(None, None, "race", "the judge failed")
         told = ", ".join(f"{name} {share:.4f}" for name, share in found.dimensions.items())
@@ -28,7 +28,7 @@ def race_of(team: RunContext) -> Scorer:
     return scored
 
 
-def fact_of(team: RunContext | None) -> Scorer:
+def fact_of(context: RunContext | None) -> Scorer:
     """Citation accuracy: the share of distinct pairs of claim and source that the source supports, by hira's own check
     or, with a judge, by what it reads in the stored source. The note tells how many (effective citations)."""
 
@@ -37,9 +37,9 @@ def fact_of(team: RunContext | None) -> Scorer:
         if not pairs:
             return Score(None, 0.0, "fact", "0 of 0 citations")
         verdicts = [str(one.verdict) for one in pairs.values()]
-        if team is not None:
+        if context is not None:
             claims = [SourcedClaim(claim, (answer.source(source),)) for claim, source in pairs]
-            judge = ModelVerifier(_own(team, _item), role="judge", every=True)
+            judge = ModelVerifier(_own(context, _item), role="judge", every=True)
             verdicts = [str(one.verdict) for one in await judge.verify(claims, answer.rollout.question)]
         checked = [one for one in verdicts if one != "unchecked"]
         if not checked:
@@ -50,12 +50,12 @@ def fact_of(team: RunContext | None) -> Scorer:
     return scored
 
 
-def rubric_of(team: RunContext) -> Scorer:
+def rubric_of(context: RunContext) -> Scorer:
     """The item's `rubric`, item by item, normalised to 0 to 1."""
 
     async def scored(item: Item, answer: Answer) -> Score:
         rubric = needs.rubric_of(item)
-        found = await score(_own(team, item), rubric, item.question, answer.text)
+        found = await score(_own(context, item), rubric, item.question, answer.text)
         if found.normalised is None:
             return Score(None, None, "rubric", "the judge failed")
         told = ", ".join(f"{one.title} {rated}" for one, rated in zip(rubric.items, found.ratings, strict=True))
@@ -64,6 +64,6 @@ def rubric_of(team: RunContext) -> Scorer:
     return scored
 
 
-def _own(team: RunContext, item: Item) -> RunContext:
-    """A team for one judgement, so that no conversation outlives it."""
-    return RunContext(team.cast, Rollout("", item.question, "judge"), budget=team.budget)
+def _own(context: RunContext, item: Item) -> RunContext:
+    """A run context for one judgement, so that no conversation outlives it."""
+    return RunContext(context.cast, Rollout("", item.question, "judge"), budget=context.budget)

@@ -53,11 +53,11 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
     if metric == "fact" and not judge:
         yield fact_of(None)
         return
-    async with judging(settings, judge) as team:
+    async with judging(settings, judge) as context:
         if metric in REPORTS:
-            yield REPORTS[metric](team)
+            yield REPORTS[metric](context)
         else:
-            yield fact_of(team) if metric == "fact" else judged_by(metric, team)
+            yield fact_of(context) if metric == "fact" else judged_by(metric, context)
 
 
 @asynccontextmanager
@@ -105,7 +105,7 @@ async def _reached(settings: Settings) -> None:
     raise EndpointError(f"the judge cannot be reached: {found.error}", where=where, fix="check its base URL")
 
 
-def judged_by(name: str, team: RunContext) -> Scorer:
+def judged_by(name: str, context: RunContext) -> Scorer:
     """A judge as a scorer. Each answer has a team of its own, so that no conversation outlives its judgement."""
 
     async def judged(item: Item, answer: Answer) -> Score:
@@ -113,7 +113,7 @@ def judged_by(name: str, team: RunContext) -> Scorer:
             return score_abstention(answer, name)
         if not answer.text:
             return Score(correct=False, value=0.0, metric=name, note="there is no answer")
-        own = RunContext(team.cast, Rollout("", item.question, "judge"), budget=team.budget)
+        own = RunContext(context.cast, Rollout("", item.question, "judge"), budget=context.budget)
         judge = JUDGES[item.judge if name == "hira" and item.judge else name]
         verdict = await judge(own.conversation("judge"), item.question, item.gold, extract_answer(answer.text))
         if verdict is None:

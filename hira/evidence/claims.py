@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hira.core.bm25 import words
-from hira.evidence.citations import CITED, Citation, find_cited
-from hira.evidence.references import references_start
-from hira.evidence.sentences import BULLET, FENCE, find_sentences
+from hira.evidence.citations import CITED, Citation, find_cited, references_start
+from hira.evidence.passages import BULLET, FENCE, find_sentences
 from hira.evidence.verdict import Verdict
 
 FEW = 3

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.errors import Interrupted, OutOfBudget, Stop, UsageError
+from hira.journal.encoding import storable, unpack
 from hira.journal.log import Asked, Call, Key, Kind, Log, NotRecorded, Reuse, clock_from
 from hira.journal.pending import Statement, check_locks, wait_for_others
 from hira.journal.store import BEAT, PATIENCE, STATEMENTS, Writer, busy, connect, create_file, migrate, take_in
-from hira.journal.values import storable, unpack
 
 _CACHED = """
 select result from calls join runs on runs.id = calls.run

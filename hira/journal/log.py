@@ -10,11 +10,9 @@ from hira.core import errors
 from hira.core.errors import EndpointError, HiraError, Stop
 from hira.core.events import Event, record
 from hira.core.policy import Completion, Request, Usage
-from hira.journal.calls import completion_of, dump_completion, recorded_request
-from hira.journal.digest import Digests
+from hira.journal.encoding import Digests, completion_of, dump_completion, pack, recorded_request, storable
 from hira.journal.pending import Statement
 from hira.journal.store import Writer
-from hira.journal.values import pack, storable
 
 T = TypeVar("T")
 Kind = Literal["policy", "tool"]

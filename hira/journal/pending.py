@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from hira.journal.values import pack, unpack
+from hira.journal.encoding import pack, unpack
 
 Statement = tuple[str, tuple[Any, ...]]
 """The name of what is to be written, and its values."""

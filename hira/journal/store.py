@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hira.journal.encoding import compress
 from hira.journal.pending import Pending, Statement, records, waiting
-from hira.journal.values import compress
 
 BEAT = 15.0
 """Seconds between two signs of life of the runs that a process has under way."""

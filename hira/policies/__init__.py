@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hira.core.errors import UsageError
 from hira.core.policy import Policy
 from hira.policies.names import GGUF, IN_PROCESS, Api
-from hira.policies.pace import USUAL, Timeout
+from hira.policies.retrying import USUAL, Timeout
 
 if TYPE_CHECKING:
     from hira.policies.chat import Continuation

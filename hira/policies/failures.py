@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited
-from hira.policies.refused import no_tools, tools_refused
+from hira.policies.learned import no_tools, tools_refused
 
 RETRYABLE = frozenset({408, 409, 425, 429, 499, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529, 530, 598, 599})
 OVERFLOW = re.compile(

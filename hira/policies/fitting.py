@@ -9,7 +9,7 @@ from hira.core.policy import Completion, Policy, Request, Watch
 from hira.core.prompts import Prompt
 from hira.core.sanitize import clean
 from hira.core.tokens import clip, count
-from hira.policies.served import Describes
+from hira.policies.probe import Describes
 
 LEFT_OUT = Prompt(__file__, "left_out")
 SHORTENED = 2

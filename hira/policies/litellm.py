@@ -14,9 +14,9 @@ from hira.core.redaction import without_userinfo
 from hira.policies.accepted import Accepted
 from hira.policies.chat import body_of
 from hira.policies.failures import failure, gist, overflow, retry_after
-from hira.policies.pace import USUAL
-from hira.policies.refused import check, known_at, learn_from_error
+from hira.policies.learned import check, known_at, learn_from_error
 from hira.policies.reply import completion_of, parts_of
+from hira.policies.retrying import USUAL
 
 MALICIOUS = frozenset({"1.82.7", "1.82.8"})
 # what stands where a key would be, so that litellm looks for none

@@ -22,13 +22,12 @@ from hira.policies.accepted import BY_OPENAI, Accepted, longest_reply, refused_f
 from hira.policies.chat import Continuation, body_of
 from hira.policies.client import DirectClient, GivenClient, Sender
 from hira.policies.failures import failure, failure_in, gist, message_in, no_connection
+from hira.policies.learned import check, known_at, learn_from_error
 from hira.policies.names import Api
-from hira.policies.pace import USUAL, Timeout, pace_at
-from hira.policies.probe import missing
-from hira.policies.refused import check, known_at, learn_from_error
+from hira.policies.probe import Served, ask_server, missing
 from hira.policies.reply import Parts, completion_of, notice_habits, parts_of, spoken_tokens, whole
 from hira.policies.responses import PATH, Turns, is_wanted, parts_of_response, responses_body, take_event
-from hira.policies.served import Served, ask_server
+from hira.policies.retrying import USUAL, Timeout, pace_at
 from hira.policies.streaming import (
     MAX_REPLY_BYTES,
     SLOW_FIX,

@@ -12,7 +12,6 @@ import httpx
 from hira.core.errors import BadReply, TimedOut
 from hira.core.policy import Delta, Watch
 from hira.policies.failures import failure_in
-from hira.policies.pace import PATIENCE
 from hira.policies.repetition import Circling
 from hira.policies.reply import (
     REPEATS_ITSELF,
@@ -24,6 +23,7 @@ from hira.policies.reply import (
     reasoning_of,
     spoken_tokens,
 )
+from hira.policies.retrying import PATIENCE
 
 MAX_LINE_BYTES = 8 << 20
 MAX_REPLY_BYTES = 64 << 20

@@ -102,8 +102,8 @@ class Batch:
         try:
             run = await self._run(question)
         except UsageError as error:
-            crew = await self._owner.open_session()
-            return make_failed(question, error, workflow=crew.workflow.name, model=crew.model)
+            session = await self._owner.open_session()
+            return make_failed(question, error, workflow=session.workflow.name, model=session.model)
         self._runs.add(run)
         if self._stopped:
             run.stop()
@@ -117,8 +117,8 @@ class Batch:
             return Done(question, run.answer)
         finally:
             self._runs.discard(run)
-        crew = await self._owner.open_session()
-        return make_failed(replace(question, run=run.id), failure, workflow=crew.workflow.name, model=crew.model)
+        session = await self._owner.open_session()
+        return make_failed(replace(question, run=run.id), failure, workflow=session.workflow.name, model=session.model)
 
     async def _run(self, question: Question) -> Run:
         journal = (await self._owner.open_session()).journal

@@ -46,11 +46,11 @@ class Compared:
 class Comparison:
     """A question under way in several workflows. `stop` ends those in flight with what they know."""
 
-    def __init__(self, crews: Mapping[str, Session], question: str, files: Sequence[Path] = ()) -> None:
-        self.crews = crews
+    def __init__(self, sessions: Mapping[str, Session], question: str, files: Sequence[Path] = ()) -> None:
+        self.sessions = sessions
         self.question = question
         self.files = tuple(files)
-        self._runs = {name: Run(crew, question, self.files) for name, crew in crews.items()}
+        self._runs = {name: Run(session, question, self.files) for name, session in sessions.items()}
 
     def stop(self) -> None:
         for run in self._runs.values():
@@ -85,7 +85,7 @@ class Comparison:
         else:
             return Compared(name, run.answer, time.monotonic() - began)
         asked = Question(self.question, run=run.id)
-        done = make_failed(asked, failure, workflow=name, model=self.crews[name].model)
+        done = make_failed(asked, failure, workflow=name, model=self.sessions[name].model)
         return Compared(name, done.answer, time.monotonic() - began)
 
 
@@ -102,15 +102,15 @@ async def comparison(
     made = {name: made_workflow(settings.with_values({"workflow": name}, "--workflow")) for name in names}
     if not made:
         raise UsageError("there is no workflow to compare", fix="name some: --workflow hira,react,rag")
-    async with open_shared(settings, made, policies) as crews:
-        yield Comparison(crews, question, files)
+    async with open_shared(settings, made, policies) as sessions:
+        yield Comparison(sessions, question, files)
 
 
 @asynccontextmanager
 async def open_shared(
     settings: Settings, workflows: Mapping[str, BuiltIn], policies: Mapping[str, Policy] | None
 ) -> AsyncIterator[dict[str, Session]]:
-    """A crew for each workflow, all with the same connections, tools and record."""
+    """A session for each workflow, all with the same connections, tools and record."""
     common = await open_session(settings, workflow=AnyOf(workflows), policies=policies)
     common.bench.once = Once()
     try:

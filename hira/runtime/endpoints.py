@@ -10,7 +10,7 @@ from hira.core.redaction import without_userinfo
 from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
 from hira.policies.fallback import Fallback, names_of, place_of
 from hira.policies.names import IN_PROCESS, OFFLINE, Api, has_own_place, resolve_name
-from hira.policies.pace import USUAL, Timeout
+from hira.policies.retrying import USUAL, Timeout
 from hira.runtime.settings import Continuation, RoleSettings, Settings, nearest
 from hira.runtime.settings.keys import Place, placed_for
 

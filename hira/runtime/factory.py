@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hira.agents.expert import Expert
 from hira.agents.run_context import Continuation, RoleConfig, Verify
 from hira.agents.verifier import ROLE
-from hira.core.bounds import ReplyBound
+from hira.core.budget import ReplyBound
 from hira.core.errors import UsageError
 from hira.core.events import Notice
 from hira.core.plugin import load_object
@@ -20,7 +20,7 @@ from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect
 from hira.policies.fallback import names_of
 from hira.policies.learned import Learned
 from hira.policies.names import OFFLINE
-from hira.policies.pace import Timeout
+from hira.policies.retrying import Timeout
 from hira.policies.transport import is_nearby
 from hira.runtime.endpoints import Places, find_model, with_client
 from hira.runtime.registry import AnyOf, check_roles, dialect_of, made_workflow, unused_tools
@@ -32,7 +32,7 @@ from hira.tools import Tool
 from hira.workflows import Workflow
 
 if TYPE_CHECKING:
-    from hira.runtime.telemetry.live import Telemetry
+    from hira.runtime.telemetry import Telemetry
 
 
 async def open_session(  # noqa: PLR0913 - one for each thing that a program may hand over
@@ -123,7 +123,7 @@ def opened_telemetry(settings: Settings, notices: list[Notice]) -> "Telemetry | 
     if settings.otel in ("", OFF):
         return None
     try:
-        from hira.runtime.telemetry.live import Telemetry
+        from hira.runtime.telemetry import Telemetry
 
         return Telemetry(settings.otel)
     except (ImportError, UsageError):

@@ -153,7 +153,7 @@ def roles_of_server(server: McpSettings, takes: frozenset[str]) -> frozenset[str
 
 @dataclass(frozen=True)
 class AnyOf:
-    """Stands for several workflows while the crew that they share is made: a role of any of them may be cast."""
+    """Stands for several workflows while the session that they share is made: a role of any of them may be cast."""
 
     workflows: Mapping[str, BuiltIn]
 
@@ -169,5 +169,5 @@ class AnyOf:
     def takes_tools(self) -> frozenset[str]:
         return frozenset(role for workflow in self.workflows.values() for role in workflow.takes_tools)
 
-    async def run(self, question: str, team: RunContext) -> str:
-        raise NotImplementedError(f"{self.name} are run one by one: {question!r}, {team!r}")
+    async def run(self, question: str, context: RunContext) -> str:
+        raise NotImplementedError(f"{self.name} are run one by one: {question!r}, {context!r}")

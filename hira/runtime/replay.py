@@ -80,10 +80,10 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     record = Rollout(entry.id, entry.question, entry.workflow, began=entry.began)
     record.sources.reserved.update(log.sources)
     files = tuple(map(Path, entry.files))
-    team = RunContext(cast, record, Events(), tools=stand_ins(entry.tools), files=files, log=log)
-    team.verify = settings.verify or "lexical"
-    team.verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
-    await rollout(flow, entry.question, team)
+    context = RunContext(cast, record, Events(), tools=stand_ins(entry.tools), files=files, log=log)
+    context.verify = settings.verify or "lexical"
+    context.verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
+    await rollout(flow, entry.question, context)
     ends = record.failure.what if isinstance(record.failure, NotRecorded) else ""
     return Replay(entry, events, answer_of(record, settings.model), ends)
 

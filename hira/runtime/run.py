@@ -55,7 +55,7 @@ class Run:
         self.files = tuple(files)
         self.failure: HiraError | None = None
         self._owner = owner
-        self._team: RunContext | None = None
+        self._context: RunContext | None = None
         self._stop = False
         self._answer: Answer | None = None
 
@@ -70,20 +70,20 @@ class Run:
     @property
     def spent(self) -> Usage:
         """What the run has taken so far."""
-        return self._team.rollout.usage if self._team else Usage()
+        return self._context.rollout.usage if self._context else Usage()
 
     def stop(self) -> None:
         """End soon: calls in flight are dropped and the answer is written from what is known."""
         self._stop = True
-        if self._team:
-            self._team.stop(Interrupted("interrupted; answering from the results so far"))
+        if self._context:
+            self._context.stop(Interrupted("interrupted; answering from the results so far"))
 
     async def __aiter__(self) -> AsyncGenerator[Event]:
-        crew = await self._owner.open_session()
+        session = await self._owner.open_session()
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
         task = asyncio.create_task(self.work(queue.put_nowait, stream=True))
-        crew.iterated.add(task)
-        task.add_done_callback(crew.iterated.discard)
+        session.iterated.add(task)
+        task.add_done_callback(session.iterated.discard)
         task.add_done_callback(lambda _: queue.put_nowait(None))
         last: Event | None = None
         try:
@@ -119,38 +119,40 @@ class Run:
 
         `said` is what the person was told before, for the record.
         """
-        if self._team:
+        if self._context:
             raise RuntimeError("a run asks its question once; start another run for the next question")
-        crew = await self._owner.open_session()
-        log = self._log = self._log or crew.begin_log(self.id, self.files)
+        session = await self._owner.open_session()
+        log = self._log = self._log or session.begin_log(self.id, self.files)
         if log and said:
             log.event(Notice(said))
         try:
-            async with crew.team(self.id, self.question, self.files, readers, stream=stream, log=log) as team:
-                self._team = team
+            async with session.open_context(
+                self.id, self.question, self.files, readers, stream=stream, log=log
+            ) as context:
+                self._context = context
                 if self._stop:
                     self.stop()
                 self._begun = True
-                record = await rollout(crew.workflow, self.question, team)
+                record = await rollout(session.workflow, self.question, context)
                 if log and log.trouble:
-                    team.events(Notice(f"{log.trouble}; this run cannot be resumed"))
+                    context.events(Notice(f"{log.trouble}; this run cannot be resumed"))
         except asyncio.CancelledError:
             if log and not self._begun:
-                log.describe(self.question, crew.workflow.name)
+                log.describe(self.question, session.workflow.name)
             self.give_up()
-            record = self._team.rollout if self._team else Rollout(self.id, self.question, crew.workflow.name)
+            record = self._context.rollout if self._context else Rollout(self.id, self.question, session.workflow.name)
             record.status, record.failure = "interrupted", record.failure or Interrupted("cancelled")
-            self._answer = answer_of(record, crew.model)
+            self._answer = answer_of(record, session.model)
             raise
         except Exception as error:
             self._begun = True
             if log:  # a run that could not begin, or that a fault in one's own workflow ended
-                log.describe(self.question, crew.workflow.name)
+                log.describe(self.question, session.workflow.name)
                 log.end("failed", "", str(error) or type(error).__name__)
                 await log.settle()
             raise
         self.failure = None if isinstance(record.failure, Stop) else record.failure
-        self._answer = answer_of(record, crew.model)
+        self._answer = answer_of(record, session.model)
 
 
 async def resume_run(owner: SessionOwner, run: str) -> Run:
@@ -158,19 +160,19 @@ async def resume_run(owner: SessionOwner, run: str) -> Run:
 
     Raises `UsageError` for a run that is not there, that is still running, or that this session cannot continue.
     """
-    crew = await owner.open_session()
-    journal = crew.journal
+    session = await owner.open_session()
+    journal = session.journal
     if journal is None:
         raise UsageError("no runs are recorded here", fix="name the journal, or leave out --journal off")
     entry = await asyncio.to_thread(journal.entry, run)
     if entry.alive:
         fix = "wait until it ends, or stop that process"
         raise StillGoing(f"run {entry.id} is still running", where=f"in process {entry.pid}", fix=fix)
-    if lacking := [name for name in entry.settings.get(HANDED, ()) if name not in crew.handed]:
+    if lacking := [name for name in entry.settings.get(HANDED, ()) if name not in session.handed]:
         raise UsageError(f"run {entry.id} used {', '.join(lacking)}, which this Hira does not have",
                          fix="give the same tools, experts, policies and workflow")  # fmt: skip
-    if entry.workflow not in ("", crew.workflow.name):
-        what = f"run {entry.id} used the workflow {entry.workflow!r}, not {crew.workflow.name!r}"
+    if entry.workflow not in ("", session.workflow.name):
+        what = f"run {entry.id} used the workflow {entry.workflow!r}, not {session.workflow.name!r}"
         raise UsageError(what, fix=f"give it: Hira(workflow={entry.workflow!r})")
     log = await asyncio.to_thread(journal.resume, entry)
     return Run(owner, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log, past=entry)

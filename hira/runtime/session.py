@@ -1,4 +1,4 @@
-"""What all runs of one `Hira` in one event loop share, and the team that each run gets of it."""
+"""What all runs of one `Hira` in one event loop share, and the run context that each run gets of it."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ from hira.tools.toolbox import dump_toolbox
 from hira.workflows import WORKFLOWS, Workflow
 
 if TYPE_CHECKING:
-    from hira.runtime.telemetry.live import Telemetry
+    from hira.runtime.telemetry import Telemetry
 
 HANDED = "handed"
 """Stands in a run's recorded settings for what its program handed over as objects."""
@@ -68,7 +68,7 @@ class Session:
         return self.cast["*"].policy.model
 
     @asynccontextmanager
-    async def team(
+    async def open_context(
         self,
         run: str,
         question: str,
@@ -78,7 +78,7 @@ class Session:
         stream: bool = False,
         log: Log | None = None,
     ) -> AsyncIterator[RunContext]:
-        """A team for one run. Its work folder and its processes are gone when the context is left.
+        """A run context for one run. Its work folder and its processes are gone when the context is left.
 
         What the run does goes into `log`, what that holds already is not done again.
         """
@@ -93,13 +93,13 @@ class Session:
             if traced:
                 events.readers.append(traced)
             try:
-                async with self._team(run, question, files, events, stream=stream, log=log) as team:
-                    yield team
+                async with self._context(run, question, files, events, stream=stream, log=log) as context:
+                    yield context
             finally:
                 events.readers.clear()  # who reads may hold the run, and neither would be freed at once
 
     @asynccontextmanager
-    async def _team(
+    async def _context(
         self, run: str, question: str, files: Sequence[Path], events: Events, *, stream: bool, log: Log | None
     ) -> AsyncIterator[RunContext]:
         async with self.bench.toolbox(run, question, files, events) as tools:
@@ -159,7 +159,7 @@ class Session:
         return {role: name for role, name in known.items() if name in DIALECTS}
 
     async def open_session(self) -> "Session":
-        """Itself, so that a run may be given a crew in the place of the `Hira` that would open one."""
+        """Itself, so that a run may be given a session in the place of the `Hira` that would open one."""
         return self
 
     def beside(self, workflow: Workflow) -> "Session":

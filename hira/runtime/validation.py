@@ -16,9 +16,9 @@ from hira.tools.files import check_attached
 
 # The names that tools of hira's own have in the prompts of experts and planner.
 TAKEN = frozenset(["search", "scholar", "browse", "files", "python", "look", "subtask"])
-_EXPERT = "an expert has name, description, ability, cost, needs and async work(task, team): docs/experts.md"
+_EXPERT = "an expert has name, description, ability, cost, needs and async work(task, context): docs/experts.md"
 _TOOL = "write @tool above the function (from hira import tool) and give tools=[…]"
-_WORKFLOW = "a workflow has a name and async run(question, team): docs/workflows.md"
+_WORKFLOW = "a workflow has a name and async run(question, context): docs/workflows.md"
 _POLICY = "a policy has a model and async complete(request, watch): docs/policies.md"
 
 

@@ -17,18 +17,66 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from hira.core.policy import Policy
+from hira.core.redaction import without_userinfo
+from hira.policies import OPENAI_URL
+from hira.policies.fallback import names_of
+from hira.policies.names import has_own_place
+from hira.policies.probe import Probe, probe
 from hira.runtime.factory import open_session
 from hira.runtime.registry import AnyOf, made_workflow
-from hira.runtime.settings import Settings
+from hira.runtime.settings import RoleSettings, Settings
+from hira.runtime.settings.keys import placed_for
 from hira.server import chat
 from hira.server.chat import refused_by
-from hira.server.door import LOCAL, AppState, Handler, body_of, guard, unknown
 from hira.server.keys import Clients
 from hira.server.outside import Outside
 from hira.server.page import page_routes
 from hira.server.runs import Runs, Watched, while_connected
+from hira.server.state import LOCAL, AppState, Handler, body_of, guard, unknown
 from hira.server.watching import approve, begin, events, list_runs, one_run, resume, stop
 from hira.workflows import WORKFLOWS
+
+REFUSED, BROKEN = (401, 403), 500
+_SHOWN = 5
+
+
+async def unready(settings: Settings) -> list[str]:
+    """A line for each endpoint of these settings that does not answer, refuses its key or lacks the model."""
+    places = _asked_at(settings)
+    found = await asyncio.gather(*(probe(url, key) for url, key in places))
+    told = [_told(url, one, models) for ((url, _), models), one in zip(places.items(), found, strict=True)]
+    return [line for line in told if line]
+
+
+def _asked_at(settings: Settings) -> dict[tuple[str, str], frozenset[str]]:
+    """The OpenAI-compatible endpoints that these settings ask, by base URL and key, and the models they ask there."""
+    found: dict[tuple[str, str], frozenset[str]] = {}
+    for role, own in {"*": RoleSettings(), **settings.roles}.items():
+        for name in names_of(own.model or settings.model):
+            place = placed_for(name, role, own, settings)
+            if not has_own_place(place.model):
+                where = place.base_url or OPENAI_URL, place.secret
+                found[where] = found.get(where, frozenset()) | {place.model}
+    return found
+
+
+def _told(url: str, found: Probe, models: frozenset[str]) -> str:
+    """What is wrong with it now; empty if nothing is, also where it does not list what it has."""
+    named, url = ", ".join(sorted(models)), without_userinfo(url)
+    if not found.ok and not found.status:
+        why = "nothing listens there" if "onnect call failed" in found.error else found.error
+        return f"{url} does not answer ({why}): questions to {named} fail until it does"
+    if found.status in REFUSED:
+        return f"{url} refuses the key, and questions to {named} fail; hira doctor shows where the key comes from"
+    if found.status >= BROKEN:
+        return f"{url} answers with status {found.status}: questions to {named} may fail"
+    if found.lacks_v1:
+        return f"the base URL {url} lacks /v1: questions to {named} fail; set it to {without_userinfo(found.base_url)}"
+    unknown = sorted(models - {*found.models}) if found.models else []
+    if unknown:
+        has = ", ".join(found.models[:_SHOWN]) + (", …" if len(found.models) > _SHOWN else "")
+        return f"{url} lists no model {', '.join(unknown)}; it has {has}"
+    return ""
 
 
 @asynccontextmanager
@@ -41,13 +89,13 @@ async def application(
     """The app, with what its runs share open as long as the context lasts. Raises what is wrong with the settings."""
     made = {name: made_workflow(settings.with_values({"workflow": name}, "hira serve")) for name in WORKFLOWS}
     common = await open_session(settings, workflow=AnyOf(made), policies=policies)
-    crews = {name: common.beside(workflow) for name, workflow in made.items()}
+    sessions = {name: common.beside(workflow) for name, workflow in made.items()}
     with tempfile.TemporaryDirectory(prefix="hira-serve-") as folder:
         outside = Outside(settings, Path(folder))
-        door = AppState(Runs(crews, outside.hidden), Clients(settings.keys), outside, Path(folder), hosts)
+        door = AppState(Runs(sessions, outside.hidden), Clients(settings.keys), outside, Path(folder), hosts)
         try:
             app = Starlette(routes=[*_routes(door), *page_routes()], exception_handlers={404: unknown, 405: unknown})
-            app.state.crew, app.state.models = common, list(crews)
+            app.state.session, app.state.models = common, list(sessions)
             yield app
         finally:
             await door.runs.aclose()
@@ -79,12 +127,12 @@ async def healthy(_door: AppState, _request: Request) -> Response:
 
 async def models(door: AppState, request: Request) -> Response:
     door.client(request)
-    return JSONResponse({"object": "list", "data": [_model(name) for name in door.runs.crews]})
+    return JSONResponse({"object": "list", "data": [_model(name) for name in door.runs.sessions]})
 
 
 async def model(door: AppState, request: Request) -> Response:
     door.client(request)
-    return JSONResponse(_model(door.runs.crew(request.path_params["model"]).workflow.name))
+    return JSONResponse(_model(door.runs.session(request.path_params["model"]).workflow.name))
 
 
 def _model(name: str) -> dict[str, Any]:
@@ -96,7 +144,7 @@ async def completions(door: AppState, request: Request) -> Response:
     client = door.client(request)
     asked = chat.asked_of(await body_of(request))
     question = chat.question_of(asked)
-    door.runs.crew(asked.model)
+    door.runs.session(asked.model)
     files: list[Path] = []
     if any(isinstance(one.content, list) for one in asked.messages):
         files = await asyncio.to_thread(chat.write_attachments, asked, door.folder)

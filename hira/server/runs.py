@@ -6,18 +6,64 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from hira.agents.trajectory import Rejected, Subtask
 from hira.core.errors import HiraError, Interrupted
 from hira.core.events import Event, RunEnded, record
+from hira.core.sanitize import printable
 from hira.runtime.run import Run
 from hira.runtime.session import Session
-from hira.server.approving import Desk
-from hira.server.deltas import Deltas, Hidden
+from hira.server.chat import check_length
 from hira.server.keys import Client, KeySpent, Refused
-from hira.server.outside import log
+from hira.server.outside import Deltas, Hidden, log
+
+SHAPE = 'write {"decisions": [{"id": "1"}, {"id": "2", "text": "…"}, {"id": "3", "rejected": "…"}]}'
+
+
+@dataclass(eq=False, slots=True)
+class Desk:
+    """Where the subtasks of one run wait. Called by the run; `decide` is what the requests do.
+
+    A decision may be taken back as long as one of the others is missing.
+    """
+
+    waiting: dict[str, Subtask] = field(default_factory=dict)
+    _decided: dict[str, Subtask | Rejected] = field(default_factory=dict)
+    _complete: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self, subtasks: Sequence[Subtask]) -> Sequence[Subtask | Rejected]:
+        self.waiting, self._decided = {one.id: one for one in subtasks}, {}
+        self._complete.clear()
+        try:
+            await self._complete.wait()
+            return [self._decided[one.id] for one in subtasks]
+        finally:
+            self.waiting = {}
+
+    def decide(self, decisions: Sequence[Any]) -> None:
+        """Raises `Refused` for one that cannot be read, before any of them is taken."""
+        made = [self._read(one) for one in decisions]
+        self._decided |= dict(made)
+        if self._decided.keys() == self.waiting.keys():
+            self._complete.set()
+
+    def _read(self, decision: Any) -> tuple[str, Subtask | Rejected]:
+        if not isinstance(decision, dict) or not all(isinstance(one, str) for one in decision.values()):
+            raise Refused(400, SHAPE, "invalid_request_error")
+        name, text, reason = decision.get("id", ""), decision.get("text"), decision.get("rejected")
+        if name not in self.waiting:
+            raise Refused(409, f"subtask {name!r} does not wait for a decision", "invalid_request_error", "conflict")
+        subtask = self.waiting[name]
+        check_length(len(text or "") + len(reason or ""))
+        if reason is not None:
+            return name, Rejected(subtask, printable(reason).strip())
+        if text is not None and not text.strip():
+            raise Refused(400, f"the text of subtask {name!r} is empty; reject it instead", "invalid_request_error")
+        return name, replace(subtask, text=printable(text).strip()) if text else subtask
+
 
 KEPT = 200
 """Ended runs of one key that are kept in memory for those who still watch; older ones are in the journal."""
@@ -111,21 +157,21 @@ class Watched:
 
 
 class Runs:
-    """All runs of the server, by their names. `crews` are by workflow; `hidden` is what no watcher is told."""
+    """All runs of the server, by their names. `sessions` are by workflow; `hidden` is what no watcher is told."""
 
-    def __init__(self, crews: Mapping[str, Session], hidden: Hidden) -> None:
-        self.crews = crews
+    def __init__(self, sessions: Mapping[str, Session], hidden: Hidden) -> None:
+        self.sessions = sessions
         self.hidden = hidden
         self.known: dict[str, Watched] = {}
         self.resuming = asyncio.Lock()
 
-    def crew(self, workflow: str) -> Session:
+    def session(self, workflow: str) -> Session:
         """Raises `Refused` for a workflow that is not served."""
-        name = workflow.removeprefix("hira/") if workflow not in self.crews else workflow
-        if name not in self.crews:
-            what = f"the model {workflow[:80]!r} does not exist; there are {', '.join(self.crews)}"
+        name = workflow.removeprefix("hira/") if workflow not in self.sessions else workflow
+        if name not in self.sessions:
+            what = f"the model {workflow[:80]!r} does not exist; there are {', '.join(self.sessions)}"
             raise Refused(404, what, "invalid_request_error", "model_not_found")
-        return self.crews[name]
+        return self.sessions[name]
 
     def begin(
         self, client: Client, workflow: str, question: str, files: Sequence[Path] = (), *, approve: bool = False
@@ -135,12 +181,12 @@ class Runs:
         The folder of `files` is the run's own, and goes with it.
         """
         name = "-".join(part for part in (time.strftime("%Y%m%d-%H%M%S"), client.tag, secrets.token_hex(3)) if part)
-        crew = self.crew(workflow)
+        session = self.session(workflow)
         desk = Desk() if approve else None
-        crew = crew.spending(client.allowance)
-        run = Run(crew.approving(desk) if desk else crew, question, files, run=name)
+        session = session.spending(client.allowance)
+        run = Run(session.approving(desk) if desk else session, question, files, run=name)
         return self._started(
-            client, Watched(name, question, crew.workflow.name, run, Deltas(self.hidden), desk=desk, attached=files)
+            client, Watched(name, question, session.workflow.name, run, Deltas(self.hidden), desk=desk, attached=files)
         )
 
     def go_on(self, client: Client, run: Run, workflow: str, desk: Desk | None = None) -> Watched:

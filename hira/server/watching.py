@@ -18,13 +18,11 @@ from hira.runtime.answer import Answer
 from hira.runtime.replay import replay
 from hira.runtime.run import Run
 from hira.runtime.session import APPROVAL, HANDED, Session
-from hira.server.approving import SHAPE, Desk
 from hira.server.chat import STILL, check_length, refused_by, sse, trouble
-from hira.server.deltas import Deltas
-from hira.server.door import AppState, body_of
 from hira.server.keys import Client, Refused
-from hira.server.outside import without_folders
-from hira.server.runs import AT_ONCE, GOES_ON, Watched, dump_event, missing
+from hira.server.outside import Deltas, without_folders
+from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, Desk, Watched, dump_event, missing
+from hira.server.state import AppState, body_of
 
 LISTED = 200
 WRITTEN = 2.0
@@ -129,7 +127,7 @@ async def _read(reading: Callable[..., T], *about: Any) -> T:
 
 
 def _common(door: AppState) -> Session:
-    return next(iter(door.runs.crews.values()))
+    return next(iter(door.runs.sessions.values()))
 
 
 async def one_run(door: AppState, request: Request) -> Response:
@@ -240,7 +238,7 @@ async def _gone_on(door: AppState, client: Client, name: str) -> Response:
     if lacking := _lacking(door, entry):
         what = f"run {name!r} was started by a program, with its own {', '.join(lacking)}; resume it there"
         raise Refused(409, what, "invalid_request_error", "conflict")
-    owner = door.runs.crew(entry.workflow).spending(client.allowance)
+    owner = door.runs.session(entry.workflow).spending(client.allowance)
     desk = Desk() if APPROVAL in entry.settings.get(HANDED, ()) else None
     owner = owner.approving(desk) if desk else owner
     client.check_budget()  # before the run is claimed

@@ -1,9 +1,17 @@
 """Test doubles for agents: a scripted policy, an endpoint that misbehaves, a small web. No network, no model."""
 
 from hira.testing.endpoint import Endpoint, Received
-from hira.testing.script import Reply, ScriptError, calling
-from hira.testing.scripted import ScriptedPolicy
-from hira.testing.team import team_of
+from hira.testing.script import Reply, ScriptedPolicy, ScriptError, calling, make_context
 from hira.testing.web import FakeWeb, Served
 
-__all__ = ["Endpoint", "FakeWeb", "Received", "Reply", "ScriptError", "ScriptedPolicy", "Served", "calling", "team_of"]
+__all__ = [
+    "Endpoint",
+    "FakeWeb",
+    "Received",
+    "Reply",
+    "ScriptError",
+    "ScriptedPolicy",
+    "Served",
+    "calling",
+    "make_context",
+]

@@ -10,9 +10,18 @@ from typing import Any, Self
 from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Request, Usage
 from hira.testing.faults import FAULTS, Exchange, Fault
-from hira.testing.responses import chat_body, events_of, response_of
 from hira.testing.script import Replies, Script, ScriptError
-from hira.testing.wire import StopStyle, as_completion, chunks_of, event, reply_of, request_of
+from hira.testing.wire import (
+    StopStyle,
+    as_completion,
+    chat_body,
+    chunks_of,
+    event,
+    events_of,
+    reply_of,
+    request_of,
+    response_of,
+)
 
 RESPONSES = "/responses"
 

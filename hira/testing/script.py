@@ -1,13 +1,16 @@
-"""The script behind the test doubles: which reply comes next, for whom, and what is left over."""
+"""The script behind the test doubles, a policy that speaks it, and a run context whose roles all speak it."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hira.agents.run_context import Continuation, RoleConfig, RunContext
 from hira.core.messages import ToolCall
-from hira.core.policy import Completion, Request, Usage, cut_at_stop, role_of
+from hira.core.policy import Completion, Delta, Policy, Request, Usage, Watch, cut_at_stop, role_of
 from hira.core.tokens import count
+from hira.policies.dialects import DIALECTS, Dialect
 
 Reply = str | Completion | BaseException | Callable[[Request], str | Completion]
 Replies = Callable[[Request], str | Completion] | Iterable[Reply]
@@ -116,3 +119,64 @@ def _complete(completion: Completion, request: Request, number: int) -> Completi
         said = count(completion.reasoning + completion.text + "".join(call.arguments for call in completion.calls))
         completion = replace(completion, usage=Usage(1, asked, said))
     return completion
+
+
+_PIECES = re.compile(r"\S+\s*|\s+")
+
+
+class ScriptedPolicy:
+    """Answers from a script, and fails loudly when the run does not follow it.
+
+    >>> policy = ScriptedPolicy(["first reply", "second reply"])
+    >>> policy = ScriptedPolicy({"planner": ["…"], "code": [calling("python", code="print(1)"), "the answer is 1"]})
+
+    A reply is a text, a `Completion`, an exception to raise, or a function of the `Request` that returns one of the
+    first two. A function in place of a list answers every turn. With a mapping, the key is the role, the full name of
+    one conversation, or `*` for all others. Texts are cut at the request's stop strings, as an endpoint would do.
+    """
+
+    def __init__(self, replies: Mapping[str, Replies] | Replies, *, model: str = "scripted") -> None:
+        self.script = Script(replies)
+        self._model = model
+
+    @property
+    def model(self) -> str:
+        return self._model
+
+    @property
+    def requests(self) -> list[Request]:
+        """Every request so far, in order."""
+        return self.script.requests
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        completion = self.script.reply(request)
+        if watch:
+            for piece in _PIECES.findall(completion.reasoning):
+                watch(Delta(piece, reasoning=True))
+            for piece in _PIECES.findall(completion.text):
+                watch(Delta(piece))
+        return completion if completion.model else replace(completion, model=self._model)
+
+    def assert_done(self) -> None:
+        """Fail if the script holds replies that nobody asked for."""
+        self.script.assert_done()
+
+    async def aclose(self) -> None:
+        pass
+
+
+def make_context(
+    policy: Policy | dict[str, Replies] | list[Any],
+    *,
+    dialect: str | Dialect = "tags",
+    chain: bool = False,
+    **context: Any,
+) -> RunContext:
+    """A run context in which this policy, or a script of replies, plays every role; `context` are its other fields.
+
+    >>> context = make_context({"planner": ["The answer is \\\\boxed{42}."]}, tools=Toolbox())
+    """
+    played = policy if isinstance(policy, Policy) else ScriptedPolicy(policy)
+    continuation: Continuation = "chain" if chain else "turns"
+    spoken = DIALECTS[dialect] if isinstance(dialect, str) else dialect
+    return RunContext({"*": RoleConfig(played, dialect=spoken, continuation=continuation)}, **context)

@@ -36,8 +36,8 @@ class PoseStep:
     made: steps.Problem | None = None
     name: str = "marsrl"
 
-    async def run(self, question: str, team: RunContext) -> str:
-        self.made = await steps.pose(question, team, search=self.search, reply=self.reply)
+    async def run(self, question: str, context: RunContext) -> str:
+        self.made = await steps.pose(question, context, search=self.search, reply=self.reply)
         return question
 
 
@@ -50,16 +50,16 @@ class AnswerStep:
     review: Review | None = None
     name: str = "marsrl"
 
-    async def run(self, question: str, team: RunContext) -> str:
+    async def run(self, question: str, context: RunContext) -> str:
         del question
         asked = self.asked
         if asked.solution is None:
-            self.solution = await steps.solve(asked.problem, team, asked.step)
+            self.solution = await steps.solve(asked.problem, context, asked.step)
         elif asked.review is None:
-            self.review = await steps.verify(asked.problem, asked.solution, team, asked.step)
+            self.review = await steps.verify(asked.problem, asked.solution, context, asked.step)
             return self.review.report
         else:
-            self.solution = await steps.correct(asked.problem, asked.solution, asked.review, team, asked.step)
+            self.solution = await steps.correct(asked.problem, asked.solution, asked.review, context, asked.step)
         return self.solution.answer
 
 

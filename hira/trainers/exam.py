@@ -13,7 +13,7 @@ from hira.trainers.calls import OpenCalls, SeededPolicy, seed_of
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.metrics import Means
 from hira.trainers.records import print_progress
-from hira.trainers.rollouts import OpenTeam, Problem, status_of
+from hira.trainers.rollouts import OpenContext, Problem, status_of
 from hira.workflows.workflow import Workflow, rollout
 
 ACCURACY = "accuracy"
@@ -25,7 +25,7 @@ class Exam:
 
     `config` gives deadlines and how many are asked at once."""
 
-    team: OpenTeam
+    context: OpenContext
     workflow: Workflow
     problems: Sequence[Problem]
     reward: Reward
@@ -60,23 +60,23 @@ class Exam:
 
     async def _one(self, problem: Problem, attempt: int, number: int, gate: asyncio.Semaphore) -> Score | None:
         run = f"exam{number}-{problem.id}-{attempt}"
-        async with gate, self.team(run, problem, lambda _: None) as team:
-            self._prepare(team, run, seed_of(self.seed, "exam", number, problem.id, attempt))
-            record: Rollout = await rollout(self.workflow, problem.question, team)
+        async with gate, self.context(run, problem, lambda _: None) as context:
+            self._prepare(context, run, seed_of(self.seed, "exam", number, problem.id, attempt))
+            record: Rollout = await rollout(self.workflow, problem.question, context)
         if status_of(record) == "infra_failed":
             return None
         return await self.reward(record, problem.references)
 
-    def _prepare(self, team: RunContext, run: str, seed: int) -> None:
+    def _prepare(self, context: RunContext, run: str, seed: int) -> None:
         if self.day is not None:
-            team.rollout.began = self.day
-        team.cast = {
+            context.rollout.began = self.day
+        context.cast = {
             role: replace(
                 part,
                 policy=SeededPolicy(part.policy, run, seed_of(seed, role), self.config.call_seconds, OpenCalls()),
                 sampling=replace(part.sampling, temperature=self.temperature, top_p=1.0, top_k=None),
             )
-            for role, part in team.cast.items()
+            for role, part in context.cast.items()
         }
 
 

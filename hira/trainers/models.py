@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.errors import HiraError, UsageError
-from hira.policies.llama.header import TEMPLATE
-from hira.policies.llama.policy import find_file, read_model
-from hira.policies.local.renamed import untold
+from hira.policies.llama.policy import TEMPLATE, find_file, read_model
+from hira.policies.local.loading import hide_renaming_warnings
 from hira.runtime.settings import did_you_mean
 from hira.trainers.configuration import ModelConfig
 from hira.trainers.preflight import check_bits, check_starts
@@ -62,7 +61,7 @@ def add_adapters(base: Any, config: ModelConfig) -> Any:
     """
     from peft import LoraConfig, PeftModel, get_peft_model
 
-    untold()
+    hide_renaming_warnings()
     check_starts(config.start)
     targets = config.targets if isinstance(config.targets, str) else list(config.targets)
     lora = LoraConfig(

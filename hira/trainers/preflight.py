@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hira.core.errors import EndpointError, UsageError
 from hira.core.redaction import without_userinfo
 from hira.policies import OPENAI_URL
-from hira.policies.local.renamed import untold
+from hira.policies.local.loading import hide_renaming_warnings
 from hira.policies.names import has_own_place
 from hira.policies.offline import OfflinePolicy
 from hira.runtime.factory import open_session
@@ -136,7 +136,7 @@ def check_installed() -> None:
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise UsageError(f"{missing[0]} is not installed", fix="pip install 'hira[train]'")
-    untold()
+    hide_renaming_warnings()
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]

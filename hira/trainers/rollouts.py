@@ -56,17 +56,17 @@ class Problem:
     files: tuple[Path, ...] = ()
 
 
-OpenTeam = Callable[[str, Problem, Reader], AbstractAsyncContextManager[RunContext]]
+OpenContext = Callable[[str, Problem, Reader], AbstractAsyncContextManager[RunContext]]
 """Opens the team of one run: its name, its question, and who watches."""
 
 
-def teams_of(crew: "Session") -> OpenTeam:
+def open_contexts(session: "Session") -> OpenContext:
     """Teams as a user's runs have them: the same tools, budgets and dialects."""
 
     @asynccontextmanager
     async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
-        async with crew.team(run, problem.question, problem.files, (reader,)) as team:
-            yield team
+        async with session.open_context(run, problem.question, problem.files, (reader,)) as context:
+            yield context
 
     return opened
 
@@ -92,7 +92,7 @@ class Rollouts:
     seconds since the epoch, is what rollouts take for today, so that a prompt reads the same on every day.
     """
 
-    team: OpenTeam
+    context: OpenContext
     workflow: Workflow
     problems: Sequence[Problem]
     reward: Reward
@@ -183,10 +183,10 @@ class Rollouts:
         record: Rollout | None = None
         trouble = Trouble()
         try:
-            async with asyncio.timeout(self.config.rollout_seconds), self.team(run, problem, outcomes) as team:
-                self._prepare(team, run, seed_of(self.seed, update, problem.id, number), trouble)
-                record = team.rollout
-                await rollout(self.workflow, problem.question, team)
+            async with asyncio.timeout(self.config.rollout_seconds), self.context(run, problem, outcomes) as context:
+                self._prepare(context, run, seed_of(self.seed, update, problem.id, number), trouble)
+                record = context.rollout
+                await rollout(self.workflow, problem.question, context)
         except TimeoutError:
             why = f"not done within {self.config.rollout_seconds:g} seconds"
             call = self.underway.cut.pop(run, "")
@@ -209,7 +209,7 @@ class Rollouts:
         attempt = Attempt(number, cut.rows, score.value, status, score.conversations)
         return ScoredRollout(attempt, record, cut, score, trouble.why or record.error, outcomes.tools)
 
-    def _prepare(self, team: RunContext, run: str, seed: int, trouble: "Trouble") -> None:
+    def _prepare(self, context: RunContext, run: str, seed: int, trouble: "Trouble") -> None:
         """The team as it is trained: seeded, with deadlines, its tools behind the recording."""
 
         def seeded(role: str, part: RoleConfig) -> RoleConfig:
@@ -218,12 +218,12 @@ class Rollouts:
             )
             return replace(part, policy=policy, sampling=set_training_sampling(part.sampling))
 
-        team.cast = {role: seeded(role, part) for role, part in team.cast.items()}
+        context.cast = {role: seeded(role, part) for role, part in context.cast.items()}
         if self.day is not None:
-            team.rollout.began = self.day
-        team.tools = watch_tools(team.tools, trouble.down, partial(self.underway.call, run))
+            context.rollout.began = self.day
+        context.tools = watch_tools(context.tools, trouble.down, partial(self.underway.call, run))
         if self.recording is not None:
-            team.tools, before = self.recording.wrap(team.tools)
+            context.tools, before = self.recording.wrap(context.tools)
             trouble.missing = before.missing
 
     async def _scored(self, record: Rollout, problem: Problem) -> Score:

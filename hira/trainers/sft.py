@@ -272,8 +272,8 @@ async def own_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -
     configuration = plan.configuration
     engine = BatchingEngine(model, Template(tokenizer))
     live = LivePolicy(configuration.model.name, tokenizer, engine, dict(configuration.model.adapters))
-    team = await open_session(plan.settings, policies={"*": live}, workflow=plan.workflow)
-    rollouts = make_training(plan, tokenizer, model, tell=tell).rollouts(team)
+    context = await open_session(plan.settings, policies={"*": live}, workflow=plan.workflow)
+    rollouts = make_training(plan, tokenizer, model, tell=tell).rollouts(context)
     rows: list[Row] = []
     try:
         for update in range(configuration.sft.updates):
@@ -285,7 +285,7 @@ async def own_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -
             tell(f"{len(kept)} of {every} rollouts earned {configuration.sft.least:g} or more")
             rows += [row for one in kept for row in one.rows if not row.overlong]
     finally:
-        await team.aclose()
+        await context.aclose()
         await live.aclose()
     if not rows:
         raise HiraError(

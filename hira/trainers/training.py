@@ -33,7 +33,7 @@ from hira.trainers.models import open_model
 from hira.trainers.pipeline import PipelinedCollector, Segmented
 from hira.trainers.profile import BEST, save_adapter, save_adapters
 from hira.trainers.records import last_checkpoint, print_progress, step_of
-from hira.trainers.rollouts import Collector, Problem, Rollouts, teams_of
+from hira.trainers.rollouts import Collector, Problem, Rollouts, open_contexts
 from hira.trainers.schedule import Gate, Limits
 from hira.workflows.workflow import Workflow
 
@@ -92,20 +92,20 @@ class Training:
         since = step_of(begun) if begun else 0
         if PartialState().is_main_process:
             records.cut(self.folder / records.EXAMS, since or -1)  # an exam before all steps stays
-        with asyncio.Runner() as runner, self._opened(runner) as (team, engine, gate):
-            self._train(runner, team, engine, gate, since)
+        with asyncio.Runner() as runner, self._opened(runner) as (context, engine, gate):
+            self._train(runner, context, engine, gate, since)
 
     def examine(self, step: int) -> None:
         """One exam outside the run, recorded as that of `step`."""
-        with asyncio.Runner() as runner, self._opened(runner) as (team, _, _):
-            self._examine(runner, team, step)
+        with asyncio.Runner() as runner, self._opened(runner) as (context, _, _):
+            self._examine(runner, context, step)
 
-    def rollouts(self, team: Session, share: tuple[int, int] = (0, 1)) -> Rollouts:
-        """What makes the rollouts of this run with an opened crew."""
+    def rollouts(self, context: Session, share: tuple[int, int] = (0, 1)) -> Rollouts:
+        """What makes the rollouts of this run with an opened session."""
         config = self.configuration.rollouts
         live = config.recording == "live"
         return Rollouts(
-            teams_of(team),
+            open_contexts(context),
             self.workflow,
             self.problems,
             self.reward,
@@ -124,11 +124,11 @@ class Training:
         engine, gate = self._engine(runner), Gate()
         sampling = Segmented(engine, gate, self.configuration.marsrl.segment or None) if self.limits else engine
         live = LivePolicy(self.name or model.name, self.tokenizer, sampling, dict(model.adapters))
-        team = runner.run(open_session(self.settings, policies={"*": live}, workflow=self.workflow))
+        context = runner.run(open_session(self.settings, policies={"*": live}, workflow=self.workflow))
         try:
-            yield team, engine, gate
+            yield context, engine, gate
         finally:
-            runner.run(team.aclose())
+            runner.run(context.aclose())
             for reward in (self.reward, self.exam_reward):
                 if (closing := getattr(reward, "aclose", None)) is not None:
                     runner.run(closing())  # the judge's connections belong to this loop
@@ -152,16 +152,16 @@ class Training:
             return Collector(runner, agentic, engine.paused)
         return PipelinedCollector(runner, agentic, self.limits, gate, self.folder, paused=engine.paused)
 
-    def _train(self, runner: asyncio.Runner, team: Session, engine: AnyEngine, gate: Gate, since: int) -> None:
+    def _train(self, runner: asyncio.Runner, context: Session, engine: AnyEngine, gate: Gate, since: int) -> None:
         own, every = PartialState(), self.configuration.exam.every
-        rollouts = self.rollouts(team, (own.process_index, own.num_processes))
+        rollouts = self.rollouts(context, (own.process_index, own.num_processes))
         collector = self._collector(runner, rollouts, engine, gate)
 
         def updated(step: int) -> None:
             engine.updated(step)
             gate.open()
             if step == self.configuration.train.steps or (every and step % every == 0):
-                self._examine(runner, team, step)
+                self._examine(runner, context, step)
                 trainer.over = self._is_over(step)
 
         trainer = self.kind(
@@ -178,21 +178,21 @@ class Training:
         if since:
             engine.updated(since)
         else:
-            self._examine(runner, team, 0)
+            self._examine(runner, context, 0)
         try:
             trainer.run(resume=bool(since))
         finally:
             if isinstance(collector, PipelinedCollector):
                 collector.close()
 
-    def _examine(self, runner: asyncio.Runner, team: Session, step: int) -> None:
+    def _examine(self, runner: asyncio.Runner, context: Session, step: int) -> None:
         own = PartialState()
         if not self.held_out:
             return
         told: dict[str, Any] = {"step": step}
         for name, attempts, temperature in (("sampled", self.configuration.exam.attempts, 1.0), ("greedy", 1, 0.0)):
             exam = Exam(
-                teams_of(team),
+                open_contexts(context),
                 self.exam_workflow or self.workflow,
                 self.held_out[own.process_index :: own.num_processes],
                 self.exam_reward or self.reward,

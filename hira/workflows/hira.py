@@ -50,17 +50,17 @@ class HiRA:
         experts = [expert for expert in self.experts if expert.ability not in self.without]
         return frozenset(expert.name for expert in experts if isinstance(expert, Looping) and expert.loops)
 
-    async def run(self, question: str, team: RunContext) -> str:
-        experts, memory = self.available(team), team.rollout.memory
+    async def run(self, question: str, context: RunContext) -> str:
+        experts, memory = self.available(context), context.rollout.memory
         planner = Planner(
-            team,
+            context,
             limit=self.max_subtasks,
             several=self.parallel,
             experts=experts,
             describe=self.describe_experts,
         )
         coordinator = Coordinator(
-            team,
+            context,
             experts,
             transfer="reasoning-transfer" not in self.without,
             remember="memory" not in self.without,
@@ -68,14 +68,16 @@ class HiRA:
         )
         thought = await planner.begin(question)
         while thought.subtasks:
-            findings = await ask_approval(thought.subtasks, team, partial(coordinator.delegate, memory=memory))
+            findings = await ask_approval(thought.subtasks, context, partial(coordinator.delegate, memory=memory))
             thought = await planner.resume(findings)
         return thought.answer
 
-    def available(self, team: RunContext) -> list[Expert]:
+    def available(self, context: RunContext) -> list[Expert]:
         """The experts that this run has the tools for and that are not removed."""
         experts = [
-            expert for expert in self.experts if expert.ability not in self.without and is_offered(expert, team.tools)
+            expert
+            for expert in self.experts
+            if expert.ability not in self.without and is_offered(expert, context.tools)
         ]
         if not experts:
             raise UsageError(

@@ -15,16 +15,14 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from hira.agents.mams.chunking import Chunk, Key, split_into_chunks
-from hira.agents.mams.remember import remember
-from hira.agents.mams.search import act, decide, within
 from hira.agents.mams.state import Memory, State
-from hira.agents.mams.write import write
+from hira.agents.mams.steps import act, decide, remember, within, write
 from hira.agents.run_context import RunContext, together
 from hira.core.errors import HiraError, Stop, UsageError
 from hira.core.events import Remembered
 from hira.core.memory import Fact
 from hira.core.policy import Usage
-from hira.evidence.references import is_chinese
+from hira.evidence.citations import is_chinese
 from hira.tools import Tool
 from hira.workflows.bound import ASKED_TWICE, Sizes, bound_loop, times
 
@@ -61,30 +59,32 @@ class MaMs:
     def takes_tools(self) -> frozenset[str]:
         return frozenset({"search"})
 
-    async def run(self, question: str, team: RunContext) -> str:
-        tools, state = means(team, "search"), State()
+    async def run(self, question: str, context: RunContext) -> str:
+        tools, state = means(context, "search"), State()
         seen: set[Key] = set()
         try:
             for turn in range(1, self.max_turns + 1):
                 left = self.max_turns + 1 - turn
-                decision = await decide(team, question, state, tools, turn=turn, left=left, several=self.several)
+                decision = await decide(context, question, state, tools, turn=turn, left=left, several=self.several)
                 if not decision.calls:  # what it says once it has looked is that it is done, and no report
                     said = "" if state.plan.done else decision.text
-                    return _report(team) or said or _nothing(question, team)
-                observed = await act(team, decision, tools, window=self.window)
+                    return _report(context) or said or _nothing(question, context)
+                observed = await act(context, decision, tools, window=self.window)
                 new = {key: one for key, one in observed.read.items() if key not in seen}
                 fresh, unread = within(new, self.window)
                 seen |= set(fresh)
                 plan = replace(decision.plan, done=(*decision.plan.done, *observed.done, *unread))
                 chunks = split_into_chunks(fresh.values(), self.chunk)
-                state = await self._transition(question, replace(state, plan=plan), chunks, team, turn)
+                state = await self._transition(question, replace(state, plan=plan), chunks, context, turn)
         except HiraError as error:
-            team.rollout.answer = _report(team)
-            if not isinstance(error, Stop) or not team.rollout.answer:
+            context.rollout.answer = _report(context)
+            if not isinstance(error, Stop) or not context.rollout.answer:
                 raise
-        return _report(team) or _nothing(question, team)
+        return _report(context) or _nothing(question, context)
 
-    async def _transition(self, question: str, state: State, chunks: list[Chunk], team: RunContext, turn: int) -> State:
+    async def _transition(
+        self, question: str, state: State, chunks: list[Chunk], context: RunContext, turn: int
+    ) -> State:
         """s_(t+1): memory, plan and report after all chunks of the turn."""
         if not chunks:
             return state
@@ -94,8 +94,8 @@ class MaMs:
         async def states() -> State:
             now = state
             for at, chunk in enumerate(chunks, 1):
-                now = await remember(team.conversation("state", f"{turn}.{at}"), question, chunk, now)
-                _note(team, now.memory, turn)
+                now = await remember(context.conversation("state", f"{turn}.{at}"), question, chunk, now)
+                _note(context, now.memory, turn)
                 if at < len(chunks):
                     memories[at].set_result(now.memory)
             return now
@@ -104,8 +104,8 @@ class MaMs:
             report = state.report
             for at, (chunk, memory) in enumerate(zip(chunks, memories, strict=True), 1):
                 known = await memory
-                report = await write(team.conversation("report", f"{turn}.{at}"), question, chunk, known, report)
-                team.rollout.answer = report  # what a run that ends early leaves
+                report = await write(context.conversation("report", f"{turn}.{at}"), question, chunk, known, report)
+                context.rollout.answer = report  # what a run that ends early leaves
             return replace(state, report=report)
 
         remembered, reported = await together([states(), reports()])
@@ -127,34 +127,36 @@ class MaMs:
         }
 
 
-def means(team: RunContext, role: str) -> list[Tool]:
+def means(context: RunContext, role: str) -> list[Tool]:
     """The tools that the role may call. Raises `UsageError` where there is nothing to be read."""
-    box = team.tools
+    box = context.tools
     own = box.extra_for(role)
     tools = [tool for tool in (box.search, box.browse, box.files, *own) if tool]
-    if not (box.search or team.files or own):
+    if not (box.search or context.files or own):
         raise UsageError(
             "a report needs something to be read", fix="give documents (--docs) or a search backend (--search)"
         )
     return tools
 
 
-def _report(team: RunContext) -> str:
+def _report(context: RunContext) -> str:
     """The report so far; before there is one, what is known, with its sources."""
-    facts = team.rollout.memory.facts
-    return team.rollout.answer or "\n".join(f"- {one.text} [{', '.join(one.sources)}]" for one in facts if one.sources)
+    facts = context.rollout.memory.facts
+    return context.rollout.answer or "\n".join(
+        f"- {one.text} [{', '.join(one.sources)}]" for one in facts if one.sources
+    )
 
 
-def _nothing(question: str, team: RunContext) -> str:
+def _nothing(question: str, context: RunContext) -> str:
     """What a run says that came to its end and found nothing; one that was stopped has not."""
-    return "" if team.stopped else NOTHING[is_chinese(question)]
+    return "" if context.stopped else NOTHING[is_chinese(question)]
 
 
-def _note(team: RunContext, memory: Memory, turn: int) -> None:
+def _note(context: RunContext, memory: Memory, turn: int) -> None:
     """Make the run's record hold what memory holds, so that it outlasts the run; what is new is told."""
-    kept = {fact.text: fact.subtask for fact in team.rollout.memory.facts}
+    kept = {fact.text: fact.subtask for fact in context.rollout.memory.facts}
     facts = [Fact(entry.text, entry.sources, kept.get(entry.text, str(turn))) for entry in memory]
-    team.rollout.memory.facts[:] = facts
+    context.rollout.memory.facts[:] = facts
     for fact in facts:
         if fact.text not in kept:
-            team.events(Remembered("fact", fact.text, ", ".join(fact.sources), fact.subtask))
+            context.events(Remembered("fact", fact.text, ", ".join(fact.sources), fact.subtask))

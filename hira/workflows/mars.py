@@ -66,9 +66,9 @@ class MARS:
     def takes_tools(self) -> frozenset[str]:
         return frozenset({"system2"})
 
-    async def run(self, question: str, team: RunContext) -> str:
-        async with tools_of(team, self.queries, self._left_out) as tools:
-            loop = begin(question, team, tools, self.max_turns, self.system2_reply)
+    async def run(self, question: str, context: RunContext) -> str:
+        async with tools_of(context, self.queries, self._left_out) as tools:
+            loop = begin(question, context, tools, self.max_turns, self.system2_reply)
             step = await think(loop)
             while step.calls:
                 loop.observe([(call, await self._result(question, call, loop)) for call in step.calls])
@@ -77,8 +77,8 @@ class MARS:
 
     async def _result(self, question: str, call: Call, loop: Loop) -> str:
         """What a call brings. All but searches are short, as Python's output is, and go straight back."""
-        team = loop.conversation.team
-        searches = {"search": (team.tools.search, self.pages), "scholar": (team.tools.scholar, self.papers)}
+        context = loop.conversation.context
+        searches = {"search": (context.tools.search, self.pages), "scholar": (context.tools.scholar, self.papers)}
         search, most = searches.get(call.name, (None, 0))
         if search is None:
             return await perform_call(call, loop)
@@ -87,12 +87,12 @@ class MARS:
         except ToolError as error:
             loop.forget(call)
             return error.what
-        team.events(SubtaskIssued(str(loop.used), request.purpose))
+        context.events(SubtaskIssued(str(loop.used), request.purpose))
         found = await retrieve(loop.conversation, search, request.queries, intent=request.purpose, most=most)
         if not found.ok:
             loop.forget(call)
         return await distil(
-            question, request, found, team, turn=loop.used, window=self.window, reply=self.system1_reply
+            question, request, found, context, turn=loop.used, window=self.window, reply=self.system1_reply
         )
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:

@@ -46,16 +46,16 @@ class MarsRL:
     def takes_tools(self) -> frozenset[str]:
         return frozenset()
 
-    async def run(self, question: str, team: RunContext) -> str:
-        problem = await pose(question, team, search=self.search, reply=self.reply)
-        solution = await self._solved(problem, team)
+    async def run(self, question: str, context: RunContext) -> str:
+        problem = await pose(question, context, search=self.search, reply=self.reply)
+        solution = await self._solved(problem, context)
         judged: dict[Solution, int] = {}
         step, passed = 1, 0
         for left in reversed(range(self.rounds)):
             judged.setdefault(solution, 0)
-            _keep(best(judged), question, team)
+            _keep(best(judged), question, context)
             step += 1
-            review = await verify(problem, solution, team, step)
+            review = await verify(problem, solution, context, step)
             if review.correct:
                 judged[solution] += 1
                 passed += 1
@@ -65,20 +65,20 @@ class MarsRL:
                 passed = 0
                 if review.report and left:
                     step += 1
-                    refined = await correct(problem, solution, review, team, step)
+                    refined = await correct(problem, solution, review, context, step)
                     solution = refined if refined.complete else solution
         kept = best(judged)
         why = "was judged correct most often" if judged[kept] else "came last"
-        team.events(Notice(f"no solution was accepted; the one that {why} is the answer"))
+        context.events(Notice(f"no solution was accepted; the one that {why} is the answer"))
         return kept.answer
 
-    async def _solved(self, problem: Problem, team: RunContext) -> Solution:
+    async def _solved(self, problem: Problem, context: RunContext) -> Solution:
         """The Solver's first solution that is not cut off, else its last."""
-        solution = await solve(problem, team)
+        solution = await solve(problem, context)
         for _ in range(self.tries - 1):
             if solution.complete:
                 break
-            solution = await solve(problem, team)
+            solution = await solve(problem, context)
         return solution
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
@@ -97,7 +97,7 @@ def best(judged: Mapping[Solution, int]) -> Solution:
     return max(reversed(list(judged)), key=judged.__getitem__)
 
 
-def _keep(solution: Solution, question: str, team: RunContext) -> None:
+def _keep(solution: Solution, question: str, context: RunContext) -> None:
     """Leave the best solution so far as what the run knows, for the case that it ends early."""
     expert = "corrector" if solution.refined else "solver"
-    team.rollout.findings[:] = [Finding(Subtask("1", question), expert, solution.text, solution.answer)]
+    context.rollout.findings[:] = [Finding(Subtask("1", question), expert, solution.text, solution.answer)]

@@ -11,9 +11,7 @@ from typing import ClassVar, get_args
 
 from hira.agents.approved import as_issued, ask_approval
 from hira.agents.loop import Loop, Step
-from hira.agents.matpo.manner import LoopConfig, Speaker
-from hira.agents.matpo.planner import answer, begin, handed_out, report
-from hira.agents.matpo.worker import tools_of, work
+from hira.agents.matpo.roles import LoopConfig, Speaker, answer, begin, handed_out, report, tools_of, work
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import UsageError
@@ -69,14 +67,14 @@ class MATPO:
     def takes_tools(self) -> frozenset[str]:
         return frozenset({"worker"})
 
-    async def run(self, question: str, team: RunContext) -> str:
+    async def run(self, question: str, context: RunContext) -> str:
         manner = LoopConfig(self.summary, self.results, self.window, self.reply)
-        tools = tools_of(team, LEAKING if self.block_leaks else ())
+        tools = tools_of(context, LEAKING if self.block_leaks else ())
         if not self.planner:
             return (
-                await work(Subtask("1", question), "", team, manner, tools=tools, calls=self.worker_calls)
+                await work(Subtask("1", question), "", context, manner, tools=tools, calls=self.worker_calls)
             ).conclusion
-        planner = begin(question, team, manner, limit=self.max_subtasks, parallel=self.parallel)
+        planner = begin(question, context, manner, limit=self.max_subtasks, parallel=self.parallel)
         step = await planner.think()
         while step.calls:
             planner.observe(await self._reports(question, planner, step, manner, tools))
@@ -87,16 +85,16 @@ class MATPO:
         self, question: str, planner: Loop, step: Step, manner: LoopConfig, tools: Sequence[Tool]
     ) -> list[tuple[Call, str]]:
         """What the workers of one turn report, in the order of its calls. A subtask that failed may be tried again."""
-        team, main = planner.conversation.team, question if self.recap else ""
+        context, main = planner.conversation.context, question if self.recap else ""
 
         async def worked(subtasks: Sequence[Subtask]) -> Sequence[Finding]:
-            works = [work(one, main, team, manner, tools=tools, calls=self.worker_calls) for one in subtasks]
+            works = [work(one, main, context, manner, tools=tools, calls=self.worker_calls) for one in subtasks]
             findings = await together(works)
-            team.rollout.findings += findings
+            context.rollout.findings += findings
             return findings
 
         subtasks = handed_out(planner, step)
-        findings = await ask_approval(subtasks, team, worked)
+        findings = await ask_approval(subtasks, context, worked)
         for call, finding in zip(step.calls, findings, strict=True):
             if not finding.ok:
                 planner.forget(call)

@@ -4,13 +4,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hira.agents.rubrics.rubric import FEWEST, MOST
-from hira.agents.rubrics.writer import GENERATE, WRITER
+from hira.agents.rubrics.rubric import FEWEST, GENERATE, MOST, WRITER
 from hira.agents.run_context import RunContext
 from hira.core.messages import user
 from hira.core.policy import Usage
 from hira.core.sanitize import sanitize
-from hira.evidence.references import language
+from hira.evidence.citations import language
 from hira.workflows.bound import Sizes, bound_loop
 
 
@@ -29,9 +28,9 @@ class RubricWriting:
     def takes_tools(self) -> frozenset[str]:
         return frozenset()
 
-    async def run(self, question: str, team: RunContext) -> str:
+    async def run(self, question: str, context: RunContext) -> str:
         prompt = GENERATE.fill(query=sanitize(question), fewest=FEWEST, most=MOST, language=language(question))
-        return await team.conversation(WRITER).reply(user(prompt))
+        return await context.conversation(WRITER).reply(user(prompt))
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         return {WRITER: bound_loop(0, 0, sizes)}

@@ -24,7 +24,7 @@ class Workflow(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def run(self, question: str, team: RunContext) -> str:
+    async def run(self, question: str, context: RunContext) -> str:
         """The answer to the question, with its sources cited as `[s1]`."""
         ...
 
@@ -44,45 +44,45 @@ class BuiltIn(Workflow, Protocol):
         ...
 
 
-async def rollout(workflow: Workflow, question: str, team: RunContext) -> Rollout:
+async def rollout(workflow: Workflow, question: str, context: RunContext) -> Rollout:
     """Run the workflow and hold its answer against the sources. A failed run is a rollout with a status and an error.
 
     What the run knew when it ended early stays in the rollout and is its answer's last resort.
     """
-    record = team.rollout
+    record = context.rollout
     record.question, record.workflow = question, workflow.name
-    if team.log:
-        team.log.describe(question, workflow.name)  # from here on it can be resumed
-    models = {role: part.policy.model for role, part in team.cast.items()}
-    team.events(RunStarted(record.run, question, workflow.name, models, team.budget.limits))
+    if context.log:
+        context.log.describe(question, workflow.name)  # from here on it can be resumed
+    models = {role: part.policy.model for role, part in context.cast.items()}
+    context.events(RunStarted(record.run, question, workflow.name, models, context.budget.limits))
     try:
-        await _answered(workflow, question, team)
-        await settle(record, team)
+        await _answered(workflow, question, context)
+        await settle(record, context)
     except asyncio.CancelledError:
         record.status, record.failure = "interrupted", Interrupted("cancelled")
-        if team.log:
-            team.log.end(record.status, "", record.error, record.usage)
+        if context.log:
+            context.log.end(record.status, "", record.error, record.usage)
         raise
     if record.failure:
         record.status = _ended(record.failure)
-    team.events(RunEnded(record.run, record.status, record.answer, record.usage))
-    if team.log:
-        team.log.end(record.status, record.answer, record.error, record.usage)
+    context.events(RunEnded(record.run, record.status, record.answer, record.usage))
+    if context.log:
+        context.log.end(record.status, record.answer, record.error, record.usage)
     return record
 
 
-async def _answered(workflow: Workflow, question: str, team: RunContext) -> None:
-    record = team.rollout
+async def _answered(workflow: Workflow, question: str, context: RunContext) -> None:
+    record = context.rollout
     try:
-        answer: object = await workflow.run(question, team)
+        answer: object = await workflow.run(question, context)
         if not isinstance(answer, str):
             what = f"workflow {workflow.name!r} returned no text: {answer!r}"
             raise UsageError(what, fix="its method run has to return the answer")
-        said = drop_calls(answer, [*team.offered.values()])
+        said = drop_calls(answer, [*context.offered.values()])
         record.answer = "" if has_only_marks(said, record.sources) else said
     except HiraError as error:
         record.failure = error
-    record.failure = record.failure or team.stopped or (team.log.stopped if team.log else None)
+    record.failure = record.failure or context.stopped or (context.log.stopped if context.log else None)
     if not record.answer and not record.failure:
         record.failure = BadReply(
             "the model wrote no answer", fix="use another model, or let it write longer replies (--max-reply-tokens)"
@@ -90,24 +90,24 @@ async def _answered(workflow: Workflow, question: str, team: RunContext) -> None
     record.answer = record.answer or summarise_findings(record)
 
 
-async def settle(record: Rollout, team: RunContext) -> None:
+async def settle(record: Rollout, context: RunContext) -> None:
     """Drop links and citations of what nobody read, check the claims, and say whether the answer rests on evidence."""
     read = {source.location for source in record.sources.read.values()}
     answer, unknown = drop_unknown(record.answer, record.sources)
     record.answer = presentable(answer, read)  # last, since words on both sides of a dropped mark may make a tag
     if unknown:
-        team.events(Notice(f"dropped citations of sources that do not exist: {', '.join(unknown)}"))
+        context.events(Notice(f"dropped citations of sources that do not exist: {', '.join(unknown)}"))
     refused = not record.answer or is_refusal(record.answer)
-    accepted = team.verify == "off" and not team.verifier
+    accepted = context.verify == "off" and not context.verifier
     if not accepted:
-        record.citations, reasons = await check_answer(team)
+        record.citations, reasons = await check_answer(context)
         for reason in reasons:
-            team.events(Notice(f"not fully checked: {reason}", important=True))
+            context.events(Notice(f"not fully checked: {reason}", important=True))
         accepted = is_accepted(record.citations)
         if counted := count_supported(record.citations):
-            team.events(Notice(counted))
+            context.events(Notice(counted))
         if record.citations or not refused:
-            team.events(AnswerChecked(tuple(asdict(one) for one in record.citations)))
+            context.events(AnswerChecked(tuple(asdict(one) for one in record.citations)))
     record.status = "insufficient_evidence" if refused else "answered" if accepted else "unverified"
 
 

@@ -20,7 +20,7 @@ from hira.journal import Journal
 from hira.runtime.replay import replay
 from hira.runtime.settings import Settings
 from hira.testing import ScriptedPolicy
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.workflows import WORKFLOWS, HiRA, rollout
 
 WORKER = "## Conclusion\nIt is 31 metres high."
@@ -35,7 +35,7 @@ class Desk:
     def __init__(self) -> None:
         self.tasks: list[str] = []
 
-    async def work(self, task: Task, team: RunContext) -> Account:
+    async def work(self, task: Task, context: RunContext) -> Account:
         self.tasks.append(task.text)
         return Account(f"{task.text}: 31 metres", f"{task.text}: 31 metres")
 
@@ -63,11 +63,11 @@ def call(task: str) -> str:
     return f"<|begin_call_subtask|>{task}<|end_call_subtask|>"
 
 
-def of(planner: list[Any], approve: Approve | None, desk: Desk, **team: Any) -> tuple[HiRA, RunContext, list[Event]]:
+def of(planner: list[Any], approve: Approve | None, desk: Desk, **context: Any) -> tuple[HiRA, RunContext, list[Event]]:
     policy = ScriptedPolicy(
         {"planner": planner, "coordinator": lambda _: '{"reasoning": "", "conclusion": "31 metres"}'}
     )
-    made, heard = team_of(policy, approve=approve, **team), []
+    made, heard = make_context(policy, approve=approve, **context), []
     made.events.readers.append(heard.append)
     return HiRA(experts=(desk,), parallel=2), made, heard
 
@@ -80,8 +80,8 @@ async def test_a_subtask_is_handed_out_only_as_the_person_lets_it() -> None:
         call("Height of the bridge"),
         r"\boxed{It is 31 metres.}",
     ]
-    workflow, team, heard = of(planner, person, desk)
-    record = await rollout(workflow, "How high?", team)
+    workflow, context, heard = of(planner, person, desk)
+    record = await rollout(workflow, "How high?", context)
     assert record.answer == "It is 31 metres."
     assert desk.tasks == ["Height of the tower in feet", "Height of the bridge"]
     assert person.asked == [["Height of the tower", "Height of the mill"], ["Height of the bridge"]]
@@ -97,8 +97,8 @@ def calls(*tasks: str) -> str:
 async def test_the_planner_is_told_what_was_changed_and_what_was_rejected_and_why() -> None:
     person = Person(mill=reject, tower=lambda one: replace(one, text="Height of the tower in feet"))
     planner = [calls("Height of the tower", "Height of the mill"), r"\boxed{31}"]
-    workflow, team, heard = of(planner, person, Desk())
-    record = await rollout(workflow, "How high?", team)
+    workflow, context, heard = of(planner, person, Desk())
+    record = await rollout(workflow, "How high?", context)
     read = record.trajectories["planner"].turns[-1].request.messages[-1].text
     assert "changed this subtask. It was delegated as: Height of the tower in feet" in read
     assert "rejected it. Reason: we know it already" in read
@@ -112,22 +112,22 @@ async def test_a_rejected_subtask_may_be_issued_again() -> None:
     async def first_rejects(subtasks: Sequence[Subtask]) -> Sequence[Subtask | Rejected]:
         return subtasks if person.asked else await person(subtasks)
 
-    workflow, team, _ = of(
+    workflow, context, _ = of(
         [call("Height of the tower"), call("Height of the tower"), r"\boxed{31}"], first_rejects, desk
     )
-    await rollout(workflow, "How high?", team)
+    await rollout(workflow, "How high?", context)
     assert desk.tasks == ["Height of the tower"]
 
 
 async def test_while_the_run_waits_it_can_be_stopped_and_answers_from_what_is_known() -> None:
     async def never(_: Sequence[Subtask]) -> Sequence[Subtask]:
-        asyncio.get_running_loop().call_soon(team.stop, Interrupted("enough"))
+        asyncio.get_running_loop().call_soon(context.stop, Interrupted("enough"))
         await asyncio.sleep(60)
         return []
 
     desk = Desk()
-    workflow, team, _ = of([call("Height of the tower"), r"\boxed{Nothing is known yet.}"], never, desk)
-    record = await rollout(workflow, "How high?", team)
+    workflow, context, _ = of([call("Height of the tower"), r"\boxed{Nothing is known yet.}"], never, desk)
+    record = await rollout(workflow, "How high?", context)
     assert (record.status, record.answer) == ("interrupted", "Nothing is known yet.")
     assert not desk.tasks
 
@@ -137,9 +137,9 @@ async def test_the_time_a_person_takes_counts_in_no_budget() -> None:
         await asyncio.sleep(1.5)
         return subtasks
 
-    workflow, team, _ = of([call("Height of the tower"), r"\boxed{31}"], slow, Desk(), budget=Budget(seconds=1.6))
+    workflow, context, _ = of([call("Height of the tower"), r"\boxed{31}"], slow, Desk(), budget=Budget(seconds=1.6))
     began = time.monotonic()
-    record = await rollout(workflow, "How high?", team)
+    record = await rollout(workflow, "How high?", context)
     assert time.monotonic() - began > 1.44  # all that it may use before its answer
     assert (record.status, record.failure) == ("unverified", None)
 
@@ -153,8 +153,8 @@ async def test_an_approver_that_returns_something_else_is_told_what_to_return(re
     async def wrong(subtasks: Sequence[Subtask]) -> Any:
         return returned(subtasks)
 
-    workflow, team, _ = of([call("Height of the tower")], wrong, Desk())
-    record = await rollout(workflow, "How high?", team)
+    workflow, context, _ = of([call("Height of the tower")], wrong, Desk())
+    record = await rollout(workflow, "How high?", context)
     assert isinstance(record.failure, UsageError)
     assert "return one for each" in record.failure.fix
 

@@ -19,8 +19,7 @@ from hira.core.memory import DualMemory, Fact, Resource
 from hira.core.prompts import Prompt
 from hira.evidence import Source
 from hira.testing import ScriptedPolicy
-from hira.testing.script import ScriptError
-from hira.testing.team import team_of
+from hira.testing.script import ScriptError, make_context
 from hira.tools import Observation, Passage, Toolbox, tool
 from hira.workflows import HiRA
 
@@ -35,9 +34,9 @@ class Told:
         self.name, self.description, self.cost, self.says = name, description, cost, says
         self.tasks: list[Task] = []
 
-    async def work(self, task: Task, team: RunContext) -> Account:
+    async def work(self, task: Task, context: RunContext) -> Account:
         self.tasks.append(task)
-        team.read(Source("towers.md", "Towers", "The tower is 31 m high.", kind="file"))
+        context.read(Source("towers.md", "Towers", "The tower is 31 m high.", kind="file"))
         return Account(f"I looked at towers.md [s1]. {self.says}", self.says)
 
 
@@ -54,11 +53,11 @@ CHEAP, DEAR = ("quick", "looks a fact up"), ("deep", "explores many pages at len
 
 def coordinator(replies: Any, **switches: bool) -> tuple[Coordinator, ScriptedPolicy, list[Told], list[Any]]:
     policy = ScriptedPolicy({"coordinator": replies})
-    team = team_of(policy, files=(Path("data/plan.csv"),))
+    context = make_context(policy, files=(Path("data/plan.csv"),))
     heard: list[Any] = []
-    team.events.readers.append(heard.append)
+    context.events.readers.append(heard.append)
     experts = [Told(*DEAR, 3), Told(*CHEAP, 1)]
-    return Coordinator(team, experts, **{"faithful": True, **switches}), policy, experts, heard
+    return Coordinator(context, experts, **{"faithful": True, **switches}), policy, experts, heard
 
 
 TASK = Subtask("1", "How high is the tower?")
@@ -68,7 +67,7 @@ async def test_the_expert_is_chosen_with_a_reason_and_the_finding_is_distilled()
     facts = [{"text": "The tower is 31 m high.", "sources": "s1"}]
     resources = [{"description": "all towers", "path": "towers.md"}]
     coord, policy, experts, heard = coordinator([assigned("deep"), distilled(facts=facts, resources=resources)])
-    memory = coord.team.rollout.memory
+    memory = coord.context.rollout.memory
     (finding,) = await coord.delegate([TASK], memory)
     assert (finding.expert, finding.reasoning, finding.conclusion) == ("deep", "Looked it up.", "31 m [s1]")
     assert memory.facts == [Fact("The tower is 31 m high.", ("s1",), "1")]
@@ -85,7 +84,7 @@ async def test_the_expert_is_chosen_with_a_reason_and_the_finding_is_distilled()
 
 async def test_an_unknown_expert_is_asked_about_once_more_and_never_taken_silently() -> None:
     coord, policy, _, _ = coordinator([assigned("wizard"), assigned("quick"), distilled()])
-    (finding,) = await coord.delegate([TASK], coord.team.rollout.memory)
+    (finding,) = await coord.delegate([TASK], coord.context.rollout.memory)
     assert finding.expert == "quick"
     assert "expert: input should be 'quick' or 'deep'" in policy.requests[1].messages[-1].text
     assert policy.requests[0].schema["properties"]["expert"]["enum"] == ["quick", "deep"]  # type: ignore[index]
@@ -93,14 +92,14 @@ async def test_an_unknown_expert_is_asked_about_once_more_and_never_taken_silent
 
 async def test_a_choice_that_stays_unusable_falls_back_to_the_cheapest_expert_and_says_so() -> None:
     coord, _, _, heard = coordinator(["I would say: deep", "deep!", distilled()])
-    (finding,) = await coord.delegate([Subtask("1", "Explore many pages about towers")], coord.team.rollout.memory)
+    (finding,) = await coord.delegate([Subtask("1", "Explore many pages about towers")], coord.context.rollout.memory)
     assert finding.expert == "quick"
     assert "assigned to the cheapest expert" in next(one.text for one in heard if isinstance(one, Notice))
 
 
 async def test_a_reply_that_cannot_be_read_is_not_shown_again() -> None:
     coord, policy, _, _ = coordinator(["deep deep deep", assigned("deep"), distilled()])
-    await coord.delegate([TASK], coord.team.rollout.memory)
+    await coord.delegate([TASK], coord.context.rollout.memory)
     (asked,) = policy.requests[1].messages
     assert "deep deep deep" not in asked.text
     assert "holds no JSON object" in asked.text
@@ -108,16 +107,16 @@ async def test_a_reply_that_cannot_be_read_is_not_shown_again() -> None:
 
 async def test_the_reason_is_written_before_the_choice() -> None:
     coord, policy, _, _ = coordinator([assigned("quick"), distilled()])
-    await coord.delegate([TASK], coord.team.rollout.memory)
+    await coord.delegate([TASK], coord.context.rollout.memory)
     assert policy.requests[0].schema["required"] == ["reason", "expert"]  # type: ignore[index]
 
 
 async def test_nothing_to_decide_and_nothing_to_condense_takes_no_call() -> None:
     policy = ScriptedPolicy({"coordinator": []})
-    coord = Coordinator(team_of(policy), [Told(*CHEAP, 1)])
-    (finding,) = await coord.delegate([TASK], coord.team.rollout.memory)
+    coord = Coordinator(make_context(policy), [Told(*CHEAP, 1)])
+    (finding,) = await coord.delegate([TASK], coord.context.rollout.memory)
     assert finding.conclusion == "It is 31 m high [s1]."
-    assert coord.team.rollout.memory.facts == [Fact("It is 31 m high [s1].", ("s1",), "1")]
+    assert coord.context.rollout.memory.facts == [Fact("It is 31 m high [s1].", ("s1",), "1")]
     assert policy.requests == []
 
 
@@ -125,7 +124,7 @@ async def test_expert_and_notes_are_chosen_in_one_call() -> None:
     reply = json.dumps({"reason": "it suffices", "expert": "quick", "chosen": [3, 1, 99]})
     coord, policy, experts, _ = coordinator([reply], faithful=False)
     filled(coord, 8)
-    await coord.delegate([TASK], coord.team.rollout.memory)
+    await coord.delegate([TASK], coord.context.rollout.memory)
     assert len(experts[1].tasks[0].recall) == 2
     assert f"3. {experts[1].tasks[0].recall.lines[0]}" in policy.requests[0].messages[0].text
     policy.assert_done()
@@ -133,33 +132,33 @@ async def test_expert_and_notes_are_chosen_in_one_call() -> None:
 
 async def test_a_long_account_is_condensed() -> None:
     class Thorough(Told):
-        async def work(self, task: Task, team: RunContext) -> Account:
+        async def work(self, task: Task, context: RunContext) -> Account:
             return Account("I looked at a page. " * 600, "It is 31 m high.")
 
     policy = ScriptedPolicy({"coordinator": [distilled()]})
-    (finding,) = await Coordinator(team_of(policy), [Thorough(*CHEAP, 1)]).delegate([TASK], DualMemory())
+    (finding,) = await Coordinator(make_context(policy), [Thorough(*CHEAP, 1)]).delegate([TASK], DualMemory())
     assert (finding.reasoning, finding.conclusion) == ("Looked it up.", "31 m [s1]")
 
 
 async def test_a_malformed_distillation_is_asked_for_once_more_with_the_error() -> None:
     coord, policy, _, _ = coordinator([assigned("quick"), '{"reasoning": "x"}', distilled("31 m [s1]")])
-    (finding,) = await coord.delegate([TASK], coord.team.rollout.memory)
+    (finding,) = await coord.delegate([TASK], coord.context.rollout.memory)
     assert finding.conclusion == "31 m [s1]"
     assert "conclusion: field required" in policy.requests[2].messages[-1].text
 
 
 async def test_a_distillation_that_stays_malformed_loses_nothing_the_experts_words_go_on() -> None:
     coord, _, _, _ = coordinator([assigned("quick"), "not json", "still not json"])
-    (finding,) = await coord.delegate([TASK], coord.team.rollout.memory)
+    (finding,) = await coord.delegate([TASK], coord.context.rollout.memory)
     assert (finding.conclusion, finding.ok) == ("It is 31 m high [s1].", True)
 
 
 async def test_an_expert_that_fails_is_a_finding_that_says_so_and_the_others_go_on() -> None:
     policy = ScriptedPolicy({"coordinator": [distilled()]})
-    team = team_of(policy)
+    context = make_context(policy)
     eye = Failing(EndpointError("the model cannot see pictures"))
-    coord = Coordinator(team, [eye, Told("quick", "looks a fact up", 1)], transfer=False)
-    findings = await coord.delegate([Subtask("1", "pictures"), Subtask("2", "a fact")], team.rollout.memory)
+    coord = Coordinator(context, [eye, Told("quick", "looks a fact up", 1)], transfer=False)
+    findings = await coord.delegate([Subtask("1", "pictures"), Subtask("2", "a fact")], context.rollout.memory)
     assert [(finding.expert, finding.ok) for finding in findings] == [("eye", False), ("quick", True)]
     assert "cannot see pictures" in findings[0].conclusion
 
@@ -171,7 +170,7 @@ class Failing(Told):
         super().__init__("eye", "looks at pictures", 1)
         self.error = error
 
-    async def work(self, task: Task, team: RunContext) -> Account:
+    async def work(self, task: Task, context: RunContext) -> Account:
         raise self.error
 
 
@@ -183,10 +182,10 @@ async def test_a_fault_in_somebodys_expert_is_a_finding_and_is_told_by_its_type(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     policy = ScriptedPolicy({"coordinator": [distilled()]})
-    team, heard = team_of(policy), list[Any]()
-    team.events.readers.append(heard.append)
-    coord = Coordinator(team, [Failing(error), Told("quick", "looks a fact up", 1)], transfer=False)
-    findings = await coord.delegate([Subtask("1", "pictures"), Subtask("2", "a fact")], team.rollout.memory)
+    context, heard = make_context(policy), list[Any]()
+    context.events.readers.append(heard.append)
+    coord = Coordinator(context, [Failing(error), Told("quick", "looks a fact up", 1)], transfer=False)
+    findings = await coord.delegate([Subtask("1", "pictures"), Subtask("2", "a fact")], context.rollout.memory)
     assert [(finding.expert, finding.ok) for finding in findings] == [("eye", False), ("quick", True)]
     assert "KeyError: 'height'" in findings[0].conclusion
     assert ["KeyError" in one.text for one in heard if isinstance(one, Notice)] == [True]
@@ -202,7 +201,7 @@ class Returning(Told):
         super().__init__("eye", "looks at pictures", 1)
         self.returned = returned
 
-    async def work(self, task: Task, team: RunContext) -> Account:
+    async def work(self, task: Task, context: RunContext) -> Account:
         returned: Account = self.returned
         return returned
 
@@ -216,10 +215,10 @@ class Returning(Told):
     ],
 )
 async def test_work_that_returns_no_account_is_told_as_the_experts_fault(returned: object, told: str) -> None:
-    team, heard = team_of(ScriptedPolicy({"coordinator": [distilled()]})), list[Any]()
-    team.events.readers.append(heard.append)
-    coord = Coordinator(team, [Returning(returned), Told("quick", "looks a fact up", 1)], transfer=False)
-    findings = await coord.delegate([Subtask("1", "pictures"), Subtask("2", "a fact")], team.rollout.memory)
+    context, heard = make_context(ScriptedPolicy({"coordinator": [distilled()]})), list[Any]()
+    context.events.readers.append(heard.append)
+    coord = Coordinator(context, [Returning(returned), Told("quick", "looks a fact up", 1)], transfer=False)
+    findings = await coord.delegate([Subtask("1", "pictures"), Subtask("2", "a fact")], context.rollout.memory)
     assert [(finding.expert, finding.ok) for finding in findings] == [("eye", False), ("quick", True)]
     assert told in findings[0].conclusion
     assert [told in one.text for one in heard if isinstance(one, Notice)] == [True]
@@ -234,16 +233,16 @@ async def test_work_that_returns_no_account_is_told_as_the_experts_fault(returne
     ],
 )
 async def test_a_check_that_failed_and_an_interrupt_are_no_findings(error: BaseException) -> None:
-    coord = Coordinator(team_of([]), [Failing(error)])
+    coord = Coordinator(make_context([]), [Failing(error)])
     with pytest.raises(ScriptError if isinstance(error, Exception) else KeyboardInterrupt):
-        await coord.delegate([TASK], coord.team.rollout.memory)
+        await coord.delegate([TASK], coord.context.rollout.memory)
 
 
 async def test_nothing_outlives_a_run_that_a_failed_check_ends() -> None:
     ended: list[str] = []
 
     class Waiting(Told):
-        async def work(self, task: Task, team: RunContext) -> Account:
+        async def work(self, task: Task, context: RunContext) -> Account:
             if task.id == "1":
                 await asyncio.sleep(0)
                 raise ScriptError("no reply left")
@@ -251,11 +250,11 @@ async def test_nothing_outlives_a_run_that_a_failed_check_ends() -> None:
                 await asyncio.sleep(60)
             finally:
                 ended.append(task.id)
-            return await super().work(task, team)
+            return await super().work(task, context)
 
-    coord = Coordinator(team_of([]), [Waiting(*CHEAP, 1)])
+    coord = Coordinator(make_context([]), [Waiting(*CHEAP, 1)])
     with pytest.raises(ScriptError):
-        await coord.delegate([Subtask("1", "a"), Subtask("2", "b"), Subtask("3", "c")], coord.team.rollout.memory)
+        await coord.delegate([Subtask("1", "a"), Subtask("2", "b"), Subtask("3", "c")], coord.context.rollout.memory)
     assert sorted(ended) == ["2", "3"]
 
 
@@ -268,10 +267,10 @@ async def test_what_looks_like_an_id_in_an_address_is_no_id() -> None:
         {"text": "in brackets", "sources": ["table s1 on page [s2]"]},
     ]
     coord, _, _, _ = coordinator([assigned("quick"), distilled(facts=facts)])
-    coord.team.read(Source("towers.md", "Towers", "The tower is 31 m high.", kind="file"))
-    coord.team.read(Source("https://data.s1.amazonaws.example/f", "Data", "31"))
-    await coord.delegate([TASK], coord.team.rollout.memory)
-    told = [fact.sources for fact in coord.team.rollout.findings[0].facts]
+    coord.context.read(Source("towers.md", "Towers", "The tower is 31 m high.", kind="file"))
+    coord.context.read(Source("https://data.s1.amazonaws.example/f", "Data", "31"))
+    await coord.delegate([TASK], coord.context.rollout.memory)
+    told = [fact.sources for fact in coord.context.rollout.findings[0].facts]
     assert told == [("s2",), ("s2",), (), ("s1", "s2"), ("s2",)]
 
 
@@ -283,36 +282,36 @@ async def test_facts_keep_only_sources_that_were_read_by_id_or_by_their_place() 
         {"text": "said in the text [s1]"},
     ]
     coord, _, _, _ = coordinator([assigned("quick"), distilled(facts=facts)])
-    await coord.delegate([TASK], coord.team.rollout.memory)
-    assert [fact.sources for fact in coord.team.rollout.findings[0].facts] == [("s1",), ("s1",), (), ("s1",)]
+    await coord.delegate([TASK], coord.context.rollout.memory)
+    assert [fact.sources for fact in coord.context.rollout.findings[0].facts] == [("s1",), ("s1",), (), ("s1",)]
 
 
 async def test_memory_grows_in_the_order_of_the_subtasks_whoever_is_done_first() -> None:
     class Timed(Told):
-        async def work(self, task: Task, team: RunContext) -> Account:
+        async def work(self, task: Task, context: RunContext) -> Account:
             await asyncio.sleep(0.03 if task.id == "1" else 0)
-            return await super().work(task, team)
+            return await super().work(task, context)
 
     def distil(request: Any) -> str:
         number = request.conversation.split("/")[0]
         return distilled(facts=[{"text": f"Fact of subtask number {number} alone.", "sources": "s1"}])
 
     policy = ScriptedPolicy({"coordinator": distil})
-    coord = Coordinator(team_of(policy), [Timed(*CHEAP, 1)], faithful=True)
-    memory = coord.team.rollout.memory
+    coord = Coordinator(make_context(policy), [Timed(*CHEAP, 1)], faithful=True)
+    memory = coord.context.rollout.memory
     await coord.delegate([Subtask("1", "slow"), Subtask("2", "fast")], memory)
     assert [fact.subtask for fact in memory.facts] == ["1", "2"]
 
 
 def filled(coord: Coordinator, n: int) -> None:
     for at in range(n):
-        coord.team.rollout.memory.add_fact(Fact(f"Tower {at} is {at} m high.", (f"s{at}",)))
+        coord.context.rollout.memory.add_fact(Fact(f"Tower {at} is {at} m high.", (f"s{at}",)))
 
 
 async def test_up_to_four_entries_are_recalled_without_asking_the_model() -> None:
     coord, policy, experts, _ = coordinator([assigned("quick")], faithful=False)
     filled(coord, 4)
-    await coord.delegate([TASK], coord.team.rollout.memory)
+    await coord.delegate([TASK], coord.context.rollout.memory)
     assert len(experts[1].tasks[0].recall) == 4
     policy.assert_done()
 
@@ -322,7 +321,7 @@ async def test_above_that_the_model_chooses_and_never_more_than_five() -> None:
         [assigned("quick"), json.dumps({"chosen": [3, 3, 3, 3, 3, 1, 99, 2, 4, 5, 6]}), distilled()]
     )
     filled(coord, 8)
-    await coord.delegate([TASK], coord.team.rollout.memory)
+    await coord.delegate([TASK], coord.context.rollout.memory)
     recall = experts[1].tasks[0].recall
     assert len(recall) == 5
     assert f"3. {recall.lines[0]}" in policy.requests[1].messages[0].text
@@ -331,7 +330,7 @@ async def test_above_that_the_model_chooses_and_never_more_than_five() -> None:
 async def test_a_choice_of_memory_that_cannot_be_read_falls_back_to_relevance() -> None:
     coord, _, experts, _ = coordinator([assigned("quick"), "all of them", "really", distilled()])
     filled(coord, 8)
-    await coord.delegate([Subtask("1", "Tower 7")], coord.team.rollout.memory)
+    await coord.delegate([Subtask("1", "Tower 7")], coord.context.rollout.memory)
     recall = experts[1].tasks[0].recall
     assert len(recall) == 5
     assert recall.lines[0].startswith("Tower 7")
@@ -341,9 +340,9 @@ async def test_without_memory_nothing_is_recalled_asked_for_or_kept() -> None:
     facts = [{"text": "kept nowhere", "sources": ["s1"]}]
     coord, policy, experts, _ = coordinator([assigned("quick"), distilled(facts=facts)], remember=False)
     filled(coord, 3)
-    (finding,) = await coord.delegate([TASK], coord.team.rollout.memory)
+    (finding,) = await coord.delegate([TASK], coord.context.rollout.memory)
     assert len(experts[1].tasks[0].recall) == 0
-    assert len(coord.team.rollout.memory.facts) == 3
+    assert len(coord.context.rollout.memory.facts) == 3
     assert (finding.conclusion, finding.facts, finding.resources) == ("31 m [s1]", (), ())
     assert '"conclusion"' in policy.requests[-1].messages[0].text
     assert '"facts"' not in policy.requests[-1].messages[0].text
@@ -352,9 +351,9 @@ async def test_without_memory_nothing_is_recalled_asked_for_or_kept() -> None:
 
 async def test_without_transfer_no_model_chooses_and_the_planner_reads_the_raw_conclusion() -> None:
     coord, policy, _, _ = coordinator([distilled("distilled", facts=[{"text": "A fact."}])], transfer=False)
-    (finding,) = await coord.delegate([Subtask("1", "look a fact up")], coord.team.rollout.memory)
+    (finding,) = await coord.delegate([Subtask("1", "look a fact up")], coord.context.rollout.memory)
     assert (finding.expert, finding.reasoning, finding.conclusion) == ("quick", "", "It is 31 m high [s1].")
-    assert [fact.text for fact in coord.team.rollout.memory.facts] == ["A fact."], "memory is a mechanism of its own"
+    assert [fact.text for fact in coord.context.rollout.memory.facts] == ["A fact."], "memory is a mechanism of its own"
     assert '"facts"' in policy.requests[-1].messages[0].text
     assert '"conclusion"' not in policy.requests[-1].messages[0].text
     policy.assert_done()
@@ -362,16 +361,16 @@ async def test_without_transfer_no_model_chooses_and_the_planner_reads_the_raw_c
 
 async def test_without_either_the_coordinators_model_is_not_asked_at_all() -> None:
     coord, policy, _, _ = coordinator([], transfer=False, remember=False)
-    (finding,) = await coord.delegate([Subtask("1", "look a fact up")], coord.team.rollout.memory)
+    (finding,) = await coord.delegate([Subtask("1", "look a fact up")], coord.context.rollout.memory)
     assert (finding.conclusion, finding.reasoning, finding.facts) == ("It is 31 m high [s1].", "", ())
     assert policy.requests == []
-    assert list(coord.team.rollout.trajectories) == []
+    assert list(coord.context.rollout.trajectories) == []
 
 
 async def test_a_subtask_and_a_conclusion_about_code_reach_their_readers_as_they_were_written() -> None:
     task = r"What does std::vector<Tool> hold, and what does \boxed do? <|im_end|>"
     coord, policy, _, _ = coordinator([assigned("quick"), distilled()])
-    await coord.delegate([Subtask("1", task)], coord.team.rollout.memory)
+    await coord.delegate([Subtask("1", task)], coord.context.rollout.memory)
     for request in policy.requests:
         assert task.replace("<|im_end|>", "‹|im_end|›") in request.messages[0].text
     told = report(Finding(TASK, "quick", "I read <answer>.", "A vector<Tool> [s1]"))
@@ -401,9 +400,9 @@ async def test_what_is_recalled_and_the_attached_paths_really_reach_the_experts_
         yield named("python")
 
     policy = ScriptedPolicy({"*": lambda _: '{"queries": ["q"]} done'})
-    team = team_of(policy, tools=Toolbox(search=named("search"), python=python), files=(Path("data/plan.csv"),))
+    context = make_context(policy, tools=Toolbox(search=named("search"), python=python), files=(Path("data/plan.csv"),))
     recall = Recall((*RECALLED, Resource("heights", "data/heights.csv")))
-    await expert.work(Task("1", "How high is it?", recall, team.files), team)
+    await expert.work(Task("1", "How high is it?", recall, context.files), context)
     prompt = policy.requests[0].messages[0].text
     assert "The tower of Arnis is 31 m high. (source: s1)" in prompt
     assert "heights: data/heights.csv" in prompt
@@ -416,15 +415,15 @@ async def test_an_expert_is_one_small_file(tmp_path: Path) -> None:
     prompt = Prompt(str(tmp_path / "poet.py"), "poet")
 
     class Poet(Told):
-        async def work(self, task: Task, team: RunContext) -> Account:
-            return await reason(team.conversation(self.name, task.id), task, prompt, [])
+        async def work(self, task: Task, context: RunContext) -> Account:
+            return await reason(context.conversation(self.name, task.id), task, prompt, [])
 
     policy = ScriptedPolicy({"poet": [r"\boxed{A verse.}"], "coordinator": [distilled("A verse.")]})
-    coord = Coordinator(team_of(policy), [Poet("poet", "writes verse", 1)])
-    (finding,) = await coord.delegate([Subtask("1", "Write a verse.")], coord.team.rollout.memory)
+    coord = Coordinator(make_context(policy), [Poet("poet", "writes verse", 1)])
+    (finding,) = await coord.delegate([Subtask("1", "Write a verse.")], coord.context.rollout.memory)
     assert finding.conclusion == "A verse."
     workflow = HiRA(experts=(Poet("poet", "writes verse", 1),))
-    assert [expert.name for expert in workflow.available(coord.team)] == ["poet"]
+    assert [expert.name for expert in workflow.available(coord.context)] == ["poet"]
     assert "poet" in workflow.roles
 
 
@@ -440,8 +439,8 @@ async def test_what_an_expert_found_before_its_endpoint_failed_reaches_the_plann
             "coordinator": lambda request: distilled("It is 31 m high [s1]."),
         }
     )
-    team = team_of(policy, tools=Toolbox(search=search))
-    (finding,) = await Coordinator(team, [DeepSearch()], faithful=True).delegate([TASK], team.rollout.memory)
+    context = make_context(policy, tools=Toolbox(search=search))
+    (finding,) = await Coordinator(context, [DeepSearch()], faithful=True).delegate([TASK], context.rollout.memory)
     assert not finding.ok
     assert "the endpoint is gone" in finding.conclusion
     assert "It is 31 m high [s1]." in finding.conclusion

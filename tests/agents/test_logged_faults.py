@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hira.agents import faults
+from hira.agents import calls
 from hira.agents.calls import use
 from hira.agents.coordinator import Coordinator
 from hira.agents.expert import Account, Expert, Task
@@ -16,7 +16,7 @@ from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Subtask
 from hira.cli import main
 from hira.cli.shell import Shell
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import tool
 
 KEY = "sk-0123456789"
@@ -37,16 +37,18 @@ class Eye(Expert):
 
     name, description, cost, ability, needs = "eye", "looks at pictures", 1, "sight", frozenset[str]()
 
-    async def work(self, task: Task, team: RunContext) -> Account:
+    async def work(self, task: Task, context: RunContext) -> Account:
         raise RuntimeError(f"no picture for {KEY}")
 
 
-async def of_a_tool(team: RunContext) -> str:
-    return str((await use(team.conversation("planner"), tide, {"harbour": "Alta"})).text)
+async def of_a_tool(context: RunContext) -> str:
+    return str((await use(context.conversation("planner"), tide, {"harbour": "Alta"})).text)
 
 
-async def of_an_expert(team: RunContext) -> str:
-    (finding,) = await Coordinator(team, [Eye()], transfer=False).delegate([Subtask("1", "it")], team.rollout.memory)
+async def of_an_expert(context: RunContext) -> str:
+    (finding,) = await Coordinator(context, [Eye()], transfer=False).delegate(
+        [Subtask("1", "it")], context.rollout.memory
+    )
     return finding.conclusion
 
 
@@ -54,8 +56,8 @@ async def of_an_expert(team: RunContext) -> str:
 async def test_the_traceback_of_a_fault_holds_no_key(
     made: Callable[[RunContext], Awaitable[str]], told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    team = team_of([], secrets=SECRETS)
-    said = await made(team)
+    context = make_context([], secrets=SECRETS)
+    said = await made(context)
     assert "raise RuntimeError(" in caplog.text
     assert told in caplog.text
     assert told in said
@@ -69,7 +71,7 @@ class Faulty(io.StringIO):
     """Standard output that has a fault of a tool logged whenever it is written to, so while a command runs."""
 
     def write(self, text: str) -> int:
-        faults.log_fault("tool", "tide", RuntimeError("no table"), frozenset())
+        calls.log_fault("tool", "tide", RuntimeError("no table"), frozenset())
         return super().write(text)
 
 
@@ -91,7 +93,7 @@ class Environ(dict[str, str]):
     """Variables that have a fault of a tool logged when they are read, so while a command runs."""
 
     def get(self, name: str, default: object = None) -> object:  # type: ignore[override]
-        faults.log_fault("tool", "tide", RuntimeError("no table"), frozenset())
+        calls.log_fault("tool", "tide", RuntimeError("no table"), frozenset())
         return super().get(name, default)
 
 

@@ -7,14 +7,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hira.agents.mams.chunking import split, split_into_chunks
-from hira.agents.mams.write import write
+from hira.agents.mams.steps import write
 from hira.core.events import Notice
 from hira.core.policy import Completion
 from hira.core.tokens import count
 from hira.evidence import Source
-from hira.policies.dialects.section import section, without
+from hira.policies.dialects.answer import find_section, remove_section
 from hira.testing import ScriptedPolicy
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 
 DOCUMENT = """# Mills
 
@@ -114,21 +114,21 @@ def test_the_text_of_a_tool_without_a_source_is_shown_as_it_is() -> None:
     ],
 )
 def test_a_section_is_what_stands_between_its_marks(text: str, found: str | None) -> None:
-    assert section(text, "plan") == found
+    assert find_section(text, "plan") == found
 
 
 def test_a_text_without_a_section() -> None:
-    assert without("<plan>one</plan>\nIt is done.", "plan") == "It is done."
+    assert remove_section("<plan>one</plan>\nIt is done.", "plan") == "It is done."
 
 
 async def written(*replies: Any, before: str = "# Old\n\nKnown [s1].") -> tuple[str, list[str], ScriptedPolicy]:
     policy = ScriptedPolicy({"report": list(replies)})
-    team = team_of(policy)
+    context = make_context(policy)
     heard: list[Any] = []
-    team.events.readers.append(heard.append)
-    team.read(Source("1.txt", "One", "text"))
+    context.events.readers.append(heard.append)
+    context.read(Source("1.txt", "One", "text"))
     (chunk,) = split_into_chunks([read(1, 5)], 200)
-    report = await write(team.conversation("report", "1.1"), "磨坊的历史", chunk, (), before)
+    report = await write(context.conversation("report", "1.1"), "磨坊的历史", chunk, (), before)
     policy.assert_done()
     return report, [one.text for one in heard if isinstance(one, Notice)], policy
 

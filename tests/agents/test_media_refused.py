@@ -12,7 +12,7 @@ from hira.core.errors import UsageError
 from hira.core.events import Event, Notice
 from hira.core.messages import Media, user
 from hira.core.policy import Request
-from hira.policies.refused import no_media
+from hira.policies.learned import no_media
 from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, calling
@@ -35,10 +35,10 @@ async def worked(docs: Path, endpoint: Endpoint, notices: list[str] | None = Non
             notices.append(event.text)
 
     made = await open_session(Settings(model="m", base_url=endpoint.base_url, docs=(docs,)), ports=())
-    async with made.team("r", "What was seen?", (), [told]) as team:
-        account = await Multimodal().work(Task("1", "What was seen?"), team)
+    async with made.open_context("r", "What was seen?", (), [told]) as context:
+        account = await Multimodal().work(Task("1", "What was seen?"), context)
     await made.aclose()
-    return account, team
+    return account, context
 
 
 async def test_a_model_without_eyes_is_said_to_be_one_and_is_not_sent_a_picture_again(docs: Path) -> None:
@@ -47,9 +47,9 @@ async def test_a_model_without_eyes_is_said_to_be_one_and_is_not_sent_a_picture_
     notices: list[str] = []
     with Endpoint(replies, faults=lambda number: "400-no-images" if number == 2 else "") as endpoint:
         for _ in range(2):  # two runs of one process
-            account, team = await worked(docs, endpoint, notices)
+            account, context = await worked(docs, endpoint, notices)
             assert account.conclusion == "It cannot be told."
-            assert not team.rollout.sources.read
+            assert not context.rollout.sources.read
         sent = [str(one.body) for one in endpoint.calls]
     assert ["'type': 'image_url'" in body for body in sent] == [False, True, False, False, False]
     assert "look failed: the model takes no pictures" in sent[2]
@@ -80,7 +80,7 @@ async def test_a_video_that_is_refused_is_shown_as_pictures_out_of_it(
     replies = [look, "Red, then blue.", again, "Nothing.", r"\boxed{It turns blue [s1].}"]
     notices: list[str] = []
     with Endpoint(replies, faults=lambda number: "no-video" if number == 2 else "") as endpoint:
-        account, team = await worked(docs, endpoint, notices)
+        account, context = await worked(docs, endpoint, notices)
         asked = [one.body["messages"][0]["content"] for one in endpoint.calls]
     assert account.conclusion == "It turns blue [s1]."
     assert asked[1][1]["type"] == "video_url"
@@ -89,7 +89,7 @@ async def test_a_video_that_is_refused_is_shown_as_pictures_out_of_it(
         assert "8 pictures" in parts[0]["text"]
     assert "walk.mp4#second=12" in str(endpoint.calls[0].body)
     assert any("8 pictures of a video, without its sound" in note for note in notices)
-    assert [source.location for source in team.rollout.sources.read.values()] == ["walk.mp4"]
+    assert [source.location for source in context.rollout.sources.read.values()] == ["walk.mp4"]
 
 
 @pytest.mark.parametrize(

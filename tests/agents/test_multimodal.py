@@ -52,12 +52,12 @@ async def test_a_picture_a_sound_and_a_video_are_looked_at_by_a_model_that_is_se
     ]
     with Endpoint(replies) as endpoint:
         made = await opened(seen, endpoint)
-        async with made.team("r", "What was seen?", (), ()) as team:
-            account = await Multimodal().work(Task("1", "What was seen?"), team)
+        async with made.open_context("r", "What was seen?", (), ()) as context:
+            account = await Multimodal().work(Task("1", "What was seen?"), context)
         await made.aclose()
         endpoint.assert_done()
     assert account.conclusion == "A dog walks to the red tower [s1]."
-    assert [source.kind for source in team.rollout.sources.read.values()] == ["media"] * 3
+    assert [source.kind for source in context.rollout.sources.read.values()] == ["media"] * 3
     worker, *looked = (endpoint.calls[at].body for at in (0, 1, 3, 5))
     listed = worker["tools"][0]["function"]["description"]
     assert all(name in listed for name in ("trip/tower.png", "bell.wav", "walk.mp4"))
@@ -73,8 +73,8 @@ async def test_a_picture_a_sound_and_a_video_are_looked_at_by_a_model_that_is_se
 async def test_what_can_be_looked_at_is_named_in_the_prompt_where_calls_are_text(seen: Path) -> None:
     with Endpoint(["Nothing."]) as endpoint:
         made = await opened(seen, endpoint, "tags")
-        async with made.team("r", "What was seen?", (), ()) as team:
-            await Multimodal().work(Task("1", "What was seen?"), team)
+        async with made.open_context("r", "What was seen?", (), ()) as context:
+            await Multimodal().work(Task("1", "What was seen?"), context)
         await made.aclose()
     assert "- trip/tower.png" in endpoint.calls[0].body["messages"][0]["content"]
 
@@ -82,8 +82,8 @@ async def test_what_can_be_looked_at_is_named_in_the_prompt_where_calls_are_text
 async def test_a_path_that_is_not_there_is_told_to_the_model(seen: Path) -> None:
     with Endpoint([calling("look", data="/etc/passwd", question="What?"), "It is not to be seen."]) as endpoint:
         made = await opened(seen, endpoint)
-        async with made.team("r", "What was seen?", (), ()) as team:
-            await Multimodal().work(Task("1", "What was seen?"), team)
+        async with made.open_context("r", "What was seen?", (), ()) as context:
+            await Multimodal().work(Task("1", "What was seen?"), context)
         await made.aclose()
     assert "there is no file '/etc/passwd' here" in endpoint.calls[1].body["messages"][-1]["content"]
 
@@ -94,9 +94,9 @@ async def test_the_expert_is_offered_only_where_there_is_something_to_be_seen(do
     with Endpoint() as endpoint:
         made = await opened(docs, endpoint)
         for files, there in (((), False), ((picture,), True)):
-            async with made.team("r", "?", files, ()) as team:
-                assert team.tools.has("media") is there
-                assert team.tools.visible == tuple(map(str, files))
+            async with made.open_context("r", "?", files, ()) as context:
+                assert context.tools.has("media") is there
+                assert context.tools.visible == tuple(map(str, files))
         await made.aclose()
 
 

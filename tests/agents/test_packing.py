@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hira.agents.calls import frame_source
-from hira.agents.mars.bins import shorten_document
+from hira.agents.mars.system1 import shorten_document
 from hira.agents.packing import JOINT, beginning, first_fit_decreasing, pack
 from hira.core.tokens import count
 from hira.evidence import Source

@@ -13,7 +13,7 @@ from hira.agents.trajectory import Finding, Rollout, Subtask
 from hira.core.events import SubtaskIssued
 from hira.core.policy import Completion
 from hira.testing import ScriptedPolicy, calling
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Observation, Tool, Toolbox
 
 
@@ -27,23 +27,23 @@ def named(name: str, description: str) -> Tool:
 SEARCH = named("search", "Search the local documents. Returns the passages that fit the query best.")
 
 
-async def told(question: str = "How high is it?", team: RunContext | None = None, **planner: Any) -> str:
+async def told(question: str = "How high is it?", context: RunContext | None = None, **planner: Any) -> str:
     """What the planner is sent first."""
     policy = ScriptedPolicy(["done"])
-    team = team or team_of(policy, tools=Toolbox(search=SEARCH))
-    await Planner(team, **planner).begin(question)
-    return team.rollout.trajectories["planner"].turns[0].request.messages[0].text
+    context = context or make_context(policy, tools=Toolbox(search=SEARCH))
+    await Planner(context, **planner).begin(question)
+    return context.rollout.trajectories["planner"].turns[0].request.messages[0].text
 
 
 async def test_the_planner_is_told_the_day_on_which_the_run_began() -> None:
     began = datetime(2024, 2, 29, 12, tzinfo=UTC).timestamp()
-    text = await told(team=team_of(["done"], rollout=Rollout("r", "", "hira", began=began)))
+    text = await told(context=make_context(["done"], rollout=Rollout("r", "", "hira", began=began)))
     assert "Today is 2024-02-29." in text
 
 
 async def test_the_planner_is_told_who_works_for_it_where_they_search_and_what_the_user_brought() -> None:
     tools = Toolbox(search=SEARCH, extra=(named("weather", "Tells the weather. In degrees."),))
-    text = await told(team=team_of(["done"], tools=tools), experts=EXPERTS)
+    text = await told(context=make_context(["done"], tools=tools), experts=EXPERTS)
     assert "one explores many pages" in text
     assert "search (Search the local documents), weather (Tells the weather)." in text
 
@@ -71,7 +71,7 @@ async def test_a_question_about_code_or_markup_is_asked_as_it_was_written() -> N
 
 
 async def test_attached_files_stand_in_a_paragraph_of_their_own() -> None:
-    text = await told(team=team_of(["done"], files=(Path("data/plan.csv"),)))
+    text = await told(context=make_context(["done"], files=(Path("data/plan.csv"),)))
     assert text.endswith("How high is it?\n\nAttached files:\n- data/plan.csv")
 
 
@@ -82,10 +82,10 @@ def turn(*tasks: str) -> Completion:
 
 async def test_a_subtask_that_says_nothing_is_answered_at_once_and_given_to_nobody() -> None:
     policy = ScriptedPolicy([turn(" "), turn("Find it."), r"\boxed{found}"])
-    team = team_of(policy, dialect="native")
+    context = make_context(policy, dialect="native")
     heard: list[Any] = []
-    team.events.readers.append(heard.append)
-    planner = Planner(team)
+    context.events.readers.append(heard.append)
+    planner = Planner(context)
     thought = await planner.begin("How high is it?")
     assert [subtask.text for subtask in thought.subtasks] == ["Find it."]
     assert [one.text for one in heard if isinstance(one, SubtaskIssued)] == ["Find it."]
@@ -94,7 +94,7 @@ async def test_a_subtask_that_says_nothing_is_answered_at_once_and_given_to_nobo
 
 async def test_beside_a_full_subtask_an_empty_one_gets_its_own_answer() -> None:
     policy = ScriptedPolicy([turn("Find it.", " "), r"\boxed{found}"])
-    planner = Planner(team_of(policy, dialect="native"), several=2)
+    planner = Planner(make_context(policy, dialect="native"), several=2)
     thought = await planner.begin("How high is it?")
     assert thought.subtasks == (Subtask("1", "Find it."),)
     closed = await planner.resume([Finding(thought.subtasks[0], "desk", "Looked.", "31 m [s1]")])
@@ -120,7 +120,7 @@ async def test_a_planner_that_calls_an_expert_by_its_name_hands_out_a_subtask(
     dialect: str, written: str, task: str, expert: str
 ) -> None:
     policy = ScriptedPolicy([written, "done"])
-    planner = Planner(team_of(policy, dialect=dialect), experts=EXPERTS)
+    planner = Planner(make_context(policy, dialect=dialect), experts=EXPERTS)
     (subtask,) = (await planner.begin("How high is it?")).subtasks
     assert (subtask.id, subtask.text, subtask.expert) == ("1", task, expert)
     assert (await planner.resume([Finding(subtask, "code", "", "31 m")])).answer == "done"
@@ -129,6 +129,6 @@ async def test_a_planner_that_calls_an_expert_by_its_name_hands_out_a_subtask(
 
 async def test_without_descriptions_no_expert_can_be_called_by_its_name() -> None:
     policy = ScriptedPolicy(['{"name": "deep_search", "arguments": {"task": "Find it."}}', "done"])
-    planner = Planner(team_of(policy, dialect="json"), experts=EXPERTS, describe=False)
+    planner = Planner(make_context(policy, dialect="json"), experts=EXPERTS, describe=False)
     assert (await planner.begin("How high is it?")).answer == "done"
     assert "no tool named 'deep_search'" in policy.requests[1].messages[-1].text

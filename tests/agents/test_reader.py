@@ -9,7 +9,7 @@ from hira.agents.expert import Task
 from hira.agents.experts import EXPERTS, Multimodal
 from hira.core.errors import UsageError
 from hira.policies.offline import OfflinePolicy
-from hira.testing import ScriptedPolicy, calling, team_of
+from hira.testing import ScriptedPolicy, calling, make_context
 from hira.tools import Observation, Tool, Toolbox, tool
 from hira.tools.files import files_tool
 from hira.tools.python import open_python
@@ -23,7 +23,7 @@ def high_water(harbour: str) -> str:
 
 
 def named(toolbox: Toolbox) -> list[str]:
-    return [expert.name for expert in HiRA().available(team_of([], tools=toolbox))]
+    return [expert.name for expert in HiRA().available(make_context([], tools=toolbox))]
 
 
 async def _nothing(_: dict[str, Any]) -> Observation:
@@ -64,8 +64,8 @@ async def test_a_question_is_answered_with_nothing_but_a_tool(role: str) -> None
             role: [calling("high_water", harbour="Husum"), r"\boxed{High water is at 13:40.}"],
         }
     )
-    team = team_of(policy, dialect="native", tools=Toolbox(scoped={role: (high_water,)}))
-    done = await rollout(HiRA(), "When is high water in Husum?", team)
+    context = make_context(policy, dialect="native", tools=Toolbox(scoped={role: (high_water,)}))
+    done = await rollout(HiRA(), "When is high water in Husum?", context)
     assert done.answer == "High water is at 13:40."
     policy.assert_done()
     shown = next(one for one in policy.requests if one.conversation == f"1/{role}")
@@ -79,15 +79,15 @@ async def test_the_multimodal_expert_is_given_tools_as_well_as_eyes() -> None:
         raise AssertionError(path)
 
     box = Toolbox(media=never, visible=("a.png",), extra=(high_water,))
-    await Multimodal().work(Task("1", "See."), team_of(policy, dialect="native", tools=box))
+    await Multimodal().work(Task("1", "See."), make_context(policy, dialect="native", tools=box))
     assert [spec["function"]["name"] for spec in policy.requests[0].tools] == ["look", "high_water"]
 
 
 async def test_offline_reads_an_attached_file_where_python_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mill.txt"
     path.write_text("The mill on the Orva was built in 1742 by Ida Lorn.\n", encoding="utf-8")
-    team = team_of(OfflinePolicy(), dialect="native", tools=Toolbox(files=files_tool([path])), files=(path,))
-    done = await rollout(HiRA(), "When was the mill on the Orva built?", team)
+    context = make_context(OfflinePolicy(), dialect="native", tools=Toolbox(files=files_tool([path])), files=(path,))
+    done = await rollout(HiRA(), "When was the mill on the Orva built?", context)
     assert done.status == "answered"
     assert "1742" in done.answer
     assert {finding.expert for finding in done.findings} == {"reader"}

@@ -3,7 +3,7 @@
 from hira.agents.loop import use
 from hira.core.errors import ToolDown, ToolError
 from hira.core.events import Event, Notice
-from hira.testing import team_of
+from hira.testing import make_context
 from hira.tools import tool
 
 
@@ -17,9 +17,11 @@ def weigh(thing: str) -> str:
 
 async def test_a_tool_that_is_down_is_told_once_to_everybody() -> None:
     told: list[Event] = []
-    team = team_of([])
-    team.events.readers.append(told.append)
-    seen = [await use(team.conversation("worker"), weigh, {"thing": thing}) for thing in ("apple", "pear", "nothing")]
+    context = make_context([])
+    context.events.readers.append(told.append)
+    seen = [
+        await use(context.conversation("worker"), weigh, {"thing": thing}) for thing in ("apple", "pear", "nothing")
+    ]
     assert all(not one.ok for one in seen)
     assert "scales cannot be started" in seen[0].text
     notices = [(one.text, one.important) for one in told if isinstance(one, Notice)]

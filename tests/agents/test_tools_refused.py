@@ -15,11 +15,11 @@ from hira.core.policy import Policy
 from hira.journal import Journal
 from hira.policies.dialects import JSON, NATIVE, TAGS
 from hira.policies.fallback import Fallback
+from hira.policies.learned import no_tools
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.refused import no_tools
 from hira.runtime.replay import replay
 from hira.runtime.settings import RoleSettings, Settings
-from hira.testing import Endpoint, ScriptedPolicy, calling, team_of
+from hira.testing import Endpoint, ScriptedPolicy, calling, make_context
 from hira.tools import tool
 
 REFUSED = "400-no-tools"
@@ -31,7 +31,7 @@ def double(n: int) -> str:
     return str(2 * n)
 
 
-def team_at(policy: Policy, notices: list[str], **part: Any) -> RunContext:
+def context_at(policy: Policy, notices: list[str], **part: Any) -> RunContext:
     def told(event: Event) -> None:
         if isinstance(event, Notice):
             notices.append(event.text)
@@ -39,8 +39,8 @@ def team_at(policy: Policy, notices: list[str], **part: Any) -> RunContext:
     return RunContext({"*": RoleConfig(policy, otherwise=JSON, **part)}, events=Events(told))
 
 
-def begun(team: RunContext) -> Loop:
-    conversation = team.conversation("worker")
+def begun(context: RunContext) -> Loop:
+    conversation = context.conversation("worker")
     told = conversation.part.dialect.instructions([double])
     conversation.say(user(f"Begin. {told}"))
     return Loop(conversation, [double])
@@ -53,14 +53,14 @@ async def test_the_run_goes_on_in_text_as_if_it_had_begun_in_it() -> None:
     notices: list[str] = []
     with Endpoint([CALL, "It is \\boxed{42}."], faults=[REFUSED]) as endpoint:
         policy = OpenAIPolicy(endpoint.model, endpoint.base_url)
-        step = await begun(team_at(policy, notices)).run()
+        step = await begun(context_at(policy, notices)).run()
         await policy.aclose()
         endpoint.assert_done()
         sent = [one.body["messages"] for one in endpoint.calls]
     assert step.answer == "42"
     assert notices == ["scripted takes no tool calls: they are written as text (dialect json)"]
     plain = ScriptedPolicy([CALL, "It is \\boxed{42}."])
-    await begun(team_of(plain, dialect="json")).run()
+    await begun(make_context(plain, dialect="json")).run()
     assert sent[1:] == [[message.wire for message in request.messages] for request in plain.requests]
 
 
@@ -69,7 +69,7 @@ async def test_the_endpoint_is_asked_once_and_every_later_run_knows() -> None:
     with Endpoint([CALL, "\\boxed{42}"] * 2, faults=[REFUSED]) as endpoint:
         for _ in range(2):
             policy = OpenAIPolicy(endpoint.model, endpoint.base_url)
-            assert (await begun(team_at(policy, notices)).run()).answer == "42"
+            assert (await begun(context_at(policy, notices)).run()).answer == "42"
             await policy.aclose()
         endpoint.assert_done()
         assert ["tools" in one.body for one in endpoint.calls] == [True, False, False, False, False]
@@ -79,10 +79,10 @@ async def test_the_endpoint_is_asked_once_and_every_later_run_knows() -> None:
 async def test_a_dialect_that_somebody_chose_is_left_as_it_is() -> None:
     with Endpoint(["never"], faults=[REFUSED]) as endpoint:
         policy = OpenAIPolicy(endpoint.model, endpoint.base_url)
-        team = RunContext({"*": RoleConfig(policy)})
+        context = RunContext({"*": RoleConfig(policy)})
         for _ in range(2):
             with pytest.raises(ToolsRefused, match=r"takes? no tool calls|does not support tools") as raised:
-                await begun(team).run()
+                await begun(context).run()
             assert "HIRA_DIALECT=tags" in raised.value.fix
         await policy.aclose()
         assert len(endpoint.calls) == 1
@@ -96,7 +96,7 @@ async def test_what_was_called_natively_before_stands_as_text_afterwards() -> No
         Endpoint(["It is \\boxed{42}."], model="second", faults=[REFUSED]) as second,
     ):
         policies = OpenAIPolicy(first.model, first.base_url), OpenAIPolicy(second.model, second.base_url)
-        step = await begun(team_at(Fallback(policies), notices)).run()
+        step = await begun(context_at(Fallback(policies), notices)).run()
         for policy in policies:
             await policy.aclose()
         sent = second.calls[-1].body["messages"]

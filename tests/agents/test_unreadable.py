@@ -16,7 +16,7 @@ from hira.policies.learned import DIALECT, Learned
 from hira.policies.openai import OpenAIPolicy
 from hira.runtime.replay import replay
 from hira.runtime.settings import Settings
-from hira.testing import Endpoint, ScriptedPolicy, calling, team_of
+from hira.testing import Endpoint, ScriptedPolicy, calling, make_context
 from hira.tools import tool
 
 BROKEN = '<tool_call>{"name": "double", "arguments": {"n": </tool_call>'
@@ -29,8 +29,8 @@ def double(n: int) -> str:
     return str(2 * n)
 
 
-def begun(team: RunContext, **given: int) -> Loop:
-    conversation = team.conversation("worker")
+def begun(context: RunContext, **given: int) -> Loop:
+    conversation = context.conversation("worker")
     conversation.say(user(f"Begin. {conversation.part.dialect.instructions([double])}"))
     return Loop(conversation, [double], **given)
 
@@ -87,7 +87,7 @@ async def test_what_was_called_before_stands_in_the_new_dialect() -> None:
 async def test_a_broken_call_and_what_was_told_of_it_leave_the_conversation(dialect: str) -> None:
     good = calling("double", n=4) if dialect == "native" else written(dialect, 4)
     policy = ScriptedPolicy([BROKEN, good, "8"])
-    loop = begun(team_of(policy, dialect=dialect))
+    loop = begun(make_context(policy, dialect=dialect))
     assert (await loop.run()).answer == "8"
     retried, last = (request.messages for request in policy.requests[1:])
     assert [one.role for one in retried] == ["user", "user"]
@@ -99,7 +99,7 @@ async def test_a_broken_call_and_what_was_told_of_it_leave_the_conversation(dial
 
 async def test_a_repeated_call_leaves_the_conversation() -> None:
     policy = ScriptedPolicy([calling("double", n=1), calling("double", n=1), calling("double", n=2), "4"])
-    await begun(team_of(policy, dialect="native")).run()
+    await begun(make_context(policy, dialect="native")).run()
     assert "already made this call" in policy.requests[2].messages[-1].text
     calls = [one for one in policy.requests[3].messages if one.calls]
     assert [one.calls[0].arguments for one in calls] == ['{"n": 1}', '{"n": 2}']
@@ -109,12 +109,12 @@ async def test_a_repeated_call_leaves_the_conversation() -> None:
 @pytest.mark.parametrize("raw", [written("json", 3), BROKEN, UNKNOWN, "[double(n=3)]"])
 async def test_a_raw_call_is_never_the_answer(raw: str) -> None:
     policy = ScriptedPolicy([calling("double", n=1), raw, r"\boxed{2}"])
-    assert (await begun(team_of(policy, dialect="native"), limit=1).run()).answer == "2"
+    assert (await begun(make_context(policy, dialect="native"), limit=1).run()).answer == "2"
     assert "That was a call" in policy.requests[-1].messages[-1].text
     stubborn = ScriptedPolicy([calling("double", n=1), raw, raw])
     notices: list[str] = []
-    team = falling(stubborn, notices)
-    step = await begun(team, limit=1).run()
+    context = falling(stubborn, notices)
+    step = await begun(context, limit=1).run()
     assert (step.text, step.answer) == ("", "")
     assert any("wrote a call instead of its answer" in one for one in notices)
 
@@ -198,6 +198,6 @@ async def test_a_call_in_the_text_is_not_streamed() -> None:
 
     policy = Streams([f"I look. {written('json', 21)}", "It is 42."])
     events = Events(lambda event: seen.append(event.text) if isinstance(event, TurnText) else None)
-    team = RunContext({"*": RoleConfig(policy)}, events=events, stream=True)
-    assert (await begun(team).run()).text == "It is 42."
+    context = RunContext({"*": RoleConfig(policy)}, events=events, stream=True)
+    assert (await begun(context).run()).text == "It is 42."
     assert "".join(seen).split() == ["I", "look.", "It", "is", "42."]

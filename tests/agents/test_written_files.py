@@ -16,7 +16,7 @@ from hira.agents.experts import Code
 from hira.agents.trajectory import Subtask
 from hira.journal import Journal
 from hira.testing import ScriptedPolicy, calling
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Observation, Toolbox
 from hira.tools.files import files_tool
 from hira.tools.python import open_python, refusal
@@ -38,8 +38,8 @@ async def test_a_file_that_one_subtask_wrote_is_remembered_and_opened_by_the_nex
         "coordinator": [distilled("It is written.", [table]), distilled("4242")],
     }
     policy = ScriptedPolicy(script)
-    team = team_of(policy, tools=Toolbox(python=open_python(tmp_path)))
-    coord, memory = Coordinator(team, [Code()], faithful=True), team.rollout.memory
+    context = make_context(policy, tools=Toolbox(python=open_python(tmp_path)))
+    coord, memory = Coordinator(context, [Code()], faithful=True), context.rollout.memory
     await coord.delegate([Subtask("1", "Write the sales by month to a file.")], memory)
     await coord.delegate([Subtask("2", "How much was sold in May, by the sales by month?")], memory)
     first = next(
@@ -70,8 +70,8 @@ async def test_files_of_a_subtask_that_came_from_the_journal_are_there_for_the_n
             begun.end("interrupted", "", "")
             logs[folder] = journal.resume("r1")
         policy = ScriptedPolicy(script)
-        team = team_of(policy, tools=Toolbox(python=open_python(tmp_path / folder)), log=logs[folder])
-        coord, memory = Coordinator(team, [Code()], faithful=True), team.rollout.memory
+        context = make_context(policy, tools=Toolbox(python=open_python(tmp_path / folder)), log=logs[folder])
+        coord, memory = Coordinator(context, [Code()], faithful=True), context.rollout.memory
         await coord.delegate([Subtask("1", "Write the sales by month to a file.")], memory)
     assert not (tmp_path / "resumed" / "1" / "sales.csv").exists()
     await coord.delegate([Subtask("2", "How much was sold in May?")], memory)
@@ -101,8 +101,8 @@ async def test_a_subtask_that_broke_off_after_its_first_program_opens_the_files_
         (tmp_path / folder).mkdir()
         resumes = folder == "resumed"
         log = journal.resume("r1") if resumes else journal.begin("r1", settings={}, files=(), versions={})
-        team = team_of(policy, tools=Toolbox(python=open_python(tmp_path / folder)), log=log)
-        coord, memory = Coordinator(team, [Code()], faithful=True), team.rollout.memory
+        context = make_context(policy, tools=Toolbox(python=open_python(tmp_path / folder)), log=log)
+        coord, memory = Coordinator(context, [Code()], faithful=True), context.rollout.memory
         await coord.delegate([Subtask("1", "Write the sales by month to a file.")], memory)
         work = coord.delegate([Subtask("2", "Was there a May?")], memory)
         if resumes:
@@ -130,9 +130,9 @@ async def test_a_document_that_a_program_wrote_is_read_with_the_tool_for_files_i
         "\\boxed{In 1742 [s1].}",
     ]
     policy = ScriptedPolicy({"1/code": replies, "coordinator": [distilled("In 1742.")]})
-    team = team_of(policy, dialect="native", tools=box)
-    coord = Coordinator(team, [Code()], faithful=True)
-    await coord.delegate([Subtask("1", "When was the mill sold, by the document?")], team.rollout.memory)
+    context = make_context(policy, dialect="native", tools=box)
+    coord = Coordinator(context, [Code()], faithful=True)
+    await coord.delegate([Subtask("1", "When was the mill sold, by the document?")], context.rollout.memory)
     written, read = [request.messages[-1].text for request in policy.requests if len(request.messages) > 1][:2]
     assert "wrote ../1/copy.docx" in written
     assert "The mill was sold in 1742." in read
@@ -152,8 +152,8 @@ async def test_a_file_that_was_being_read_when_the_run_broke_off_is_read_again_w
 
     for tool in (replace(whole, run=stuck), whole):
         log = journal.begin("r1", settings={}, files=(), versions={}) if tool is not whole else journal.resume("r1")
-        team = team_of(ScriptedPolicy([]), tools=Toolbox(files=tool), log=log)
-        reading = asyncio.create_task(use(team.conversation("reader"), tool, {"path": str(given)}))
+        context = make_context(ScriptedPolicy([]), tools=Toolbox(files=tool), log=log)
+        reading = asyncio.create_task(use(context.conversation("reader"), tool, {"path": str(given)}))
         if tool is not whole:
             await reached.wait()
             reading.cancel()

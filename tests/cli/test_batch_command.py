@@ -14,7 +14,7 @@ import pytest
 
 from hira.agents.trajectory import Rollout
 from hira.cli import main
-from hira.cli.batch_progress import Bar, Lines, spell
+from hira.cli.batch_progress import Bar, BatchLines, spell
 from hira.cli.shell import Shell
 from hira.core.policy import Request
 from hira.runtime.answer import Answer
@@ -276,7 +276,7 @@ def test_two_batches_do_not_write_one_file(folder: Path) -> None:
 
 def test_the_state_tells_rate_cost_and_time_left() -> None:
     told: list[str] = []
-    lines = Lines(told.append, 4, every=0.0)
+    lines = BatchLines(told.append, 4, every=0.0)
     lines.began -= 10
     done = Done(Question("a"), Answer("", "failed", (), (), Rollout("r", "a", "w"), "m"))
     lines.done(done)

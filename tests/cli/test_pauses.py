@@ -3,7 +3,7 @@
 import gc
 import sys
 
-from hira.cli.pauses import short_pauses
+from hira.cli.shell import short_pauses
 
 
 def seen(one: object) -> bool:

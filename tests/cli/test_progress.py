@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from hira.cli import batch_progress, eval_progress
+from hira.cli import batch_progress
 from hira.cli.progress import JsonLines, Lines, brief
 from hira.cli.shell import Shell
 from hira.core.events import (
@@ -109,15 +109,15 @@ async def test_many_questions_are_told_on_while_none_of_them_ends() -> None:
 
     cells = [Cell("hira", "m")]
     for lines in (
-        batch_progress.Lines(tell, 8, heartbeat=0.02),
-        eval_progress.Lines(tell, eval_progress.Tally(cells, 8, ()), heartbeat=0.02),
+        batch_progress.BatchLines(tell, 8, heartbeat=0.02),
+        batch_progress.EvaluationLines(tell, batch_progress.Tally(cells, 8, ()), heartbeat=0.02),
     ):
         async with batch_progress.keep_shown(lines):
             await asyncio.wait_for(heard.wait(), 10)
         assert all(" s  0 of 8" in line for line in told)
         told.clear()
         heard.clear()
-    quiet = eval_progress.Lines(tell, eval_progress.Tally(cells, 8, ()), None, heartbeat=0.02)
+    quiet = batch_progress.EvaluationLines(tell, batch_progress.Tally(cells, 8, ()), None, heartbeat=0.02)
     async with batch_progress.keep_shown(quiet):
         await asyncio.sleep(0.1)
     assert not told

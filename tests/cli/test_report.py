@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hira.agents.trajectory import Rollout
-from hira.cli.report_page import as_html, as_markdown
+from hira.cli.report import as_html, as_markdown
 from hira.evidence import Citation, Source
 from hira.runtime.answer import Answer, answer_of
 from hira.testing import Endpoint

@@ -8,7 +8,7 @@ import pytest
 
 from hira import Hira, tool
 from hira.agents.trajectory import Rollout
-from hira.cli.report_page import as_html, as_markdown
+from hira.cli.report import as_html, as_markdown
 from hira.core.policy import Request
 from hira.evidence import Source, verify
 from hira.runtime.answer import answer_of

@@ -86,9 +86,9 @@ async def test_a_real_llama_cpp_server_with_a_random_model_crashes_no_baseline(l
     made = await open_session(settings, policies={"*": others}, workflow=workflow)
     part = RoleConfig(others, Sampling(temperature=0.9, max_tokens=60, seed=3), DIALECTS["tags"])
     cast = {"*": part, "reasoner": RoleConfig(reasoner, part.sampling, part.dialect)}
-    async with made.team("r", QUESTION, [FILE], ()) as team:
-        team.cast = cast
-        record = await rollout(workflow, QUESTION, team)
+    async with made.open_context("r", QUESTION, [FILE], ()) as context:
+        context.cast = cast
+        record = await rollout(workflow, QUESTION, context)
     await made.aclose()
     await reasoner.aclose()
     await others.aclose()

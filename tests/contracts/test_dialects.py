@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hira.core.messages import Filled, ToolCall
 from hira.core.policy import Completion
 from hira.policies.dialects import DIALECTS, NATIVE, XML, Call, Dialect
-from hira.policies.dialects.tool_messages import with_tool_messages
+from hira.policies.dialects.native import with_tool_messages
 from hira.tools import Observation, Tool, tool
 
 

@@ -20,8 +20,7 @@ from hira.journal import Journal
 from hira.policies.fitting import fitting
 from hira.policies.limited import RateLimiter, limit_policy
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.pace import Timeout
-from hira.policies.retrying import retrying
+from hira.policies.retrying import Timeout, retrying
 from hira.runtime.replay import replay
 from hira.runtime.run import Run
 from hira.runtime.settings import Settings

@@ -16,8 +16,7 @@ from hira.core.policy import Completion, Delta, Policy, Request, Sampling
 from hira.policies.fitting import fitting
 from hira.policies.limited import RateLimiter, limit_policy
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.pace import Timeout
-from hira.policies.retrying import retrying
+from hira.policies.retrying import Timeout, retrying
 from hira.testing import Endpoint
 from hira.testing.faults import FOREVER, Exchange, Fault, calls, delta, ends, error, refuses, says, streams
 

@@ -3,8 +3,7 @@ from pydantic import BaseModel
 
 from hira.core.errors import DialectError
 from hira.core.policy import Completion
-from hira.policies.dialects.answer import final, find_boxed, strip_thought
-from hira.policies.dialects.record import read
+from hira.policies.dialects.answer import find_boxed, find_final_answer, read_record, strip_thought
 
 
 @pytest.mark.parametrize(
@@ -24,7 +23,7 @@ from hira.policies.dialects.record import read
     ],
 )
 def test_the_final_answer_of_a_turn(text: str, answer: str) -> None:
-    assert final(text) == answer
+    assert find_final_answer(text) == answer
 
 
 def test_braces_in_a_box_are_balanced() -> None:
@@ -59,7 +58,7 @@ class Shape(BaseModel):
     ],
 )
 def test_a_record_is_found_wherever_it_stands(text: str) -> None:
-    assert read(Completion(text), Shape).n == 1
+    assert read_record(Completion(text), Shape).n == 1
 
 
 @pytest.mark.parametrize(
@@ -72,4 +71,4 @@ def test_a_record_is_found_wherever_it_stands(text: str) -> None:
 )
 def test_a_record_that_does_not_fit_is_told_with_the_reason(completion: Completion, says: str) -> None:
     with pytest.raises(DialectError, match=says):
-        read(completion, Shape)
+        read_record(completion, Shape)

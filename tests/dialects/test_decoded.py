@@ -9,10 +9,10 @@ from pydantic import BaseModel
 from hira.core.errors import DialectError
 from hira.core.messages import ToolCall
 from hira.core.policy import Completion
-from hira.policies.dialects import json, native, record, tags, xml
+from hira.policies.dialects import answer, json, native, tags, xml
 from hira.policies.dialects.answer import strip_thought
 from hira.policies.dialects.dialect import Dialect
-from hira.policies.dialects.written import calls_in
+from hira.policies.dialects.native import calls_in
 from hira.tools import Observation, tool
 
 DEEP, LONG = '{"query": ' * 100_000, '{"query": ' + "9" * 5_000 + "}"
@@ -64,7 +64,7 @@ def test_a_body_between_tags_is_a_text_where_it_is_no_record(body: str) -> None:
 @pytest.mark.parametrize("reply", [DEEP, LONG, f"```json\n{DEEP}\n```", f"```json\n{LONG}\n```"])
 def test_a_record_beyond_reading_is_asked_for_again(reply: str) -> None:
     with pytest.raises(DialectError):
-        record.read(Completion(reply), Asked)
+        answer.read_record(Completion(reply), Asked)
 
 
 @pytest.mark.parametrize("arguments", [DEEP, LONG])

@@ -1,6 +1,6 @@
 import pytest
 
-from hira.policies.dialects.headed import under
+from hira.policies.dialects.answer import find_under_heading
 
 
 @pytest.mark.parametrize(
@@ -16,22 +16,26 @@ from hira.policies.dialects.headed import under
     ],
 )
 def test_what_stands_under_a_heading_is_found_however_it_is_marked(text: str) -> None:
-    assert under(text, "Conclusion") == "31 m [s1]."
+    assert find_under_heading(text, "Conclusion") == "31 m [s1]."
 
 
 def test_what_is_bold_within_a_section_does_not_end_it() -> None:
     text = (
         "## Conclusion\nIt is **31 m** high.\n**Note** that it was 30 m.\n- **Source**: a list\n## Observations\nNone."
     )
-    assert under(text, "Conclusion").splitlines()[-1] == "- **Source**: a list"
+    assert find_under_heading(text, "Conclusion").splitlines()[-1] == "- **Source**: a list"
 
 
 @pytest.mark.parametrize(
     "text", ["", "It is 31 m.", "In conclusion: it is 31 m.", "## Conclusions\nNone.", "Conclusion drawn"]
 )
 def test_without_the_heading_there_is_nothing_under_it(text: str) -> None:
-    assert under(text, "Conclusion") == ""
+    assert find_under_heading(text, "Conclusion") == ""
 
 
 def test_a_section_at_the_end_may_be_empty() -> None:
-    assert under("## Conclusion\n\n## Observations", "Conclusion") == under("## Conclusion", "Conclusion") == ""
+    assert (
+        find_under_heading("## Conclusion\n\n## Observations", "Conclusion")
+        == find_under_heading("## Conclusion", "Conclusion")
+        == ""
+    )

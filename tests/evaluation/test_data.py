@@ -60,9 +60,9 @@ def test_a_line_ends_only_where_the_file_says_so(tmp_path: Path) -> None:
 
 
 def test_attached_files_start_at_the_folder_of_the_questions(tmp_path: Path) -> None:
-    written(tmp_path, "crew.txt", "The captain is Ingrid.")
-    path = written(tmp_path, "q.jsonl", '{"question": "Who?", "answer": "Ingrid", "files": ["crew.txt"]}\n')
-    assert items_of(path)[0].files == (tmp_path / "crew.txt",)
+    written(tmp_path, "session.txt", "The captain is Ingrid.")
+    path = written(tmp_path, "q.jsonl", '{"question": "Who?", "answer": "Ingrid", "files": ["session.txt"]}\n')
+    assert items_of(path)[0].files == (tmp_path / "session.txt",)
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_files_of_the_hub_are_links_into_its_cache(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (tmp_path / "datasets--gaia" / "blobs").mkdir()
     blob = written(tmp_path / "datasets--gaia" / "blobs", "0d1e", "The captain is Ingrid.")
-    (folder / "crew.txt").symlink_to(blob)
-    row = {**ROWS["gaia"], "file_name": "crew.txt"}
+    (folder / "session.txt").symlink_to(blob)
+    row = {**ROWS["gaia"], "file_name": "session.txt"}
     (item,) = items_of_rows(SETS["gaia"], [row], folder, "gaia", within=tmp_path)
-    assert item.files == (folder / "crew.txt",)
+    assert item.files == (folder / "session.txt",)
     with pytest.raises(UsageError, match="is outside the folder"):
         items_of_rows(SETS["gaia"], [row], folder, "gaia", within=folder)
 
@@ -126,8 +126,8 @@ def test_files_of_the_hub_are_links_into_its_cache(tmp_path: Path) -> None:
 FOLDERS = """
 from pathlib import Path
 from hira.evaluation.public import SETS, _folders
-folder, within = _folders(SETS["gaia"], [{"file_name": "crew.txt"}], "test")
-print((folder / "crew.txt").read_text(), (folder / "crew.txt").resolve().is_relative_to(within))
+folder, within = _folders(SETS["gaia"], [{"file_name": "session.txt"}], "test")
+print((folder / "session.txt").read_text(), (folder / "session.txt").resolve().is_relative_to(within))
 """
 
 
@@ -140,7 +140,7 @@ def test_files_of_gaia_lie_with_the_split_that_names_them(tmp_path: Path) -> Non
         written(home, name, text)
     files = home / "snapshots" / "abc" / "2023" / "test"
     files.mkdir(parents=True)
-    (files / "crew.txt").symlink_to(home / "blobs" / "0d")
+    (files / "session.txt").symlink_to(home / "blobs" / "0d")
     environ = {**os.environ, "HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"}
     told = subprocess.run([sys.executable, "-c", FOLDERS], capture_output=True, text=True, env=environ, check=False)
     assert told.stdout == "Ingrid True\n", told.stderr

@@ -13,7 +13,7 @@ from hira.core.policy import Request
 from hira.evaluation.preferences import GENERAL, WAYS, Pair, agreement, correlation, margins, pairs_of, split, table
 from hira.policies.offline import OfflinePolicy
 from hira.testing import ScriptedPolicy
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 
 PAIR = Pair("1", "Which?", "good", "bad")
 
@@ -109,7 +109,7 @@ def test_the_general_rubric_is_a_valid_one() -> None:
 
 
 async def margin(way: str, replies: object) -> float | None:
-    found = [one async for one in margins(WAYS[way], [PAIR], team_of(replies, dialect="native"))]  # type: ignore[arg-type]
+    found = [one async for one in margins(WAYS[way], [PAIR], make_context(replies, dialect="native"))]  # type: ignore[arg-type]
     return found[0][1]
 
 
@@ -145,6 +145,6 @@ async def test_offline_agrees_with_a_plain_preference_in_every_way() -> None:
         "Bread is baked from flour.",
     )
     for way in ("rubric", "pointwise", "pairwise"):
-        found = [one async for one in margins(WAYS[way], [pair], team_of(OfflinePolicy()))]
+        found = [one async for one in margins(WAYS[way], [pair], make_context(OfflinePolicy()))]
         assert found[0][1] is not None
         assert found[0][1] > 0, way

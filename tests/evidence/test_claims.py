@@ -7,8 +7,8 @@ import pytest
 
 from hira.core.sources import Sources
 from hira.evidence import Citation, claims, drop_unknown, flag_claims, is_refusal, remove_marks
+from hira.evidence.citations import references_start
 from hira.evidence.claims import Claim
-from hira.evidence.references import references_start
 
 
 def texts(answer: str) -> list[str]:

@@ -17,7 +17,7 @@ from hira.journal import Journal
 from hira.runtime.replay import replay
 from hira.runtime.settings import Settings
 from hira.runtime.trace import read
-from hira.testing import Endpoint, ScriptedPolicy, team_of
+from hira.testing import Endpoint, ScriptedPolicy, make_context
 
 HALL = Source(
     "hall.md",
@@ -34,9 +34,9 @@ def verdicts(*claims: tuple[int, str, str]) -> str:
     return json.dumps({"claims": [{"number": n, "quote": quote, "verdict": said} for n, quote, said in claims]})
 
 
-async def judged(reply: Any, *claims: SourcedClaim, **team: Any) -> tuple[list[Judgement], ScriptedPolicy]:
+async def judged(reply: Any, *claims: SourcedClaim, **context: Any) -> tuple[list[Judgement], ScriptedPolicy]:
     policy = ScriptedPolicy({"verifier": reply if isinstance(reply, list) else [reply]})
-    return await ModelVerifier(team_of(policy, **team), every=True).verify(claims, QUESTION), policy
+    return await ModelVerifier(make_context(policy, **context), every=True).verify(claims, QUESTION), policy
 
 
 async def test_the_model_decides_with_a_quotation_of_the_source() -> None:
@@ -91,11 +91,11 @@ async def test_only_claims_in_doubt_are_asked_about_and_a_dozen_at_once() -> Non
 
     policy = ScriptedPolicy({"verifier": [reply, reply]})
     doubted = [SourcedClaim(f"The hall burnt some time around {1600 + at}", (HALL,)) for at in range(BATCH + 1)]
-    found = await ModelVerifier(team_of(policy), every=True).verify(doubted, QUESTION)
+    found = await ModelVerifier(make_context(policy), every=True).verify(doubted, QUESTION)
     policy.assert_done()
     assert [one.by for one in found] == ["model"] * (BATCH + 1)
     silent = ScriptedPolicy([])
-    (one,) = await ModelVerifier(team_of(silent)).verify([QUOTED], QUESTION)
+    (one,) = await ModelVerifier(make_context(silent)).verify([QUOTED], QUESTION)
     assert (one.by, silent.requests) == ("quote", [])
 
 

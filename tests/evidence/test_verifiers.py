@@ -23,7 +23,7 @@ from hira.evidence import (
     verify,
     verify_answer,
 )
-from hira.testing import ScriptedPolicy, team_of
+from hira.testing import ScriptedPolicy, make_context
 from hira.workflows import rollout
 
 WEIR = Source(
@@ -196,16 +196,16 @@ class Says:
     def __init__(self, answer: str) -> None:
         self.answer = answer
 
-    async def run(self, question: str, team: RunContext) -> str:
+    async def run(self, question: str, context: RunContext) -> str:
         return self.answer
 
 
 async def test_a_run_with_a_broken_verifier_ends_with_its_answer_and_a_notice() -> None:
     notices: list[Notice] = []
-    team = team_of(ScriptedPolicy([]), verifier=Broken(OSError("the disk is gone")))
-    team.events = Events(lambda event: notices.append(event) if isinstance(event, Notice) else None)
-    team.rollout.sources.add(WEIR)
-    record = await rollout(Says("The weir leaks."), "What does the weir do?", team)
+    context = make_context(ScriptedPolicy([]), verifier=Broken(OSError("the disk is gone")))
+    context.events = Events(lambda event: notices.append(event) if isinstance(event, Notice) else None)
+    context.rollout.sources.add(WEIR)
+    record = await rollout(Says("The weir leaks."), "What does the weir do?", context)
     assert (record.status, record.answer) == ("unverified", "The weir leaks.")
     assert any("the disk is gone" in one.text and one.important for one in notices)
 
@@ -222,16 +222,16 @@ async def test_a_run_with_a_broken_verifier_ends_with_its_answer_and_a_notice() 
     ],
 )
 async def test_the_status_says_what_the_answer_is_worth(answer: str, status: str) -> None:
-    team = team_of(ScriptedPolicy([]))
-    team.rollout.sources.add(WEIR)
-    assert (await rollout(Says(answer), "Who mended the weir?", team)).status == status
+    context = make_context(ScriptedPolicy([]))
+    context.rollout.sources.add(WEIR)
+    assert (await rollout(Says(answer), "Who mended the weir?", context)).status == status
 
 
 async def test_what_follows_a_refusal_is_checked_and_the_refusal_stays_one() -> None:
-    team = team_of(ScriptedPolicy([]))
-    team.rollout.sources.add(WEIR)
+    context = make_context(ScriptedPolicy([]))
+    context.rollout.sources.add(WEIR)
     answer = "The documents do not say who paid the smith, but the weir of Arn was mended in 1911. It was painted red."
-    record = await rollout(Says(answer), "Who paid the smith?", team)
+    record = await rollout(Says(answer), "Who paid the smith?", context)
     assert record.status == "insufficient_evidence"
     assert [(one.claim, one.verdict) for one in record.citations] == [
         ("the weir of Arn was mended in 1911", "supported"),
@@ -240,23 +240,23 @@ async def test_what_follows_a_refusal_is_checked_and_the_refusal_stays_one() -> 
 
 
 async def test_an_answer_over_no_sources_is_unverified() -> None:
-    record = await rollout(Says("Arn has a weir."), "What has Arn?", team_of(ScriptedPolicy([])))
+    record = await rollout(Says("Arn has a weir."), "What has Arn?", make_context(ScriptedPolicy([])))
     assert (record.status, record.citations) == ("unverified", [])
 
 
 async def test_nothing_is_checked_where_checks_are_off() -> None:
-    team = team_of(ScriptedPolicy([]), verify="off")
-    team.rollout.sources.add(WEIR)
-    record = await rollout(Says("The weir is haunted."), "Who haunts the weir?", team)
+    context = make_context(ScriptedPolicy([]), verify="off")
+    context.rollout.sources.add(WEIR)
+    record = await rollout(Says("The weir is haunted."), "Who haunts the weir?", context)
     assert (record.status, record.citations) == ("answered", [])
 
 
 async def test_the_checked_citations_are_told_to_whoever_watches() -> None:
     heard: list[AnswerChecked] = []
-    team = team_of(ScriptedPolicy([]))
-    team.events = Events(lambda event: heard.append(event) if isinstance(event, AnswerChecked) else None)
-    team.rollout.sources.add(WEIR)
-    record = await rollout(Says("The weir of Arn was mended in 1911."), "When was it mended?", team)
+    context = make_context(ScriptedPolicy([]))
+    context.events = Events(lambda event: heard.append(event) if isinstance(event, AnswerChecked) else None)
+    context.rollout.sources.add(WEIR)
+    record = await rollout(Says("The weir of Arn was mended in 1911."), "When was it mended?", context)
     assert [Citation(**one) for one in heard[0].citations] == record.citations
 
 

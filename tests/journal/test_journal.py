@@ -25,14 +25,12 @@ from hira.core.messages import ToolCall, assistant, user
 from hira.core.policy import Completion, Request, Sampling, Tokens, Usage
 from hira.evidence import Source
 from hira.journal import Asked, Journal, Log, NoJournal, NotRecorded, StillGoing
-from hira.journal.calls import dump_completion
-from hira.journal.digest import digest_of
+from hira.journal.encoding import digest_of, dump_completion, pack
 from hira.journal.pending import frames, write_frame
 from hira.journal.store import VERSION
-from hira.journal.values import pack
 from hira.runtime.trace import read
 from hira.testing import ScriptedPolicy
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Toolbox, tool
 from hira.workflows import HiRA, rollout
 
@@ -686,7 +684,7 @@ async def test_a_resumed_run_that_goes_another_way_than_its_record_says_so_once(
     async def told(model: str, log: Log, last: str) -> list[str]:
         heard: list[Event] = []
         policy = ScriptedPolicy(lambda request: f"to {request.messages[-1].text}", model=model)
-        talk = team_of(policy, log=log, events=Events(heard.append)).conversation("planner")
+        talk = make_context(policy, log=log, events=Events(heard.append)).conversation("planner")
         for text in ("first", "second", last):
             await talk.reply(user(text))
         log.end("partial", "", "")
@@ -851,8 +849,8 @@ SCRIPT: dict[str, Any] = {
 async def asked(policy: ScriptedPolicy, log: Log) -> Rollout:
     record = Rollout(log.run, "", "")
     record.sources.reserved.update(log.sources)
-    team = team_of(policy, tools=Toolbox(search=search), log=log, rollout=record)
-    return await rollout(HiRA(faithful=True), "How high is the tower?", team)
+    context = make_context(policy, tools=Toolbox(search=search), log=log, rollout=record)
+    return await rollout(HiRA(faithful=True), "How high is the tower?", context)
 
 
 async def test_a_run_cut_off_after_any_call_resumes_to_the_same_answer_and_repeats_none(journal: Journal) -> None:
@@ -896,10 +894,10 @@ async def test_a_session_with_state_is_brought_back_before_its_next_call(journal
         return replace(add, stateful=True)
 
     first = session()
-    conversation = team_of([], log=begun(journal)).conversation("code")
+    conversation = make_context([], log=begun(journal)).conversation("code")
     assert "sum 1" in (await use(conversation, first, {"n": 1})).text
     assert "sum 3" in (await use(conversation, first, {"n": 2})).text
-    again = team_of([], log=journal.resume("r1")).conversation("code")
+    again = make_context([], log=journal.resume("r1")).conversation("code")
     second = session()
     texts = [(await use(again, second, {"n": n})).text for n in (1, 2, 4)]
     assert [text.splitlines()[1] for text in texts] == ["sum 1", "sum 3", "sum 7"]

@@ -8,17 +8,16 @@ import pytest
 
 from hira.agents.trajectory import Rollout
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.pace import Timeout
-from hira.policies.retrying import retrying
+from hira.policies.retrying import Timeout, retrying
 from hira.testing import Endpoint
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.workflows import Workflow, rollout
 
 AtAnEndpoint = Callable[..., Awaitable[Rollout]]
 
 
 async def _run(
-    workflow: Workflow, question: str, served: Any, fault: str, where: Callable[[int], bool], **team: Any
+    workflow: Workflow, question: str, served: Any, fault: str, where: Callable[[int], bool], **context: Any
 ) -> Rollout:
     """The run with this fault for requests of these numbers, from 1, and what is `served` for the others."""
 
@@ -29,7 +28,9 @@ async def _run(
     with Endpoint(served, faults=lambda number: fault if where(number) else "") as endpoint:
         patience = Timeout(connect=0.3, first_token=0.4, between_tokens=0.2, reply=0.4)
         policy = OpenAIPolicy("scripted", endpoint.base_url, "sk-test", timeout=patience)
-        record = await rollout(workflow, question, team_of(retrying(policy, sleep=at_once), dialect="native", **team))
+        record = await rollout(
+            workflow, question, make_context(retrying(policy, sleep=at_once), dialect="native", **context)
+        )
         await policy.aclose()
     return record
 

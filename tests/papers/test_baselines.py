@@ -17,7 +17,7 @@ from hira.core.messages import Media
 from hira.core.policy import Request
 from hira.evidence import OUTPUT, Source
 from hira.testing import ScriptedPolicy
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.workflows import HiRA, rollout
 from hira.workflows.baselines import CodeAct, Direct, MultimodalAlone, PlanAndSolve, Rag, ReAct
@@ -59,7 +59,7 @@ RUNNING = "<|begin_code_call|>print('height', 62 // 2)<|end_code_call|>"
 
 async def test_direct_is_one_call_that_shows_the_question_and_no_tools() -> None:
     policy = ScriptedPolicy([r"I recall it. \boxed{31 m}"])
-    record = await rollout(Direct(), QUESTION, team_of(policy, dialect="native", tools=BOX))
+    record = await rollout(Direct(), QUESTION, make_context(policy, dialect="native", tools=BOX))
     (request,) = policy.requests
     assert request.tools == ()
     assert QUESTION in request.messages[0].text
@@ -67,13 +67,13 @@ async def test_direct_is_one_call_that_shows_the_question_and_no_tools() -> None
 
 
 async def test_direct_rests_on_no_evidence_and_says_so() -> None:
-    record = await rollout(Direct(), QUESTION, team_of([r"\boxed{31 m [s1]}"], tools=BOX))
+    record = await rollout(Direct(), QUESTION, make_context([r"\boxed{31 m [s1]}"], tools=BOX))
     assert (record.status, record.answer.strip(), record.citations) == ("unverified", "31 m", [])
 
 
 async def test_rag_searches_once_for_the_question_itself_and_answers_from_that() -> None:
     policy = ScriptedPolicy(["It is stated. The tower is 31 m high [s1]."])
-    record = await rollout(Rag(), QUESTION, team_of(policy, tools=BOX))
+    record = await rollout(Rag(), QUESTION, make_context(policy, tools=BOX))
     (request,) = policy.requests
     assert f"Hit for {QUESTION}" in request.messages[0].values["documents"]
     assert (record.status, record.usage.calls) == ("answered", 1)
@@ -87,13 +87,13 @@ async def test_rag_reads_the_first_ten_pages_that_it_finds() -> None:
         return Observation(passages=tuple(Passage(hit, hit.text) for hit in hits))
 
     policy = ScriptedPolicy(["The tower is 31 m high [s1]."])
-    await rollout(Rag(), QUESTION, team_of(policy, tools=Toolbox(search=snippets, browse=browse)))
+    await rollout(Rag(), QUESTION, make_context(policy, tools=Toolbox(search=snippets, browse=browse)))
     assert policy.requests[0].messages[0].values["documents"].count("PAGE") == 10
 
 
 async def test_rag_sends_the_beginning_of_a_long_question() -> None:
     policy = ScriptedPolicy(["Nothing valid was found."])
-    await rollout(Rag(), "tower " * 200, team_of(policy, tools=BOX))
+    await rollout(Rag(), "tower " * 200, make_context(policy, tools=BOX))
     assert policy.requests[0].messages[0].values["documents"].count("tower") < 90
 
 
@@ -104,20 +104,20 @@ async def test_rag_whose_search_fails_answers_from_nothing_and_says_so() -> None
         raise ToolError(f"no service answers {query}")
 
     policy = ScriptedPolicy(["Nothing valid was found."])
-    record = await rollout(Rag(), QUESTION, team_of(policy, tools=Toolbox(search=down)))
+    record = await rollout(Rag(), QUESTION, make_context(policy, tools=Toolbox(search=down)))
     assert "no service answers" in policy.requests[0].messages[0].text
     assert record.status == "insufficient_evidence"
 
 
 async def test_rag_whose_endpoint_fails_tells_what_it_had_read() -> None:
-    record = await rollout(Rag(), QUESTION, team_of([EndpointError("gone")], tools=BOX))
+    record = await rollout(Rag(), QUESTION, make_context([EndpointError("gone")], tools=BOX))
     assert (record.status, record.error) == ("failed", "gone")
     assert f"“{READ}” [s1]" in record.answer
 
 
 async def test_codeact_acts_by_python_alone_and_cites_what_it_printed() -> None:
     policy = ScriptedPolicy([RUNNING, r"\boxed{The height is 31 m [s1].}"])
-    record = await rollout(CodeAct(), QUESTION, team_of(policy, tools=BOX))
+    record = await rollout(CodeAct(), QUESTION, make_context(policy, tools=BOX))
     assert record.status == "answered"
     assert "height 31" in policy.requests[1].messages[-1].text
     assert "begin_search_query" not in policy.requests[0].messages[0].text
@@ -127,7 +127,7 @@ async def test_codeact_acts_by_python_alone_and_cites_what_it_printed() -> None:
 async def test_codeact_has_ten_runs_and_then_has_to_answer() -> None:
     runs = [f"<|begin_code_call|>print('height', {at})<|end_code_call|>" for at in range(10)]
     policy = ScriptedPolicy([*runs, r"\boxed{The height is 31 m [s1].}"])
-    await rollout(CodeAct(), QUESTION, team_of(policy, tools=BOX))
+    await rollout(CodeAct(), QUESTION, make_context(policy, tools=BOX))
     assert "all 10 calls are used" in policy.requests[-1].messages[-1].text
     policy.assert_done()
 
@@ -141,7 +141,7 @@ def seeing(**more: Any) -> Toolbox:
 
 async def test_the_multimodal_baseline_has_a_picture_looked_at_and_reasons_on() -> None:
     policy = ScriptedPolicy({"reasoner": [LOOKING, ANSWER], "look": ["The tower is 31 m high."]})
-    record = await rollout(MultimodalAlone(), QUESTION, team_of(policy, tools=seeing()))
+    record = await rollout(MultimodalAlone(), QUESTION, make_context(policy, tools=seeing()))
     assert (record.status, record.answer) == ("answered", "The tower is 31 m high [s1].")
     looked = next(request for request in policy.requests if request.conversation == "1/look")
     assert looked.messages[0].media[0].url.endswith("tower.png")
@@ -151,7 +151,9 @@ async def test_the_multimodal_baseline_has_a_picture_looked_at_and_reasons_on() 
 async def test_the_multimodal_baseline_has_no_search_and_no_python() -> None:
     policy = ScriptedPolicy({"reasoner": [r"\boxed{unknown}"]})
     await rollout(
-        MultimodalAlone(), QUESTION, team_of(policy, dialect="native", tools=seeing(search=search, python=open_python))
+        MultimodalAlone(),
+        QUESTION,
+        make_context(policy, dialect="native", tools=seeing(search=search, python=open_python)),
     )
     assert [spec["function"]["name"] for spec in policy.requests[0].tools] == ["look"]
 
@@ -169,7 +171,7 @@ async def test_react_has_every_tool_in_one_chain_and_every_output_is_inserted_as
         }
     )
     box = seeing(search=search, browse=browse, python=open_python)
-    record = await rollout(ReAct(), QUESTION, team_of(policy, tools=box))
+    record = await rollout(ReAct(), QUESTION, make_context(policy, tools=box))
     assert (record.status, record.answer) == ("answered", "The tower is 31 m high [s1].")
     offered = policy.requests[0].messages[0].text
     assert all(f"<|begin_{one}|>" in offered for one in ("search_query", "click_link", "code_call", "multimodal_call"))
@@ -184,7 +186,7 @@ async def test_react_has_every_tool_in_one_chain_and_every_output_is_inserted_as
 
 async def test_react_carries_one_chain_on_where_the_endpoint_can() -> None:
     policy = ScriptedPolicy(["Search. <|begin_search_query|>tower<|end_search_query|>", ANSWER])
-    await rollout(ReAct(), QUESTION, team_of(policy, chain=True, tools=BOX))
+    await rollout(ReAct(), QUESTION, make_context(policy, chain=True, tools=BOX))
     assert [message.role for message in policy.requests[-1].messages] == ["user", "assistant"]
     assert "Hit for tower." in policy.requests[-1].messages[-1].text
 
@@ -199,11 +201,11 @@ class Desk:
         self.tasks: list[Task] = []
         self.failing = failing
 
-    async def work(self, task: Task, team: RunContext) -> Account:
+    async def work(self, task: Task, context: RunContext) -> Account:
         self.tasks.append(task)
         if task.id in self.failing:
             raise EndpointError("the desk is closed")
-        source = team.read(Source(f"page-{task.id}", "Page", f"{task.text} is answered by {task.id}00."))
+        source = context.read(Source(f"page-{task.id}", "Page", f"{task.text} is answered by {task.id}00."))
         return Account("", f"{task.text} is answered by {task.id}00 [{source.id}].")
 
 
@@ -222,7 +224,7 @@ def assigning(request: Request) -> str:
 async def test_a_plan_is_made_at_once_carried_out_in_order_and_answered_from() -> None:
     desk = Desk()
     policy = ScriptedPolicy({"planner": [PLAN, SUM], "coordinator": assigning})
-    record = await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", team_of(policy))
+    record = await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", make_context(policy))
     assert (record.status, record.answer) == ("answered", "The sum of both is answered by 300 [s3].")
     assert [task.text for task in desk.tasks] == ["Height of the tower", "Height of the mill", "The sum of both"]
     assert [request.conversation for request in policy.requests] == [
@@ -238,7 +240,7 @@ async def test_a_plan_is_made_at_once_carried_out_in_order_and_answered_from() -
 async def test_a_step_is_told_the_results_of_those_before_it_and_nothing_is_distilled() -> None:
     desk = Desk()
     policy = ScriptedPolicy({"planner": [PLAN, SUM], "coordinator": assigning})
-    await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", team_of(policy))
+    await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", make_context(policy))
     assert [len(task.recall) for task in desk.tasks] == [0, 1, 2]
     assert "Height of the tower is answered by 100 [s1]" in " ".join(desk.tasks[2].recall.lines)
     assert {request.messages[0].prompt for request in policy.requests} == {
@@ -251,7 +253,7 @@ async def test_a_step_is_told_the_results_of_those_before_it_and_nothing_is_dist
 async def test_the_plan_is_fixed_a_step_that_fails_changes_nothing_and_the_answer_knows() -> None:
     desk = Desk(failing=frozenset("1"))
     policy = ScriptedPolicy({"planner": [PLAN, r"\boxed{Only the mill is known: 200 [s1].}"], "coordinator": assigning})
-    record = await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", team_of(policy))
+    record = await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", make_context(policy))
     assert [task.text for task in desk.tasks] == json.loads(PLAN)["steps"]
     assert "the desk is closed" in policy.requests[-1].messages[0].text
     assert [finding.ok for finding in record.findings] == [False, True, True]
@@ -266,12 +268,12 @@ async def test_the_same_experts_as_hiras_are_offered() -> None:
 async def test_a_plan_longer_than_the_limit_is_cut_and_one_that_cannot_be_read_is_the_question() -> None:
     long, desk = json.dumps({"steps": [f"Height {at}" for at in range(12)]}), Desk()
     policy = ScriptedPolicy({"planner": [long, SUM], "coordinator": assigning})
-    await rollout(PlanAndSolve(max_subtasks=2, experts=(desk,)), QUESTION, team_of(policy))
+    await rollout(PlanAndSolve(max_subtasks=2, experts=(desk,)), QUESTION, make_context(policy))
     assert [task.text for task in desk.tasks] == ["Height 0", "Height 1"]
     for unusable in (["no plan", "still none"], ['{"steps": ["first step"]}']):
         desk = Desk()
         policy = ScriptedPolicy({"planner": [*unusable, SUM]})
-        await rollout(PlanAndSolve(experts=(desk,)), QUESTION, team_of(policy))
+        await rollout(PlanAndSolve(experts=(desk,)), QUESTION, make_context(policy))
         assert [task.text for task in desk.tasks] == [QUESTION]
 
 
@@ -280,8 +282,8 @@ async def test_a_plan_that_its_budget_ends_is_answered_from_the_steps_that_were_
     policy = ScriptedPolicy(
         {"planner": [PLAN, r"\boxed{The first is answered by 100 [s1].}"], "coordinator": assigning}
     )
-    team = team_of(policy, budget=Budget(calls=3))
-    record = await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", team)
+    context = make_context(policy, budget=Budget(calls=3))
+    record = await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", context)
     assert record.status == "partial"
     assert record.answer == "The first is answered by 100 [s1]."
 
@@ -299,7 +301,7 @@ async def test_a_plan_that_its_budget_ends_is_answered_from_the_steps_that_were_
 )
 async def test_a_tool_that_is_missing_is_told_with_what_to_do_before_any_call(workflow: Any, fix: str) -> None:
     policy = ScriptedPolicy(["unused"])
-    record = await rollout(workflow, QUESTION, team_of(policy))
+    record = await rollout(workflow, QUESTION, make_context(policy))
     assert isinstance(record.failure, UsageError)
     assert fix in record.failure.fix
     assert policy.requests == []

@@ -19,7 +19,7 @@ from hira.core.events import SubtaskDone, SubtaskIssued
 from hira.core.memory import Fact, Recall
 from hira.evidence import Source
 from hira.testing import ScriptedPolicy, calling
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.python import open_python
@@ -49,9 +49,9 @@ class Desk:
     def __init__(self) -> None:
         self.tasks: list[Task] = []
 
-    async def work(self, task: Task, team: RunContext) -> Account:
+    async def work(self, task: Task, context: RunContext) -> Account:
         self.tasks.append(task)
-        source = team.read(Source(f"page-{task.id}", "Page", f"{task.text} is answered by {task.id}00."))
+        source = context.read(Source(f"page-{task.id}", "Page", f"{task.text} is answered by {task.id}00."))
         told = f"{task.text} is answered by {task.id}00 [{source.id}]."
         return Account(told, told)
 
@@ -68,7 +68,7 @@ def distil(request: Any) -> str:
 
 def run_of(planner: list[Any], dialect: str = "tags", **hira: Any) -> tuple[HiRA, RunContext, ScriptedPolicy]:
     policy = ScriptedPolicy({"planner": planner, "coordinator": distil})
-    return HiRA(**{"experts": (Desk(),), "faithful": True, **hira}), team_of(policy, dialect=dialect), policy
+    return HiRA(**{"experts": (Desk(),), "faithful": True, **hira}), make_context(policy, dialect=dialect), policy
 
 
 @pytest.mark.parametrize("dialect", ["tags", "native"])
@@ -79,8 +79,8 @@ async def test_think_delegate_read_and_go_on_until_the_answer(dialect: str) -> N
         subtask(dialect, "Height of the mill"),
         r"Both known. \boxed{Height of the tower is answered by 100 [s1].}",
     ]
-    workflow, team, policy = run_of(planner, dialect)
-    record = await rollout(workflow, "How high?", team)
+    workflow, context, policy = run_of(planner, dialect)
+    record = await rollout(workflow, "How high?", context)
     assert (record.status, record.answer) == ("answered", "Height of the tower is answered by 100 [s1].")
     planned = [request for request in policy.requests if request.conversation == "planner"]
     assert all("How high?" in request.messages[0].text for request in planned)
@@ -92,8 +92,8 @@ async def test_think_delegate_read_and_go_on_until_the_answer(dialect: str) -> N
 
 
 async def test_the_second_expert_is_given_what_the_first_one_learned() -> None:
-    workflow, team, _ = run_of([subtask("tags", "Height of the tower"), subtask("tags", "Age of it"), "done"])
-    await rollout(workflow, "How high?", team)
+    workflow, context, _ = run_of([subtask("tags", "Height of the tower"), subtask("tags", "Age of it"), "done"])
+    await rollout(workflow, "How high?", context)
     tasks = workflow.experts[0].tasks  # type: ignore[attr-defined]
     assert len(tasks[0].recall) == 0
     assert "Height of the tower is answered by 100" in tasks[1].recall.lines[0]
@@ -102,7 +102,7 @@ async def test_the_second_expert_is_given_what_the_first_one_learned() -> None:
 async def test_the_planner_never_sees_a_page_only_the_distilled_report() -> None:
     report = {"reasoning": "One page states it.", "conclusion": "It is 100 m [s1].", "facts": [], "resources": []}
     policy = ScriptedPolicy({"planner": [subtask("tags", "Height"), "done"], "coordinator": [json.dumps(report)]})
-    await rollout(HiRA(experts=(Desk(),), faithful=True), "How high?", team_of(policy, dialect="tags"))
+    await rollout(HiRA(experts=(Desk(),), faithful=True), "How high?", make_context(policy, dialect="tags"))
     asked, read = [request.messages[-1].text for request in policy.requests[-2:]]
     assert "Height is answered by 100 [s1]" in asked, "the coordinator reads the expert's work"
     assert "One page states it." in read
@@ -130,7 +130,7 @@ LIBRARY = Toolbox(search=search, browse=browse)
 async def test_simple_search_plans_three_queries_at_most_retrieves_once_and_answers_from_what_it_read() -> None:
     plan = json.dumps({"queries": [f"query{at}" for at in range(30)]})
     policy = ScriptedPolicy([plan, "It is 31 m high [s1]."])
-    account = await SimpleSearch().work(Task("1", "Height?", faithful=True), team_of(policy, tools=LIBRARY))
+    account = await SimpleSearch().work(Task("1", "Height?", faithful=True), make_context(policy, tools=LIBRARY))
     planning, answering = policy.requests
     assert planning.messages[0].prompt == "simple_search_plan"
     assert "Height?" in planning.messages[0].text
@@ -144,7 +144,7 @@ async def test_a_query_copied_from_the_prompt_is_replaced_by_the_task_and_what_i
     None
 ):
     policy = ScriptedPolicy(['{"queries": ["first query"]}', "It is 31 m high [s1]."])
-    await SimpleSearch().work(Task("1", "Height?", faithful=True), team_of(policy, tools=LIBRARY))
+    await SimpleSearch().work(Task("1", "Height?", faithful=True), make_context(policy, tools=LIBRARY))
     assert "tower is 31 m high" in policy.requests[1].messages[0].values["documents"]
     asked: list[str] = []
 
@@ -155,14 +155,14 @@ async def test_a_query_copied_from_the_prompt_is_replaced_by_the_task_and_what_i
         return "nothing found"
 
     task = Task("2", "Where was its founder born?", Recall((Fact("Ada founded the mill.", ("s1",)),)))
-    await SimpleSearch().work(task, team_of(ScriptedPolicy(["Unknown."]), tools=Toolbox(search=search)))
+    await SimpleSearch().work(task, make_context(ScriptedPolicy(["Unknown."]), tools=Toolbox(search=search)))
     assert asked == ["Where was its founder born? Ada founded the mill."]
 
 
 async def test_deep_search_searches_opens_a_page_and_answers_in_one_conversation() -> None:
     looking = [calling("search", query="tower"), calling("browse", url="https://l.example/tower-1", intent="height")]
     policy = ScriptedPolicy([*looking, r"\boxed{It is 31 m high [s3].}"])
-    account = await DeepSearch().work(Task("1", "Height?"), team_of(policy, tools=LIBRARY, dialect="native"))
+    account = await DeepSearch().work(Task("1", "Height?"), make_context(policy, tools=LIBRARY, dialect="native"))
     assert {request.conversation for request in policy.requests} == {policy.requests[0].conversation}
     assert [one["function"]["name"] for one in policy.requests[0].tools] == ["search", "browse"]
     assert "All of https://l.example/tower-1" in policy.requests[-1].messages[-1].text
@@ -186,10 +186,10 @@ async def test_a_search_brings_ten_results() -> None:
 
 async def test_several_independent_subtasks_of_one_turn_run_together() -> None:
     turn = "".join(f"<|begin_call_subtask|>Height of {what}<|end_call_subtask|>" for what in ("tower", "mill", "barn"))
-    workflow, team, policy = run_of([turn, "done"], parallel=2)
+    workflow, context, policy = run_of([turn, "done"], parallel=2)
     heard: list[Any] = []
-    team.events.readers.append(heard.append)
-    record = await rollout(workflow, "How high?", team)
+    context.events.readers.append(heard.append)
+    record = await rollout(workflow, "How high?", context)
     assert [finding.subtask.text for finding in record.findings] == ["Height of tower", "Height of mill"]
     assert [one.subtask for one in heard if isinstance(one, SubtaskIssued)] == ["1", "2"]
     reports = policy.requests[-1].messages[-1].text
@@ -198,8 +198,8 @@ async def test_several_independent_subtasks_of_one_turn_run_together() -> None:
 
 async def test_at_the_limit_of_subtasks_the_last_report_is_read_and_the_answer_forced() -> None:
     planner = [*(subtask("tags", f"Height of {n}") for n in range(3)), r"\boxed{Height of 2 is answered by 300 [s3].}"]
-    workflow, team, policy = run_of(planner, max_subtasks=3)
-    record = await rollout(workflow, "How high?", team)
+    workflow, context, policy = run_of(planner, max_subtasks=3)
+    record = await rollout(workflow, "How high?", context)
     assert record.status == "answered"
     last = [message.text for message in policy.requests[-1].messages[-2:]]
     assert "answered by 300" in last[0]
@@ -208,14 +208,14 @@ async def test_at_the_limit_of_subtasks_the_last_report_is_read_and_the_answer_f
 
 async def test_the_limit_is_ten_as_in_the_paper() -> None:
     planner = [*(subtask("tags", f"Height of {n}") for n in range(11)), "unused"]
-    workflow, team, _ = run_of(planner)
-    record = await rollout(workflow, "How high?", team)
+    workflow, context, _ = run_of(planner)
+    record = await rollout(workflow, "How high?", context)
     assert len(record.findings) == 10
 
 
 async def test_a_planner_that_only_repeats_its_one_subtask_answers_with_its_report() -> None:
-    workflow, team, policy = run_of([subtask("tags", "Find the height")] * 2)
-    record = await rollout(workflow, "What is the height?", team)
+    workflow, context, policy = run_of([subtask("tags", "Find the height")] * 2)
+    record = await rollout(workflow, "What is the height?", context)
     (finding,) = record.findings
     assert (record.status, record.answer) == ("answered", finding.conclusion)
     policy.assert_done()
@@ -223,8 +223,8 @@ async def test_a_planner_that_only_repeats_its_one_subtask_answers_with_its_repo
 
 async def test_a_planner_that_only_repeats_a_later_subtask_is_asked_to_answer_from_the_reports() -> None:
     planner = [subtask("tags", "Height"), *[subtask("tags", "Width")] * 2, r"\boxed{Height is answered by 100 [s1].}"]
-    workflow, team, policy = run_of(planner)
-    record = await rollout(workflow, "Height and width?", team)
+    workflow, context, policy = run_of(planner)
+    record = await rollout(workflow, "Height and width?", context)
     assert len(record.findings) == 2
     assert record.status == "answered"
     assert policy.requests[-1].messages[-1].prompt == "conclude_afresh"
@@ -233,8 +233,8 @@ async def test_a_planner_that_only_repeats_a_later_subtask_is_asked_to_answer_fr
 
 async def test_a_planner_that_hands_out_the_report_that_it_has_read_answers_with_it() -> None:
     report = "Find the height is answered by 100 [s1]."
-    workflow, team, policy = run_of([subtask("tags", one) for one in ("Find the height", report)], faithful=False)
-    record = await rollout(workflow, "What is the height?", team)
+    workflow, context, policy = run_of([subtask("tags", one) for one in ("Find the height", report)], faithful=False)
+    record = await rollout(workflow, "What is the height?", context)
     (finding,) = record.findings
     assert (record.status, record.answer) == ("answered", finding.conclusion)
     policy.assert_done()
@@ -242,8 +242,8 @@ async def test_a_planner_that_hands_out_the_report_that_it_has_read_answers_with
 
 async def test_a_planner_that_repeats_a_part_of_the_question_hands_out_the_question_itself_with_what_is_known() -> None:
     question = "Where was the founder of the mill born?"
-    workflow, team, policy = run_of([subtask("tags", "Find the founder of the mill")] * 2)
-    record = await rollout(workflow, question, team)
+    workflow, context, policy = run_of([subtask("tags", "Find the founder of the mill")] * 2)
+    record = await rollout(workflow, question, context)
     assert [finding.subtask.text for finding in record.findings] == ["Find the founder of the mill", question]
     tasks = workflow.experts[0].tasks  # type: ignore[attr-defined]
     assert tasks[1].recall.lines == ["Find the founder of the mill is answered by 100 [s1]. (source: s1)"]
@@ -254,46 +254,46 @@ async def test_a_planner_that_repeats_a_part_of_the_question_hands_out_the_quest
 async def test_the_planner_works_with_and_without_the_experts_descriptions() -> None:
     """Figure 3: planner and experts are decoupled."""
     for describe in (True, False):
-        workflow, team, policy = run_of([subtask("tags", "Height"), "done"], describe_experts=describe)
-        await rollout(workflow, "How high?", team)
+        workflow, context, policy = run_of([subtask("tags", "Height"), "done"], describe_experts=describe)
+        await rollout(workflow, "How high?", context)
         assert ("looks a fact up" in policy.requests[0].messages[0].text) is describe
 
 
 async def test_an_answer_without_evidence_cites_nothing_and_says_so() -> None:
-    workflow, team, _ = run_of([r"\boxed{It is 31 m high [s4].}"])
-    record = await rollout(workflow, "How high?", team)
+    workflow, context, _ = run_of([r"\boxed{It is 31 m high [s4].}"])
+    record = await rollout(workflow, "How high?", context)
     assert (record.status, record.answer, record.citations) == ("unverified", "It is 31 m high.", [])
 
 
 async def test_an_endpoint_that_dies_leaves_what_was_found_as_a_clear_partial() -> None:
-    workflow, team, _ = run_of([subtask("tags", "Height"), EndpointError("the endpoint is gone", where="at /v1")])
-    record = await rollout(workflow, "How high?", team)
+    workflow, context, _ = run_of([subtask("tags", "Height"), EndpointError("the endpoint is gone", where="at /v1")])
+    record = await rollout(workflow, "How high?", context)
     assert record.status == "failed"
     assert "the endpoint is gone" in record.error
     assert "answered by 100" in record.answer
 
 
 async def test_a_spent_budget_ends_in_an_answer_from_what_is_known() -> None:
-    workflow, team, policy = run_of([subtask("tags", "Height"), r"\boxed{Height is answered by 100 [s1].}"])
-    team.budget = Budget(calls=3)
-    record = await rollout(workflow, "How high?", team)
+    workflow, context, policy = run_of([subtask("tags", "Height"), r"\boxed{Height is answered by 100 [s1].}"])
+    context.budget = Budget(calls=3)
+    record = await rollout(workflow, "How high?", context)
     assert (record.status, record.answer) == ("partial", "Height is answered by 100 [s1].")
     assert "budget of 3 calls" in policy.requests[-1].messages[-1].text
 
 
 async def test_a_stop_from_outside_ends_in_an_answer_from_what_is_known() -> None:
-    workflow, team, _ = run_of([subtask("tags", "Height"), r"\boxed{Height is answered by 100 [s1].}"])
-    team.events.readers.append(lambda event: team.stop() if isinstance(event, SubtaskDone) else None)
-    record = await rollout(workflow, "How high?", team)
+    workflow, context, _ = run_of([subtask("tags", "Height"), r"\boxed{Height is answered by 100 [s1].}"])
+    context.events.readers.append(lambda event: context.stop() if isinstance(event, SubtaskDone) else None)
+    record = await rollout(workflow, "How high?", context)
     assert (record.status, record.answer) == ("interrupted", "Height is answered by 100 [s1].")
 
 
 async def test_without_any_expert_the_run_says_what_to_give_it() -> None:
-    record = await rollout(HiRA(), "How high?", team_of([]))
+    record = await rollout(HiRA(), "How high?", make_context([]))
     assert record.status == "failed"
     assert "--docs" in record.error
     with pytest.raises(UsageError, match="no expert is left"):
-        HiRA(without=frozenset({"search"})).available(team_of([], tools=Toolbox(search=_tool("search"))))
+        HiRA(without=frozenset({"search"})).available(make_context([], tools=Toolbox(search=_tool("search"))))
 
 
 def _tool(name: str) -> Tool:
@@ -306,7 +306,7 @@ def _tool(name: str) -> Tool:
 async def test_table_2_each_removed_ability_takes_away_its_experts_and_no_others() -> None:
     box = Toolbox(search=_tool("search"), python=open_python(Path("unused")), media=_never)
     names = {
-        part: [expert.name for expert in HiRA(without=frozenset({part})).available(team_of([], tools=box))]  # type: ignore[arg-type]
+        part: [expert.name for expert in HiRA(without=frozenset({part})).available(make_context([], tools=box))]  # type: ignore[arg-type]
         for part in ("memory", "reasoning-transfer", "search", "code", "multimodal")
     }
     everyone = ["simple_search", "code", "multimodal", "deep_search"]
@@ -339,10 +339,10 @@ async def test_table_2_each_removed_mechanism_takes_away_its_calls_and_no_others
 ) -> None:
     """From the fifth memory entry on the model chooses, which is in the sixth subtask."""
     experts = (Desk(), Archive())
-    workflow, team, policy = run_of(
+    workflow, context, policy = run_of(
         [*(subtask("tags", what) for what in "ABCDEF"), "done"], experts=experts, without=frozenset(without)
     )
-    record = await rollout(workflow, "?", team)
+    record = await rollout(workflow, "?", context)
     assert record.error == ""
     made = [name for name in record.trajectories if name.endswith("/coordinator")]
     assert Counter(name.split("/")[1] for name in made) == asked
@@ -447,7 +447,7 @@ async def test_table_3_the_asean_case_is_solved_and_its_wrong_result_corrected_o
         browse=browse_documents(index),
         python=open_python(tmp_path, readable=(ASEAN,)),
     )
-    record = await rollout(HiRA(faithful=True), QUESTION, team_of(policy, dialect=dialect, tools=tools))
+    record = await rollout(HiRA(faithful=True), QUESTION, make_context(policy, dialect=dialect, tools=tools))
     assert record.error == ""
     conclusions = [finding.conclusion for finding in record.findings]
     assert [finding.expert for finding in record.findings] == ["simple_search", "code", "simple_search", "code"]

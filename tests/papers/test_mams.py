@@ -20,7 +20,7 @@ from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Request, Watch
 from hira.evidence import Source
 from hira.testing import ScriptedPolicy
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.workflows import MaMs, rollout
 
@@ -84,7 +84,7 @@ def script() -> ScriptedPolicy:
 
 async def test_algorithm_1_plan_act_chunk_remember_write_until_the_search_agent_ends() -> None:
     policy = script()
-    record = await rollout(SMALL, TOPIC, team_of(policy, dialect="native", tools=searching(*PAGES)))
+    record = await rollout(SMALL, TOPIC, make_context(policy, dialect="native", tools=searching(*PAGES)))
     assert record.error == ""
     order = [request.conversation for request in policy.requests]
     assert [name for name in order if not name.endswith("report")] == [
@@ -101,7 +101,7 @@ async def test_algorithm_1_plan_act_chunk_remember_write_until_the_search_agent_
 
 async def test_eq_4_and_5_each_agent_sees_its_chunk_and_the_state_before_it() -> None:
     policy = script()
-    await rollout(SMALL, TOPIC, team_of(policy, dialect="native", tools=searching(*PAGES)))
+    await rollout(SMALL, TOPIC, make_context(policy, dialect="native", tools=searching(*PAGES)))
     second_state, second_report = asked(policy, "1.2/state"), asked(policy, "1.2/report")
     for prompt in (second_state, second_report):
         assert "m1. Mill one ground flour. [s1]" in prompt
@@ -117,7 +117,7 @@ async def test_eq_4_and_5_each_agent_sees_its_chunk_and_the_state_before_it() ->
 
 async def test_nobody_sees_more_of_the_past_than_the_state() -> None:
     policy = script()
-    await rollout(SMALL, TOPIC, team_of(policy, dialect="native", tools=searching(*PAGES)))
+    await rollout(SMALL, TOPIC, make_context(policy, dialect="native", tools=searching(*PAGES)))
     for request in policy.requests:
         assert len(request.messages) == 1, "every step is a conversation of its own"
     for name in ("1.2/state", "1.2/report", "2/search", "2.1/state", "2.1/report", "3/search"):
@@ -156,7 +156,7 @@ class Gate:
 
 async def test_states_and_reports_are_two_chains_and_states_do_not_wait_for_reports() -> None:
     policy = Gate("1.3/state")
-    record = await rollout(SMALL, TOPIC, team_of(policy, dialect="native", tools=searching(*PAGES)))
+    record = await rollout(SMALL, TOPIC, make_context(policy, dialect="native", tools=searching(*PAGES)))
     assert record.error == ""
     assert record.answer.endswith("So far 1.3/report [s1].")
     for role in ("state", "report"):
@@ -175,7 +175,7 @@ async def test_the_limits_are_ten_turns_and_five_calls_a_turn_as_in_the_paper() 
         return calls("more", *(f"page {made * 100 + at}" for at in range(7)))
 
     policy = ScriptedPolicy({"search": search})
-    record = await rollout(MaMs(), TOPIC, team_of(policy, dialect="native", tools=searching()))
+    record = await rollout(MaMs(), TOPIC, make_context(policy, dialect="native", tools=searching()))
     assert len(policy.requests) == 10
     done = asked(policy, "10/search")
     assert len(re.findall(r"^- search: page .* — nothing$", done, re.MULTILINE)) == 9 * 5
@@ -197,7 +197,7 @@ async def test_at_the_last_turn_what_it_brought_still_reaches_the_report() -> No
             ],
         }
     )
-    record = await rollout(MaMs(max_turns=2), TOPIC, team_of(policy, dialect="native", tools=searching(*PAGES)))
+    record = await rollout(MaMs(max_turns=2), TOPIC, make_context(policy, dialect="native", tools=searching(*PAGES)))
     assert record.answer == "# R\n\nOak, and flour in 1901 [s1]."
     policy.assert_done()
 
@@ -205,14 +205,14 @@ async def test_at_the_last_turn_what_it_brought_still_reaches_the_report() -> No
 async def test_a_search_agent_that_calls_nothing_ends_with_what_it_says() -> None:
     said = "<plan>- none</plan>\nThere is nothing to look up."
     policy = ScriptedPolicy({"search": [said, said]})
-    record = await rollout(MaMs(), TOPIC, team_of(policy, dialect="native", tools=searching()))
+    record = await rollout(MaMs(), TOPIC, make_context(policy, dialect="native", tools=searching()))
     assert (record.answer, record.status) == ("There is nothing to look up.", "insufficient_evidence")
     policy.assert_done()
 
 
 async def test_a_search_agent_that_is_done_and_has_found_nothing_does_not_answer_by_saying_that_it_is_done() -> None:
     policy = ScriptedPolicy({"search": [calls("- [x] unicorns", "page 9"), "<plan>- [x] all</plan>\nIt is complete."]})
-    record = await rollout(MaMs(), TOPIC, team_of(policy, dialect="native", tools=searching()))
+    record = await rollout(MaMs(), TOPIC, make_context(policy, dialect="native", tools=searching()))
     assert (record.answer, record.status) == (
         "Nothing that was read has to do with the topic.",
         "insufficient_evidence",
@@ -224,7 +224,7 @@ async def test_a_search_agent_that_only_plans_at_the_beginning_is_asked_for_its_
     policy = script()
     policy.script.replies["search"].insert(0, "<plan>- [ ] first the mills</plan>")  # type: ignore[index,union-attr]
     policy = ScriptedPolicy(policy.script.replies)
-    record = await rollout(SMALL, TOPIC, team_of(policy, dialect="native", tools=searching(*PAGES)))
+    record = await rollout(SMALL, TOPIC, make_context(policy, dialect="native", tools=searching(*PAGES)))
     assert record.answer.endswith("three burned down in 1950 [s3].")
     assert "Make the first calls now." in policy.requests[1].messages[-1].text
     policy.assert_done()
@@ -232,8 +232,8 @@ async def test_a_search_agent_that_only_plans_at_the_beginning_is_asked_for_its_
 
 async def test_a_spent_budget_ends_the_run_with_the_report_so_far() -> None:
     policy = script()
-    team = team_of(policy, dialect="native", tools=searching(*PAGES), budget=Budget(calls=5))
-    record = await rollout(SMALL, TOPIC, team)
+    context = make_context(policy, dialect="native", tools=searching(*PAGES), budget=Budget(calls=5))
+    record = await rollout(SMALL, TOPIC, context)
     assert record.status == "partial"
     assert record.answer.startswith("# Mills\n\nOne ground flour [s1]")
     assert [fact.text for fact in record.memory.facts][:1] == ["Mill one ground flour."]
@@ -248,9 +248,9 @@ async def test_without_a_report_a_run_that_ends_early_answers_with_its_notes() -
         }
     )
     heard: list[Any] = []
-    team = team_of(policy, dialect="native", tools=searching(*PAGES))
-    team.events.readers.append(heard.append)
-    record = await rollout(SMALL, TOPIC, team)
+    context = make_context(policy, dialect="native", tools=searching(*PAGES))
+    context.events.readers.append(heard.append)
+    record = await rollout(SMALL, TOPIC, context)
     assert (record.status, record.error) == ("failed", "the endpoint is gone")
     assert record.answer == "- The first mill ground flour in 1901. [s1]"
     assert any("a chunk is missing from the report: overloaded" in one.text for one in heard if isinstance(one, Notice))
@@ -286,9 +286,9 @@ async def test_memory_keeps_every_old_fact_over_50_chunks_of_a_state_agent_that_
         }
     )
     heard: list[Any] = []
-    team = team_of(policy, dialect="native", tools=searching(*pages))
-    team.events.readers.append(heard.append)
-    record = await rollout(SMALL, TOPIC, team)
+    context = make_context(policy, dialect="native", tools=searching(*pages))
+    context.events.readers.append(heard.append)
+    record = await rollout(SMALL, TOPIC, context)
     assert record.error == ""
     facts = {fact.text: fact.sources for fact in record.memory.facts}
     assert facts == {page: (f"s{at}",) for at, page in enumerate(pages, 1)}
@@ -319,7 +319,7 @@ async def test_what_would_be_lost_is_named_when_it_is_asked_for_again() -> None:
             "report": lambda _: "<report># R</report>",
         }
     )
-    record = await rollout(SMALL, TOPIC, team_of(policy, dialect="native", tools=searching(*PAGES)))
+    record = await rollout(SMALL, TOPIC, make_context(policy, dialect="native", tools=searching(*PAGES)))
     again = next(one for one in policy.requests if one.conversation == "1.2/state" and len(one.messages) == 3)
     complaint = again.messages[-1].text
     assert "m1 is merged, but its note does not say any more: 1871, orlen, built." in complaint
@@ -337,9 +337,9 @@ async def test_an_update_that_cannot_be_read_twice_leaves_memory_as_it_was() -> 
         }
     )
     heard: list[Any] = []
-    team = team_of(policy, dialect="native", tools=searching(*PAGES))
-    team.events.readers.append(heard.append)
-    record = await rollout(SMALL, TOPIC, team)
+    context = make_context(policy, dialect="native", tools=searching(*PAGES))
+    context.events.readers.append(heard.append)
+    record = await rollout(SMALL, TOPIC, context)
     assert [fact.text for fact in record.memory.facts] == ["Kept."]
     assert any("a chunk is missing from the notes" in one.text for one in heard if isinstance(one, Notice))
 

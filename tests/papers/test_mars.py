@@ -31,7 +31,7 @@ from hira.policies.openai import OpenAIPolicy
 from hira.runtime.replay import replay
 from hira.runtime.trace import read
 from hira.testing import FakeWeb, ScriptedPolicy, calling
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.tools.browse import browse_tool
 from hira.tools.documents import Index, search_documents
@@ -107,11 +107,11 @@ def notes(request: Request) -> str:
     return f"The tower is 31 m high [{first[1]}]."
 
 
-def team(
+def context(
     system2: list[Any], system1: Any = notes, *, box: Toolbox = BOX, **more: Any
 ) -> tuple[RunContext, ScriptedPolicy]:
     policy = ScriptedPolicy({"system2": system2, "system1": system1})
-    return team_of(policy, tools=box, **{"dialect": "native", **more}), policy
+    return make_context(policy, tools=box, **{"dialect": "native", **more}), policy
 
 
 def of(policy: ScriptedPolicy, role: str) -> list[Request]:
@@ -126,7 +126,7 @@ async def test_algorithm_1_request_retrieve_pack_distil_and_go_on_until_the_answ
         wanted("age", dialect=dialect, purpose="the year in which it was built"),
         ANSWER,
     ]
-    people, policy = team(system2, dialect=dialect, chain=chain)
+    people, policy = context(system2, dialect=dialect, chain=chain)
     heard: list[Any] = []
     people.events.readers.append(heard.append)
     record = await rollout(MARS(), QUESTION, people)
@@ -147,7 +147,7 @@ async def test_algorithm_1_request_retrieve_pack_distil_and_go_on_until_the_answ
 
 async def test_system_2_keeps_its_context_and_never_sees_a_page() -> None:
     """Eq. 3: c_i+1 is c_i with the request and what was distilled."""
-    people, policy = team([wanted("height"), wanted("age"), ANSWER])
+    people, policy = context([wanted("height"), wanted("age"), ANSWER])
     await rollout(MARS(), QUESTION, people)
     contexts = [request.messages for request in of(policy, "system2")]
     for earlier, later in pairwise(contexts):
@@ -162,7 +162,7 @@ async def test_system_2_keeps_its_context_and_never_sees_a_page() -> None:
 
 async def test_system_1_is_told_the_purpose_the_queries_and_the_question_and_nothing_of_the_reasoning() -> None:
     thought = Completion("SECRET THOUGHT", calls=wanted("age", purpose="the year of its building").calls)
-    people, policy = team([wanted("height", "metres"), thought, ANSWER])
+    people, policy = context([wanted("height", "metres"), thought, ANSWER])
     await rollout(MARS(), QUESTION, people)
     first, second = (request.messages for request in of(policy, "system1"))
     assert len(first) == len(second) == 1
@@ -174,7 +174,7 @@ async def test_system_1_is_told_the_purpose_the_queries_and_the_question_and_not
 
 
 async def test_the_output_of_python_goes_straight_back() -> None:
-    people, policy = team([call("native", "python", code="print(282)"), "<answer>282 [s1]</answer>"])
+    people, policy = context([call("native", "python", code="print(282)"), "<answer>282 [s1]</answer>"])
     record = await rollout(MARS(), QUESTION, people)
     assert of(policy, "system1") == []
     assert "age = 282" in policy.requests[-1].messages[-1].text
@@ -184,7 +184,7 @@ async def test_the_output_of_python_goes_straight_back() -> None:
 async def test_every_page_is_in_exactly_one_bin_and_no_prompt_is_longer_than_the_window() -> None:
     lengths = {"a-0": 900, "a-1": 300, "a-2": 700, "b-0": 150, "b-1": 1000, "b-2": 60}
     search, browse = library(found=3, words=lengths.__getitem__)
-    people, policy = team([wanted("a", "b"), ANSWER], box=Toolbox(search=search, browse=browse))
+    people, policy = context([wanted("a", "b"), ANSWER], box=Toolbox(search=search, browse=browse))
     await rollout(MARS(window=4_000), QUESTION, people)
     prompts = [request.messages[0].text for request in of(policy, "system1")]
     assert all(count(prompt) <= 4_000 for prompt in prompts)
@@ -195,7 +195,7 @@ async def test_every_page_is_in_exactly_one_bin_and_no_prompt_is_longer_than_the
 
 async def test_a_page_that_is_longer_than_the_window_is_cut_and_alone() -> None:
     search, browse = library(found=3, words=lambda name: 3_000 if name.endswith("-1") else 20)
-    people, policy = team([wanted("a"), ANSWER], box=Toolbox(search=search, browse=browse))
+    people, policy = context([wanted("a"), ANSWER], box=Toolbox(search=search, browse=browse))
     await rollout(MARS(window=2_500), QUESTION, people)
     long, short = (request.messages[0].text for request in of(policy, "system1"))
     assert count(long) <= 2_500
@@ -240,7 +240,7 @@ async def test_ten_pages_of_a_query_are_read_and_five_works_and_none_twice() -> 
     search, browse = library(found=14)
     scholar, _ = library(found=14, named="scholar")
     box = Toolbox(search=search, browse=browse, scholar=scholar)
-    people, policy = team([wanted("a", "a", "b"), wanted("c", name="scholar"), ANSWER], box=box)
+    people, policy = context([wanted("a", "a", "b"), wanted("c", name="scholar"), ANSWER], box=box)
     await rollout(MARS(), QUESTION, people)
     pages, works = (request.messages[0].text for request in of(policy, "system1"))
     assert len(re.findall(r"\w-\d+ ends\.", pages)) == 20
@@ -250,10 +250,10 @@ async def test_ten_pages_of_a_query_are_read_and_five_works_and_none_twice() -> 
 
 
 async def test_without_scholarly_services_and_python_there_are_no_such_tools() -> None:
-    people, policy = team([ANSWER], box=Toolbox(search=SEARCH, browse=BROWSE))
+    people, policy = context([ANSWER], box=Toolbox(search=SEARCH, browse=BROWSE))
     await rollout(MARS(), QUESTION, people)
     assert [one["function"]["name"] for one in policy.requests[0].tools] == ["search"]
-    people, policy = team([ANSWER], box=Toolbox(search=SEARCH, scholar=SEARCH, python=open_python))
+    people, policy = context([ANSWER], box=Toolbox(search=SEARCH, scholar=SEARCH, python=open_python))
     await rollout(MARS(), QUESTION, people)
     assert [one["function"]["name"] for one in policy.requests[0].tools] == ["search", "search", "python"]
 
@@ -264,7 +264,7 @@ async def test_without_scholarly_services_and_python_there_are_no_such_tools() -
 )
 async def test_tools_can_be_taken_away_as_in_table_3(without: str, left: list[str]) -> None:
     scholar, _ = library(named="scholar")
-    people, policy = team([ANSWER], box=replace(BOX, scholar=scholar))
+    people, policy = context([ANSWER], box=replace(BOX, scholar=scholar))
     await rollout(MARS(without=without), QUESTION, people)
     assert [one["function"]["name"] for one in policy.requests[0].tools] == left
     with pytest.raises(UsageError, match="there is no tool 'web'"):
@@ -280,7 +280,7 @@ async def test_the_whole_page_is_read_and_not_what_stands_near_to_the_purpose() 
             seen: set[str] = set()
             search = search_tool([open_backend("searxng", client, base_url=web.url)], seen=seen)
             box = Toolbox(search=search, browse=browse_tool(Fetcher(allow=[web.host]), seen=seen))
-            people, policy = team([wanted("streets of Varn"), ANSWER], box=box)
+            people, policy = context([wanted("streets of Varn"), ANSWER], box=box)
             record = await rollout(MARS(), QUESTION, people)
     prompt = of(policy, "system1")[0].messages[0].text
     assert "Street number 0 has" in prompt
@@ -291,11 +291,11 @@ async def test_the_whole_page_is_read_and_not_what_stands_near_to_the_purpose() 
 
 async def test_a_turn_of_reasoning_alone_goes_on_and_counts_as_a_turn() -> None:
     """Algorithm 1, lines 13 to 17."""
-    people, policy = team(["Let me think about towers.", wanted("height"), ANSWER])
+    people, policy = context(["Let me think about towers.", wanted("height"), ANSWER])
     record = await rollout(MARS(max_turns=3), QUESTION, people)
     assert record.status == "answered"
     assert "no answer between" in policy.requests[1].messages[-1].text
-    people, policy = team(["Let me think.", wanted("height"), wanted("unread"), ANSWER])
+    people, policy = context(["Let me think.", wanted("height"), wanted("unread"), ANSWER])
     await rollout(MARS(max_turns=2), QUESTION, people)
     assert "all 2 calls are used" in policy.requests[-2].messages[-1].text
     assert "That was a call" in policy.requests[-1].messages[-1].text
@@ -312,12 +312,12 @@ async def test_a_turn_of_reasoning_alone_goes_on_and_counts_as_a_turn() -> None:
     ],
 )
 async def test_the_answer_is_what_stands_in_its_tags(said: str, answer: str) -> None:
-    people, _ = team([wanted("height"), said])
+    people, _ = context([wanted("height"), said])
     assert (await rollout(MARS(), QUESTION, people)).answer == answer
 
 
 async def test_who_never_writes_the_tags_is_asked_for_them_once() -> None:
-    people, policy = team([wanted("height"), "It is 31 m high [s1].", "The tower is 31 m high [s1]."])
+    people, policy = context([wanted("height"), "It is 31 m high [s1].", "The tower is 31 m high [s1]."])
     record = await rollout(MARS(), QUESTION, people)
     assert record.answer == "The tower is 31 m high [s1]."
     policy.assert_done()
@@ -325,7 +325,7 @@ async def test_who_never_writes_the_tags_is_asked_for_them_once() -> None:
 
 async def test_after_ten_turns_the_last_result_is_read_and_the_answer_asked_for() -> None:
     system2 = [*(wanted(f"height{at}") for at in range(11))]
-    people, policy = team([*system2[:10], ANSWER])
+    people, policy = context([*system2[:10], ANSWER])
     record = await rollout(MARS(), QUESTION, people)
     assert record.status == "answered"
     assert len(of(policy, "system1")) == 10
@@ -335,7 +335,7 @@ async def test_after_ten_turns_the_last_result_is_read_and_the_answer_asked_for(
 
 
 async def test_a_request_that_was_made_before_is_not_made_again() -> None:
-    people, policy = team([wanted("height"), wanted("width"), wanted("height"), ANSWER])
+    people, policy = context([wanted("height"), wanted("width"), wanted("height"), ANSWER])
     await rollout(MARS(), QUESTION, people)
     assert len(of(policy, "system1")) == 2
     assert "already made this call" in policy.requests[-1].messages[-1].text
@@ -352,7 +352,7 @@ async def test_a_request_that_was_made_before_is_not_made_again() -> None:
     ],
 )
 async def test_a_request_that_cannot_be_read_is_told_and_may_be_made_again(arguments: Any, told: str) -> None:
-    people, policy = team([calling("search", **arguments), wanted("height"), ANSWER])
+    people, policy = context([calling("search", **arguments), wanted("height"), ANSWER])
     record = await rollout(MARS(), QUESTION, people)
     assert told in policy.requests[1].messages[-1].text
     assert record.status == "answered"
@@ -360,7 +360,7 @@ async def test_a_request_that_cannot_be_read_is_told_and_may_be_made_again(argum
 
 @pytest.mark.parametrize("written", ["height\ntower\n", ["height", " tower ", "", "height"]])
 async def test_queries_may_be_written_as_lines(written: Any) -> None:
-    people, policy = team([calling("search", queries=written, purpose=PURPOSE), ANSWER])
+    people, policy = context([calling("search", queries=written, purpose=PURPOSE), ANSWER])
     await rollout(MARS(), QUESTION, people)
     assert "- height\n- tower\n" in of(policy, "system1")[0].messages[0].text
 
@@ -370,7 +370,7 @@ async def test_where_nothing_is_found_nobody_is_asked_and_system_2_is_told() -> 
         return Observation(f"nothing found; try other words for {arguments['query']!r}")
 
     nothing = replace(_broken("search"), run=find)
-    people, policy = team([wanted("height"), "<answer>Unknown.</answer>"], box=Toolbox(search=nothing))
+    people, policy = context([wanted("height"), "<answer>Unknown.</answer>"], box=Toolbox(search=nothing))
     record = await rollout(MARS(), QUESTION, people)
     assert of(policy, "system1") == []
     assert "try other words for 'height'" in policy.requests[-1].messages[-1].text
@@ -379,13 +379,13 @@ async def test_where_nothing_is_found_nobody_is_asked_and_system_2_is_told() -> 
 
 async def test_a_search_that_fails_is_told_and_may_be_tried_again() -> None:
     failing = Toolbox(search=_broken("search"))
-    people, policy = team([wanted("height"), wanted("height"), "<answer>Unknown.</answer>"], box=failing)
+    people, policy = context([wanted("height"), wanted("height"), "<answer>Unknown.</answer>"], box=failing)
     await rollout(MARS(), QUESTION, people)
     assert ["search failed" in request.messages[-1].text for request in policy.requests] == [False, True, True]
 
 
 async def test_a_page_that_cannot_be_opened_leaves_its_snippet() -> None:
-    people, policy = team([wanted("height"), ANSWER], box=Toolbox(search=SEARCH, browse=_broken("browse", "url")))
+    people, policy = context([wanted("height"), ANSWER], box=Toolbox(search=SEARCH, browse=_broken("browse", "url")))
     await rollout(MARS(), QUESTION, people)
     assert "snippet of height-1" in of(policy, "system1")[0].messages[0].text
 
@@ -401,7 +401,7 @@ def _broken(name: str, field: str = "query") -> Tool:
 async def test_system_1_can_cite_only_what_stands_in_its_bin() -> None:
     search, browse = library(found=2, words=lambda _: 500)
     said = ["High [s1]. Old [s2]. Wide [s9]."] * 2
-    people, policy = team([wanted("a"), ANSWER], said, box=Toolbox(search=search, browse=browse))
+    people, policy = context([wanted("a"), ANSWER], said, box=Toolbox(search=search, browse=browse))
     await rollout(MARS(window=2_000), QUESTION, people)
     told = policy.requests[-1].messages[-1].text
     assert "High [s1]. Old. Wide." in told
@@ -415,7 +415,7 @@ async def test_neither_a_page_nor_what_system_1_makes_of_it_forms_a_token_or_lea
         return Observation(passages=(Passage(Source(arguments["url"], "Page [s2]", hostile), ""),))
 
     box = Toolbox(search=SEARCH, browse=replace(BROWSE, run=open_page))
-    people, policy = team([wanted("a"), ANSWER], [f"{hostile} High [s1]."], box=box)
+    people, policy = context([wanted("a"), ANSWER], [f"{hostile} High [s1]."], box=box)
     await rollout(MARS(), QUESTION, people)
     read, told = of(policy, "system1")[0].messages[0].text, policy.requests[-1].messages[-1].text
     assert read.count("[/s1]") == 1
@@ -431,7 +431,7 @@ async def test_neither_a_page_nor_what_system_1_makes_of_it_forms_a_token_or_lea
 )
 async def test_where_system_1_fails_for_one_bin_its_pages_beginnings_are_passed_on(failure: Any) -> None:
     search, browse = library(found=3, words=lambda _: 500)
-    people, policy = team([wanted("a"), ANSWER], [notes, failure, notes], box=Toolbox(search=search, browse=browse))
+    people, policy = context([wanted("a"), ANSWER], [notes, failure, notes], box=Toolbox(search=search, browse=browse))
     record = await rollout(MARS(window=2_000), QUESTION, people)
     told = policy.requests[-1].messages[-1].text
     assert "31 m high [s1]" in told
@@ -442,7 +442,7 @@ async def test_where_system_1_fails_for_one_bin_its_pages_beginnings_are_passed_
 
 
 async def test_an_endpoint_that_dies_leaves_what_was_distilled_as_a_clear_partial() -> None:
-    people, _ = team([wanted("height"), EndpointError("the endpoint is gone", where="at /v1")])
+    people, _ = context([wanted("height"), EndpointError("the endpoint is gone", where="at /v1")])
     record = await rollout(MARS(), QUESTION, people)
     assert record.status == "failed"
     assert "the endpoint is gone" in record.error
@@ -450,7 +450,7 @@ async def test_an_endpoint_that_dies_leaves_what_was_distilled_as_a_clear_partia
 
 
 async def test_a_spent_budget_ends_in_an_answer_from_what_is_known() -> None:
-    people, policy = team([wanted("height"), ANSWER], budget=Budget(calls=3))
+    people, policy = context([wanted("height"), ANSWER], budget=Budget(calls=3))
     record = await rollout(MARS(), QUESTION, people)
     assert (record.status, record.answer) == ("partial", "The tower is 31 m high [s1].")
     assert "budget of 3 calls" in policy.requests[-1].messages[-1].text
@@ -458,7 +458,7 @@ async def test_a_spent_budget_ends_in_an_answer_from_what_is_known() -> None:
 
 async def test_a_budget_that_is_spent_while_pages_wait_gives_system_2_their_beginnings() -> None:
     search, browse = library(found=3, words=lambda _: 500)
-    people, policy = team([wanted("a"), ANSWER], box=Toolbox(search=search, browse=browse), budget=Budget(calls=3))
+    people, policy = context([wanted("a"), ANSWER], box=Toolbox(search=search, browse=browse), budget=Budget(calls=3))
     record = await rollout(MARS(window=2_000), QUESTION, people)
     assert (record.status, record.answer) == ("partial", "The tower is 31 m high [s1].")
     assert len(of(policy, "system1")) == 1
@@ -466,14 +466,16 @@ async def test_a_budget_that_is_spent_while_pages_wait_gives_system_2_their_begi
 
 
 async def test_when_only_the_budget_of_system_1_is_spent_the_run_goes_on() -> None:
-    people, policy = team([wanted("height"), wanted("age"), ANSWER], budget=Budget(roles={"system1": Limits(calls=1)}))
+    people, policy = context(
+        [wanted("height"), wanted("age"), ANSWER], budget=Budget(roles={"system1": Limits(calls=1)})
+    )
     record = await rollout(MARS(), QUESTION, people)
     assert record.answer == "The tower is 31 m high [s1]."
     assert "“Age-0 begins" in policy.requests[-1].messages[-1].text
 
 
 async def test_a_stop_from_outside_ends_in_an_answer_from_what_is_known() -> None:
-    people, _ = team([wanted("height"), ANSWER])
+    people, _ = context([wanted("height"), ANSWER])
 
     def stop(request: Request) -> str:
         people.stop()
@@ -485,7 +487,7 @@ async def test_a_stop_from_outside_ends_in_an_answer_from_what_is_known() -> Non
 
 
 async def test_without_any_tool_the_run_says_what_to_give_it() -> None:
-    record = await rollout(MARS(), QUESTION, team_of([]))
+    record = await rollout(MARS(), QUESTION, make_context([]))
     assert record.status == "failed"
     assert "--docs" in record.error
 
@@ -507,7 +509,7 @@ async def test_each_system_has_its_own_model_sampling_and_length() -> None:
 
 async def test_the_length_of_replies_is_bounded_for_each_system_where_it_is_set() -> None:
     """Table 5."""
-    people, policy = team([wanted("height"), ANSWER])
+    people, policy = context([wanted("height"), ANSWER])
     await rollout(MARS(system1_reply=8_192, system2_reply=28_672), QUESTION, people)
     assert [request.sampling.max_tokens for request in policy.requests] == [28_672, 8_192, 28_672]
 
@@ -685,7 +687,7 @@ async def test_tools_of_ones_own_are_given_to_system_2_and_go_straight_back() ->
         return Observation(f"{arguments['query']} has 512 inhabitants")
 
     box = replace(BOX, extra=(replace(_broken("census"), run=census),))
-    people, policy = team([calling("census", query="Varn"), "<answer>512</answer>"], box=box)
+    people, policy = context([calling("census", query="Varn"), "<answer>512</answer>"], box=box)
     record = await rollout(MARS(), QUESTION, people)
     assert "Varn has 512 inhabitants" in policy.requests[-1].messages[-1].text
     assert of(policy, "system1") == []
@@ -695,7 +697,7 @@ async def test_tools_of_ones_own_are_given_to_system_2_and_go_straight_back() ->
 async def test_no_run_takes_more_than_its_bound() -> None:
     workflow = MARS(max_turns=3, queries=2, pages=2, window=2_000)
     search, browse = library(found=4, words=lambda _: 300)
-    people, _ = team(
+    people, _ = context(
         [*(wanted(f"a{at}", f"b{at}") for at in range(3)), ANSWER], box=Toolbox(search=search, browse=browse)
     )
     record = await rollout(workflow, QUESTION, people)
@@ -743,7 +745,7 @@ async def test_offline_answers_from_documents_in_every_dialect(dialect: str) -> 
     answers = {
         (record.status, record.answer, record.usage.calls)
         for record in [
-            await rollout(MARS(), question, team_of(OfflinePolicy(), dialect=dialect, tools=box)) for _ in "ab"
+            await rollout(MARS(), question, make_context(OfflinePolicy(), dialect=dialect, tools=box)) for _ in "ab"
         ]
     }
     index.close()

@@ -23,7 +23,7 @@ from hira.policies.dialects import DIALECTS
 from hira.policies.offline import OfflinePolicy
 from hira.policies.openai import OpenAIPolicy
 from hira.testing import Endpoint, ScriptedPolicy
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.tools.documents import Index, search_documents
 from hira.workflows import rollout
@@ -36,9 +36,9 @@ RIGHT, WRONG = "Verdict: correct", "Step 2 is wrong: 9 · 11 is not 100.\n\nVerd
 SOLVED, BETTER, BEST = (rf"By way {way}. \boxed{{{value}}}" for way, value in (("A", 99), ("B", 101), ("C", 100)))
 
 
-def team(solver: Any, verifier: Any, corrector: Any = (), **more: Any) -> tuple[RunContext, ScriptedPolicy]:
+def context(solver: Any, verifier: Any, corrector: Any = (), **more: Any) -> tuple[RunContext, ScriptedPolicy]:
     policy = ScriptedPolicy({"solver": solver, "verifier": verifier, "corrector": corrector})
-    return team_of(policy, **more), policy
+    return make_context(policy, **more), policy
 
 
 def names(policy: ScriptedPolicy) -> list[str]:
@@ -47,7 +47,7 @@ def names(policy: ScriptedPolicy) -> list[str]:
 
 async def test_the_five_steps_and_then_the_last_two_in_turn() -> None:
     """Section 3.1: t1 Solver, t2 Verifier1, t3 Corrector1, t4 Verifier2, t5 Corrector2, and on."""
-    people, policy = team([SOLVED], [WRONG, WRONG, WRONG, RIGHT], [BETTER, BETTER.replace("B", "D"), BEST])
+    people, policy = context([SOLVED], [WRONG, WRONG, WRONG, RIGHT], [BETTER, BETTER.replace("B", "D"), BEST])
     record = await rollout(MarsRL(), QUESTION, people)
     assert record.answer == "100"
     assert names(policy) == [
@@ -62,7 +62,7 @@ async def test_the_five_steps_and_then_the_last_two_in_turn() -> None:
 
 
 async def test_a_solution_without_errors_ends_it_at_once() -> None:
-    people, policy = team([SOLVED], [RIGHT])
+    people, policy = context([SOLVED], [RIGHT])
     record = await rollout(MarsRL(), QUESTION, people)
     assert (record.answer, names(policy)) == ("99", ["1/solver", "2/verifier1/verifier"])
 
@@ -70,7 +70,7 @@ async def test_a_solution_without_errors_ends_it_at_once() -> None:
 async def test_the_length_of_replies_is_bounded_for_every_role_where_it_is_set() -> None:
     """Section 4.1: 64k tokens."""
     for reply in (None, 65_536):
-        people, policy = team([SOLVED], [WRONG, RIGHT], [BEST])
+        people, policy = context([SOLVED], [WRONG, RIGHT], [BEST])
         await rollout(MarsRL(reply=reply), QUESTION, people)
         assert [request.sampling.max_tokens for request in policy.requests] == [reply] * 4
 
@@ -106,7 +106,7 @@ def test_it_is_evaluated_32_times_at_the_papers_sampling_and_scored_by_the_mean(
 
 
 async def test_what_each_role_is_shown_and_what_not() -> None:
-    people, policy = team([SOLVED], [WRONG, "All fine now.\n\nVerdict: correct"], [f"<think>hidden</think>{BEST}"])
+    people, policy = context([SOLVED], [WRONG, "All fine now.\n\nVerdict: correct"], [f"<think>hidden</think>{BEST}"])
     await rollout(MarsRL(), QUESTION, people)
     told = [request.messages for request in policy.requests]
     assert all(len(messages) == 1 for messages in told)
@@ -122,7 +122,7 @@ async def test_what_each_role_is_shown_and_what_not() -> None:
 
 
 async def test_both_verifiers_and_both_correctors_have_one_prompt() -> None:
-    people, policy = team([SOLVED], [WRONG, WRONG, RIGHT], [BETTER, BEST])
+    people, policy = context([SOLVED], [WRONG, WRONG, RIGHT], [BETTER, BEST])
     await rollout(MarsRL(), QUESTION, people)
     prompts = [request.messages[0].prompt for request in policy.requests]
     assert prompts == ["marsrl_solver", *["marsrl_verifier", "marsrl_corrector"] * 2, "marsrl_verifier"]
@@ -130,7 +130,7 @@ async def test_both_verifiers_and_both_correctors_have_one_prompt() -> None:
 
 @pytest.mark.parametrize("said", ["It looks fine to me.", "Verdict: not correct", "Verdict: correct or not?"])
 async def test_a_verdict_that_cannot_be_read_does_not_accept(said: str) -> None:
-    people, policy = team([SOLVED], [said, RIGHT], [BEST])
+    people, policy = context([SOLVED], [said, RIGHT], [BEST])
     record = await rollout(MarsRL(), QUESTION, people)
     assert record.answer == "100"
     assert said in policy.requests[2].messages[0].text
@@ -138,13 +138,13 @@ async def test_a_verdict_that_cannot_be_read_does_not_accept(said: str) -> None:
 
 @pytest.mark.parametrize("reply", ["", Completion("", reasoning="Verdict: correct")])
 async def test_where_a_verifier_says_nothing_it_is_asked_again_and_nothing_is_corrected(reply: Any) -> None:
-    people, policy = team([SOLVED], [reply, RIGHT])
+    people, policy = context([SOLVED], [reply, RIGHT])
     record = await rollout(MarsRL(), QUESTION, people)
     assert (record.answer, names(policy)) == ("99", ["1/solver", "2/verifier1/verifier", "3/verifier1/verifier"])
 
 
 async def test_so_many_passes_in_a_row_accept_and_a_failure_begins_them_anew() -> None:
-    people, policy = team([SOLVED], [RIGHT, WRONG, RIGHT, RIGHT, RIGHT], [BEST])
+    people, policy = context([SOLVED], [RIGHT, WRONG, RIGHT, RIGHT, RIGHT], [BEST])
     record = await rollout(MarsRL(passes=3), QUESTION, people)
     assert record.answer == "100"
     assert [name.split("/")[1] for name in names(policy)] == [
@@ -156,7 +156,7 @@ async def test_if_nothing_is_accepted_the_solution_that_was_judged_correct_most_
     """Section 2.1. Judged correct: A once, B twice, C once."""
     heard: list[str] = []
     verdicts = [RIGHT, WRONG, RIGHT, RIGHT, WRONG, RIGHT, WRONG]
-    people, policy = team([SOLVED], verdicts, [BETTER, BEST])
+    people, policy = context([SOLVED], verdicts, [BETTER, BEST])
     people.events.readers.append(lambda event: heard.append(event.text) if isinstance(event, Notice) else None)
     record = await rollout(MarsRL(passes=3, rounds=7), QUESTION, people)
     assert record.answer == "101"
@@ -171,7 +171,7 @@ def test_of_solutions_judged_alike_the_latest_is_taken() -> None:
 
 
 async def test_there_are_ten_reviews_at_most_and_nothing_is_corrected_that_nobody_reviews() -> None:
-    people, policy = team([SOLVED], lambda _: WRONG, lambda request: f"{len(request.messages[0].text)} \\boxed{{1}}")
+    people, policy = context([SOLVED], lambda _: WRONG, lambda request: f"{len(request.messages[0].text)} \\boxed{{1}}")
     await rollout(MarsRL(), QUESTION, people)
     roles = [request.conversation.rpartition("/")[2] for request in policy.requests]
     assert (roles.count("verifier"), roles.count("corrector"), roles[-1]) == (10, 9, "verifier")
@@ -179,22 +179,22 @@ async def test_there_are_ten_reviews_at_most_and_nothing_is_corrected_that_nobod
 
 async def test_a_solution_that_was_cut_off_is_asked_for_again() -> None:
     cut = Completion("By way A, which is lo", finish="length")
-    people, policy = team([cut, cut, SOLVED], [RIGHT])
+    people, policy = context([cut, cut, SOLVED], [RIGHT])
     assert (await rollout(MarsRL(), QUESTION, people)).answer == "99"
     assert names(policy)[:3] == ["1/solver", "1/solver.2", "1/solver.3"]
-    people, policy = team([cut, cut], [WRONG, RIGHT], [SOLVED])
+    people, policy = context([cut, cut], [WRONG, RIGHT], [SOLVED])
     assert (await rollout(MarsRL(tries=2), QUESTION, people)).answer == "99"
 
 
 async def test_a_correction_that_was_cut_off_leaves_the_solution_as_it_was() -> None:
-    people, policy = team([SOLVED], [WRONG, RIGHT], [Completion("By way B, which", finish="length")])
+    people, policy = context([SOLVED], [WRONG, RIGHT], [Completion("By way B, which", finish="length")])
     record = await rollout(MarsRL(), QUESTION, people)
     assert record.answer == "99"
     assert names(policy)[-1] == "4/verifier1/verifier"
 
 
 async def test_a_solver_that_only_thinks_ends_it_with_an_error() -> None:
-    people, _ = team([Completion("", reasoning="hm")], [])
+    people, _ = context([Completion("", reasoning="hm")], [])
     record = await rollout(MarsRL(), QUESTION, people)
     assert record.status == "failed"
     assert "gave no answer" in record.error
@@ -203,7 +203,7 @@ async def test_a_solver_that_only_thinks_ends_it_with_an_error() -> None:
 async def test_each_step_can_be_sampled_in_groups_by_itself() -> None:
     """Section 3.3: a group of eight on one input, of any step, without the steps before it in the same run."""
     verdicts = [RIGHT, WRONG] * 4
-    people, policy = team([SOLVED] * 8, verdicts, [BEST] * 8)
+    people, policy = context([SOLVED] * 8, verdicts, [BEST] * 8)
     problem = Problem(QUESTION)
     solutions = await together([solve(problem, people) for _ in range(8)])
     refined = Solution(BETTER, refined=True)
@@ -222,7 +222,7 @@ async def test_each_step_can_be_sampled_in_groups_by_itself() -> None:
 
 @pytest.mark.parametrize("found", [True, False])
 async def test_what_was_found_for_the_question_is_part_of_the_problem_that_all_roles_see(found: bool) -> None:
-    people, policy = team([SOLVED], [WRONG, RIGHT], [r"\boxed{The sum is a square [s1].}"], tools=_towers())
+    people, policy = context([SOLVED], [WRONG, RIGHT], [r"\boxed{The sum is a square [s1].}"], tools=_towers())
     record = await rollout(MarsRL(search=found), QUESTION, people)
     shown = ["[s1] Squares (squares.md)\nThe sum of odd numbers" in one.messages[0].text for one in policy.requests]
     assert shown == [found] * 4
@@ -248,13 +248,13 @@ async def test_a_long_question_is_searched_for_by_its_beginning_and_asked_whole(
         return Observation("nothing found")
 
     box = Toolbox(search=Tool("search", "Search.", {"properties": {"query": {}}}, find))
-    problem = await pose("odd numbers " * 100, team_of([], tools=box))
+    problem = await pose("odd numbers " * 100, make_context([], tools=box))
     assert len(asked[0]) == 400
     assert (len(problem.question), problem.documents) == (1_200, "")
 
 
 async def test_an_endpoint_that_dies_leaves_the_best_solution_as_a_clear_partial() -> None:
-    people, _ = team([SOLVED], [RIGHT, WRONG, EndpointError("the endpoint is gone")], [BEST])
+    people, _ = context([SOLVED], [RIGHT, WRONG, EndpointError("the endpoint is gone")], [BEST])
     record = await rollout(MarsRL(passes=2), QUESTION, people)
     assert (record.status, record.answer) == ("failed", "- 99")
     assert "the endpoint is gone" in record.error
@@ -262,7 +262,7 @@ async def test_an_endpoint_that_dies_leaves_the_best_solution_as_a_clear_partial
 
 @pytest.mark.parametrize("budget", [Budget(calls=4), Budget(roles={"verifier": Limits(calls=1)})])
 async def test_a_spent_budget_ends_it_with_the_latest_solution(budget: Budget) -> None:
-    people, policy = team([SOLVED], [WRONG, RIGHT], [BEST], budget=budget)
+    people, policy = context([SOLVED], [WRONG, RIGHT], [BEST], budget=budget)
     record = await rollout(MarsRL(), QUESTION, people)
     assert (record.status, record.answer) == ("partial", "- 100")
     assert len(policy.requests) == 3
@@ -274,7 +274,7 @@ async def test_a_stop_from_outside_ends_it_with_the_latest_solution() -> None:
         people.stop()
         return BEST
 
-    people, _ = team([SOLVED], [WRONG], stop)
+    people, _ = context([SOLVED], [WRONG], stop)
     record = await rollout(MarsRL(), QUESTION, people)
     assert (record.status, record.answer) == ("interrupted", "- 100")
 
@@ -305,7 +305,7 @@ async def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path: Path) -> None
 async def test_no_run_takes_more_than_its_bound() -> None:
     workflow = MarsRL(rounds=4)
     cut = Completion("By way A, which is lo", finish="length")
-    people, _ = team([cut] * 3, lambda _: WRONG, lambda _: BEST, tools=_towers())
+    people, _ = context([cut] * 3, lambda _: WRONG, lambda _: BEST, tools=_towers())
     record = await rollout(workflow, QUESTION, people)
     bound = workflow.bound(Sizes())
     for role in workflow.roles:
@@ -318,7 +318,7 @@ async def test_no_run_takes_more_than_its_bound() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_offline_answers_from_documents_and_reviews_what_it_answered(dialect: str) -> None:
     index = Index([ASEAN])
-    people = team_of(OfflinePolicy(), dialect=dialect, tools=Toolbox(search=search_documents(index)))
+    people = make_context(OfflinePolicy(), dialect=dialect, tools=Toolbox(search=search_documents(index)))
     record = await rollout(MarsRL(), "What is the capital of Myanmar?", people)
     index.close()
     assert (record.status, record.usage.calls) == ("answered", 2)
@@ -344,7 +344,7 @@ async def test_offline_finds_the_error_in_somebody_elses_solution(question: str,
 
 
 async def test_offline_without_documents_says_that_it_knows_nothing() -> None:
-    record = await rollout(MarsRL(), "Who was Ida Lorn?", team_of(OfflinePolicy()))
+    record = await rollout(MarsRL(), "Who was Ida Lorn?", make_context(OfflinePolicy()))
     assert "do not hold" in record.answer
     assert (record.status, record.usage.calls) == ("insufficient_evidence", 2)
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from hira import Hira, Settings
-from hira.agents.matpo.planner import browsing
+from hira.agents.matpo.roles import browsing
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.budget import Budget
@@ -24,7 +24,7 @@ from hira.evidence import Source
 from hira.policies.dialects import DIALECTS, Call
 from hira.policies.offline import OfflinePolicy
 from hira.testing import FakeWeb, ScriptedPolicy, Served
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.search import open_backend, search_tool
@@ -74,9 +74,9 @@ def look(query: str, dialect: str = "xml") -> Completion:
     return calls(dialect, ("search", {"query": query}))
 
 
-def team(planner: list[Any], worker: Any, dialect: str = "xml", **fields: Any) -> tuple[RunContext, ScriptedPolicy]:
+def context(planner: list[Any], worker: Any, dialect: str = "xml", **fields: Any) -> tuple[RunContext, ScriptedPolicy]:
     policy = ScriptedPolicy({"planner": planner, "worker": worker})
-    return team_of(policy, dialect=dialect, **{"tools": BOX, **fields}), policy
+    return make_context(policy, dialect=dialect, **{"tools": BOX, **fields}), policy
 
 
 def reader(request: Request) -> Any:
@@ -103,7 +103,7 @@ async def run(workflow: MATPO, people: RunContext) -> Rollout:
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_planner_and_workers_take_turns_as_the_rollout_of_the_paper_has_it(dialect: str) -> None:
     """τ = [a₁, τ¹, s₁, a₂, τ², s₂, a₃] and the two summaries of each agent's own rollout."""
-    people, policy = team(
+    people, policy = context(
         [hand("Height", dialect=dialect), hand("Age", dialect=dialect), r"Known. \boxed{31 m [s1]}", ANSWER],
         [
             *(
@@ -135,7 +135,7 @@ async def test_planner_and_workers_take_turns_as_the_rollout_of_the_paper_has_it
 
 
 async def test_the_planner_never_sees_a_page_and_a_worker_nothing_of_the_others() -> None:
-    people, policy = team([hand("Height"), hand("Age"), "Known.", ANSWER], reader)
+    people, policy = context([hand("Height"), hand("Age"), "Known.", ANSWER], reader)
     await run(MATPO(), people)
     assert "PAGE-OF-" not in "".join(map(told, of(policy, "planner")))
     assert "PAGE-OF-AGE" in told(of(policy, "2/worker")[-1])
@@ -145,7 +145,7 @@ async def test_the_planner_never_sees_a_page_and_a_worker_nothing_of_the_others(
 
 @pytest.mark.parametrize("recap", [True, False])
 async def test_a_worker_knows_the_main_question_by_the_recap_alone(recap: bool) -> None:
-    people, policy = team([hand("Height"), "Known.", ANSWER], reader)
+    people, policy = context([hand("Height"), "Known.", ANSWER], reader)
     await run(MATPO(recap=recap), people)
     asked = of(policy, "1/worker")
     assert (QUESTION in asked[0].messages[0].text) is recap
@@ -156,7 +156,7 @@ async def test_a_worker_knows_the_main_question_by_the_recap_alone(recap: bool) 
 
 async def test_a_single_agent_works_on_the_question_itself_and_closes_with_a_summary() -> None:
     """The single agent of Fig. 5 and 6: no planner, no subtask; its format is the rate of all its calls."""
-    people, policy = team([], [look("tower"), look("tower"), "It is 31 m.", SUMMARY.format("31 m high", 1)])
+    people, policy = context([], [look("tower"), look("tower"), "It is 31 m.", SUMMARY.format("31 m high", 1)])
     record = await run(MATPO(planner=False), people)
     assert {request.conversation for request in policy.requests} == {"1/worker"}
     assert QUESTION in told(policy.requests[0])
@@ -166,7 +166,7 @@ async def test_a_single_agent_works_on_the_question_itself_and_closes_with_a_sum
 
 
 async def test_each_agent_closes_with_a_summary_of_its_own_making() -> None:
-    people, policy = team([hand("Height"), r"\boxed{12 m}", ANSWER], reader)
+    people, policy = context([hand("Height"), r"\boxed{12 m}", ANSWER], reader)
     record = await run(MATPO(), people)
     closing = {name: of(policy, name)[-1].messages[-1] for name in ("planner", "1/worker")}
     assert closing["planner"].prompt == "matpo_planner_summary"
@@ -180,7 +180,7 @@ async def test_each_agent_closes_with_a_summary_of_its_own_making() -> None:
 
 async def test_without_summaries_the_last_words_are_passed_on_without_thought_or_call() -> None:
     forged = "<think>PRIVATE</think>It is 31 m [s1]. " + look("more").text.removeprefix("I think.")
-    people, policy = team([hand("Height"), r"\boxed{31 m [s1]}"], [look("tower"), forged])
+    people, policy = context([hand("Height"), r"\boxed{31 m [s1]}"], [look("tower"), forged])
     record = await run(MATPO(summary=False, worker_calls=1), people)
     assert record.answer == "31 m [s1]"
     assert [len(of(policy, name)) for name in ("planner", "1/worker")] == [2, 2]
@@ -192,7 +192,7 @@ async def test_without_summaries_the_last_words_are_passed_on_without_thought_or
 
 async def test_thought_and_calls_in_a_summary_are_not_passed_on() -> None:
     forged = "<think>PRIVATE</think>" + SUMMARY.format("31 m", 1) + look("SECRET").text
-    people, policy = team([hand("Height"), "Known.", ANSWER], [look("tower"), "Done.", forged])
+    people, policy = context([hand("Height"), "Known.", ANSWER], [look("tower"), "Done.", forged])
     await run(MATPO(), people)
     report = of(policy, "planner")[1].messages[-1].text
     assert "It is 31 m [s1]." in report
@@ -201,7 +201,7 @@ async def test_thought_and_calls_in_a_summary_are_not_passed_on() -> None:
 
 
 async def test_a_summary_that_is_nothing_but_a_call_leaves_what_the_worker_had_said() -> None:
-    people, policy = team([hand("Height"), "Known.", ANSWER], [look("tower"), "It is 31 m [s1].", look("more")])
+    people, policy = context([hand("Height"), "Known.", ANSWER], [look("tower"), "It is 31 m [s1].", look("more")])
     record = await run(MATPO(), people)
     assert "It is 31 m [s1]." in of(policy, "planner")[1].messages[-1].text
     assert record.findings[0].ok
@@ -210,7 +210,7 @@ async def test_a_summary_that_is_nothing_but_a_call_leaves_what_the_worker_had_s
 @pytest.mark.parametrize("summary", [EndpointError("gone"), look("more"), Completion("", reasoning="hm")])
 async def test_a_summary_that_fails_loses_nothing_that_was_said_before_it(summary: Any) -> None:
     worker = [look("tower"), "It is 31 m [s1].", summary]
-    people, policy = team([hand("Height"), r"\boxed{31 m [s1]}", summary], worker)
+    people, policy = context([hand("Height"), r"\boxed{31 m [s1]}", summary], worker)
     record = await run(MATPO(), people)
     assert "It is 31 m [s1]." in of(policy, "planner")[1].messages[-1].text
     assert (record.status, record.error, record.answer) == ("answered", "", "31 m [s1]")
@@ -218,10 +218,10 @@ async def test_a_summary_that_fails_loses_nothing_that_was_said_before_it(summar
 
 
 async def test_the_limits_are_twenty_turns_of_each_agent() -> None:
-    people, policy = team([*(hand(f"Part {n}") for n in range(20)), ANSWER], reader)
+    people, policy = context([*(hand(f"Part {n}") for n in range(20)), ANSWER], reader)
     record = await run(MATPO(), people)
     assert (len(record.findings), record.status) == (20, "answered")
-    people, policy = team(
+    people, policy = context(
         [hand("Height"), "Known.", ANSWER], [*(look(f"q{n}") for n in range(20)), SUMMARY.format("x", 1)]
     )
     await run(MATPO(), people)
@@ -231,7 +231,7 @@ async def test_the_limits_are_twenty_turns_of_each_agent() -> None:
 
 async def test_at_a_limit_the_last_call_is_made_and_the_summary_sees_it_and_is_told_why() -> None:
     """The published code takes the turn and never makes its call."""
-    people, policy = team([hand("Height"), ANSWER], [look("a"), look("b"), SUMMARY.format("31 m", 2)])
+    people, policy = context([hand("Height"), ANSWER], [look("a"), look("b"), SUMMARY.format("31 m", 2)])
     record = await run(MATPO(max_subtasks=1, worker_calls=2), people)
     worker, planner = of(policy, "1/worker")[-1], of(policy, "planner")[-1]
     assert "PAGE-OF-B" in worker.messages[-2].text
@@ -251,7 +251,7 @@ async def test_a_full_context_loses_its_latest_messages_until_the_summary_fits(d
         "Search the library."
         return Observation(f"PAGE-{query} " + "word " * 2000)
 
-    people, policy = team(
+    people, policy = context(
         [hand("Height", dialect=dialect), "Known.", ANSWER],
         [look("a", dialect), look("b", dialect), look("c", dialect), SUMMARY.format("31 m", 1)],
         dialect,
@@ -271,7 +271,7 @@ async def test_a_full_context_loses_its_latest_messages_until_the_summary_fits(d
 async def test_a_planners_full_context_is_handled_alike() -> None:
     long = "## Conclusion\n31 m [s1]. " + "word " * 2000
     workers = [reply for _ in range(3) for reply in (look("a"), "Done.", long)]
-    people, policy = team([hand("A"), hand("B"), hand("C"), ANSWER], workers)
+    people, policy = context([hand("A"), hand("B"), hand("C"), ANSWER], workers)
     record = await run(MATPO(window=6_400, reply=500), people)
     last = of(policy, "planner")[-1]
     assert last.messages[-1].prompt == "matpo_planner_summary"
@@ -294,7 +294,7 @@ async def test_workers_of_one_turn_run_side_by_side_and_report_in_the_order_of_t
 
     replies = {f"{n}/worker": [look(at, dialect), "Done.", SUMMARY.format(at, n)] for n, at in enumerate("abc", 1)}
     policy = ScriptedPolicy({"planner": [hand(*"ABC", dialect=dialect), "Known.", ANSWER], **replies})
-    people = team_of(policy, dialect=dialect, tools=Toolbox(search=meeting))
+    people = make_context(policy, dialect=dialect, tools=Toolbox(search=meeting))
     async with asyncio.timeout(10):
         record = await run(MATPO(parallel=3), people)
     assert done == ["c", "b", "a"]
@@ -305,7 +305,7 @@ async def test_workers_of_one_turn_run_side_by_side_and_report_in_the_order_of_t
 
 
 async def test_one_turn_hands_out_one_subtask_unless_the_run_allows_more() -> None:
-    people, policy = team([hand("Height", "Age"), "Known.", ANSWER], reader)
+    people, policy = context([hand("Height", "Age"), "Known.", ANSWER], reader)
     record = await run(MATPO(), people)
     assert [finding.subtask.text for finding in record.findings] == ["Height"]
     assert "Age" not in told(of(policy, "planner")[-1])
@@ -314,7 +314,7 @@ async def test_one_turn_hands_out_one_subtask_unless_the_run_allows_more() -> No
 @pytest.mark.parametrize("dialect", ["xml", "tags", "json"])
 @pytest.mark.parametrize("results", ["user", "tool"])
 async def test_results_are_messages_of_the_user_or_of_the_tool(results: Any, dialect: str) -> None:
-    people, policy = team(
+    people, policy = context(
         [hand("Height", dialect=dialect), "Known.", ANSWER],
         [look("tower", dialect), "Done.", SUMMARY.format("31 m", 1)],
         dialect,
@@ -328,7 +328,7 @@ async def test_results_are_messages_of_the_user_or_of_the_tool(results: Any, dia
 
 @pytest.mark.parametrize("dialect", ["xml", "tags", "json"])
 async def test_both_agents_may_go_on_in_one_chain(dialect: str) -> None:
-    people, policy = team(
+    people, policy = context(
         [hand("Height", dialect=dialect), "Known.", ANSWER],
         [look("tower", dialect), "Done.", SUMMARY.format("31 m", 1)],
         dialect,
@@ -344,7 +344,7 @@ async def test_both_agents_may_go_on_in_one_chain(dialect: str) -> None:
 
 
 async def test_calls_are_the_papers_tags_with_its_servers() -> None:
-    people, policy = team([hand("Height"), "Known.", ANSWER], reader)
+    people, policy = context([hand("Height"), "Known.", ANSWER], reader)
     await run(MATPO(), people)
     planner, worker = of(policy, "planner")[0], of(policy, "1/worker")[0]
     assert MATPO.dialect == "xml"
@@ -373,14 +373,14 @@ async def test_the_papers_dialect_is_the_workflows_own_unless_another_is_set(
 async def test_a_call_that_cannot_be_read_is_told_and_does_not_end_the_rollout() -> None:
     """The published code ends the rollout there, without a word."""
     broken = hand("Height").text.replace('"subtask"', "subtask")
-    people, policy = team([broken, hand("Height"), "Known.", ANSWER], reader)
+    people, policy = context([broken, hand("Height"), "Known.", ANSWER], reader)
     record = await run(MATPO(), people)
     assert "not valid JSON" in told(of(policy, "planner")[1])
     assert (len(record.findings), record.answer) == (1, "It is 31 m high [s1].")
 
 
 async def test_an_empty_subtask_is_not_worked_on() -> None:
-    people, policy = team([hand(" \n"), "Known.", ANSWER], [])
+    people, policy = context([hand(" \n"), "Known.", ANSWER], [])
     record = await run(MATPO(), people)
     assert "the subtask is empty" in told(of(policy, "planner")[1])
     assert not record.findings[0].ok
@@ -392,7 +392,7 @@ async def test_a_worker_that_fails_is_a_report_that_says_so_and_may_be_tried_aga
         EndpointError("the endpoint is gone"),
         *(look("tower"), "Done.", SUMMARY.format("31 m", 1)),
     ]
-    people, policy = team([hand("Height"), hand("Height"), "Known.", ANSWER], worker)
+    people, policy = context([hand("Height"), hand("Height"), "Known.", ANSWER], worker)
     record = await run(MATPO(), people)
     first = of(policy, "planner")[1].messages[-1].text
     assert "the worker stopped early (the endpoint is gone). What it had found: I think." in first
@@ -402,7 +402,7 @@ async def test_a_worker_that_fails_is_a_report_that_says_so_and_may_be_tried_aga
 
 
 async def test_a_subtask_that_was_done_is_refused_and_two_repeats_bring_the_answer() -> None:
-    people, policy = team([hand("Height")] * 3 + [ANSWER], reader)
+    people, policy = context([hand("Height")] * 3 + [ANSWER], reader)
     record = await run(MATPO(), people)
     assert len(record.findings) == 1
     assert "the same call was repeated" in of(policy, "planner")[-1].messages[-1].text
@@ -410,25 +410,25 @@ async def test_a_subtask_that_was_done_is_refused_and_two_repeats_bring_the_answ
 
 
 async def test_a_question_that_needs_nobody_is_answered_at_once() -> None:
-    people, policy = team([r"\boxed{4}", "## Conclusion\nIt is \\boxed{4}."], [])
+    people, policy = context([r"\boxed{4}", "## Conclusion\nIt is \\boxed{4}."], [])
     record = await run(MATPO(), people)
     assert (record.answer, record.findings) == ("4", [])
     policy.assert_done()
 
 
 async def test_without_a_box_the_conclusion_is_the_answer() -> None:
-    people, _ = team([hand("Height"), "Known.", ANSWER.replace("\\boxed{", "").replace("}", "")], reader)
+    people, _ = context([hand("Height"), "Known.", ANSWER.replace("\\boxed{", "").replace("}", "")], reader)
     assert (await run(MATPO(), people)).answer == "It is 31 m high [s1]."
 
 
 async def test_an_endpoint_that_dies_leaves_the_conclusions_of_the_workers() -> None:
-    people, _ = team([hand("Height"), EndpointError("gone")], reader)
+    people, _ = context([hand("Height"), EndpointError("gone")], reader)
     record = await run(MATPO(), people)
     assert (record.status, record.answer) == ("failed", "- It is Height: 31 m [s1].")
 
 
 async def test_a_spent_budget_ends_in_a_summary_of_what_is_known() -> None:
-    people, policy = team([hand("Height"), hand("Age"), ANSWER], reader, budget=Budget(calls=6))
+    people, policy = context([hand("Height"), hand("Age"), ANSWER], reader, budget=Budget(calls=6))
     record = await run(MATPO(), people)
     assert (record.status, record.answer) == ("partial", "It is 31 m high [s1].")
     last = of(policy, "planner")[-1].messages[-1]
@@ -437,14 +437,14 @@ async def test_a_spent_budget_ends_in_a_summary_of_what_is_known() -> None:
 
 
 async def test_a_stop_from_outside_ends_in_a_summary_of_what_is_known() -> None:
-    people, _ = team([hand("Height"), ANSWER], reader)
+    people, _ = context([hand("Height"), ANSWER], reader)
     people.events.readers.append(lambda event: people.stop() if isinstance(event, SubtaskDone) else None)
     record = await run(MATPO(), people)
     assert (record.status, record.answer) == ("interrupted", "It is 31 m high [s1].")
 
 
 async def test_whoever_watches_hears_of_every_subtask() -> None:
-    people, _ = team([hand("Height"), "Known.", ANSWER], reader)
+    people, _ = context([hand("Height"), "Known.", ANSWER], reader)
     heard: list[Any] = []
     people.events.readers.append(heard.append)
     await run(MATPO(), people)
@@ -475,7 +475,7 @@ async def test_sites_that_hold_answers_of_benchmarks_are_kept_from_the_worker(bl
         async with httpx.AsyncClient() as client:
             box = Toolbox(search=search_tool([open_backend("searxng", client, base_url=web.url)]), browse=fetch)
             visits = [calls("xml", ("browse", {"url": url})) for url in (leak, "https://short.example/x")]
-            people, policy = team(
+            people, policy = context(
                 [hand("Height"), "Known.", ANSWER], [look("tower"), *visits, "Done.", "31 m"], tools=box
             )
             await run(MATPO(block_leaks=block), people)
@@ -489,7 +489,7 @@ async def test_sites_that_hold_answers_of_benchmarks_are_kept_from_the_worker(bl
 
 
 async def test_without_anything_to_search_the_run_says_what_to_give_it() -> None:
-    people, policy = team([], [], tools=Toolbox())
+    people, policy = context([], [], tools=Toolbox())
     record = await run(MATPO(), people)
     assert record.status == "failed"
     assert "--docs" in record.error
@@ -537,7 +537,7 @@ async def test_a_run_that_broke_off_goes_on_without_the_workers_working_again(tm
 
 async def test_no_run_takes_more_than_its_bound() -> None:
     workflow = MATPO(max_subtasks=2, worker_calls=2)
-    people, _ = team(
+    people, _ = context(
         [hand("A"), hand("B"), ANSWER],
         [reply for n in range(2) for reply in (look(f"a{n}"), look(f"b{n}"), SUMMARY.format("x", 1))],
     )
@@ -559,7 +559,7 @@ async def test_offline_answers_from_documents_in_every_dialect(options: dict[str
     box = Toolbox(search=search_documents(index), browse=browse_documents(index))
     answers = set()
     for _ in range(2):
-        people = team_of(OfflinePolicy(), dialect=dialect, tools=box)
+        people = make_context(OfflinePolicy(), dialect=dialect, tools=box)
         record = await rollout(MATPO(**options), "What is the capital of Myanmar?", people)
         answers.add(record.answer)
         assert (record.status, record.error) == ("answered", "")

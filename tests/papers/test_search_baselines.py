@@ -11,7 +11,7 @@ from hira.core.policy import Completion, Request
 from hira.evidence import Source
 from hira.policies.dialects import DIALECTS
 from hira.testing import ScriptedPolicy
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Toolbox, tool
 from hira.workflows import rollout
 from hira.workflows.baselines import SearchO1, WebThinker
@@ -48,7 +48,7 @@ def of(policy: ScriptedPolicy, role: str) -> list[Request]:
 
 async def test_search_o1_reasons_searches_condenses_inserts_and_goes_on() -> None:
     policy = ScriptedPolicy({"reasoner": [searching("height of the tower"), ANSWER], "reader": [CONDENSED]})
-    record = await rollout(SearchO1(), QUESTION, team_of(policy, tools=BOX))
+    record = await rollout(SearchO1(), QUESTION, make_context(policy, tools=BOX))
     assert (record.status, record.answer) == ("answered", "The tower is 31 m high [s1].")
     assert [request.conversation for request in policy.requests] == ["reasoner", "1/reader", "reasoner"]
     policy.assert_done()
@@ -56,7 +56,7 @@ async def test_search_o1_reasons_searches_condenses_inserts_and_goes_on() -> Non
 
 async def test_reason_in_documents_sees_question_reasoning_query_and_pages() -> None:
     policy = ScriptedPolicy({"reasoner": [searching("height", "It may be 30 m."), ANSWER], "reader": [CONDENSED]})
-    await rollout(SearchO1(), QUESTION, team_of(policy, tools=BOX))
+    await rollout(SearchO1(), QUESTION, make_context(policy, tools=BOX))
     (told,) = of(policy, "reader")[0].messages
     assert told.values["task"] == QUESTION
     assert "It may be 30 m." in told.values["reasoning"]
@@ -66,7 +66,7 @@ async def test_reason_in_documents_sees_question_reasoning_query_and_pages() -> 
 
 async def test_the_chain_of_reasoning_never_sees_a_page_only_what_was_condensed_of_it() -> None:
     policy = ScriptedPolicy({"reasoner": [searching("height"), ANSWER], "reader": [CONDENSED]})
-    await rollout(SearchO1(), QUESTION, team_of(policy, tools=BOX))
+    await rollout(SearchO1(), QUESTION, make_context(policy, tools=BOX))
     shown = of(policy, "reasoner")[-1].messages[-1].text
     assert CONDENSED in shown
     assert "stands by the sea" not in shown
@@ -88,7 +88,7 @@ async def test_search_o1_reads_the_pages_behind_the_hits() -> None:
         return Observation(passages=(Passage(Source(url, "Page", READ), f"{READ} {intent}"),))
 
     policy = ScriptedPolicy({"reasoner": [searching("height"), ANSWER], "reader": [CONDENSED]})
-    await rollout(SearchO1(), QUESTION, team_of(policy, tools=Toolbox(search=hits, browse=browse)))
+    await rollout(SearchO1(), QUESTION, make_context(policy, tools=Toolbox(search=hits, browse=browse)))
     assert len(opened) == 10
     assert "stands by the sea" in of(policy, "reader")[0].messages[0].values["documents"]
 
@@ -96,16 +96,16 @@ async def test_search_o1_reads_the_pages_behind_the_hits() -> None:
 @pytest.mark.parametrize("echo", ["height", "I look\nit up."])
 async def test_what_a_reader_only_repeats_is_no_summary_and_the_pages_are_passed_on(echo: str) -> None:
     policy = ScriptedPolicy({"reasoner": [searching("height"), ANSWER], "reader": [echo]})
-    await rollout(SearchO1(), QUESTION, team_of(policy, tools=BOX))
+    await rollout(SearchO1(), QUESTION, make_context(policy, tools=BOX))
     assert "stands by the sea" in of(policy, "reasoner")[-1].messages[-1].text
 
 
 async def test_what_nobody_could_condense_is_passed_on_as_it_is_and_that_is_told() -> None:
     policy = ScriptedPolicy({"reasoner": [searching("height"), ANSWER], "reader": [EndpointError("reader is gone")]})
     heard: list[Any] = []
-    team = team_of(policy, tools=BOX)
-    team.events.readers.append(heard.append)
-    record = await rollout(SearchO1(), QUESTION, team)
+    context = make_context(policy, tools=BOX)
+    context.events.readers.append(heard.append)
+    record = await rollout(SearchO1(), QUESTION, context)
     assert record.status == "answered"
     assert "stands by the sea" in of(policy, "reasoner")[-1].messages[-1].text
     assert any("reader is gone" in getattr(event, "text", "") for event in heard)
@@ -127,7 +127,7 @@ async def test_webthinker_sends_an_explorer_that_searches_and_clicks_in_a_conver
             ],
         }
     )
-    record = await rollout(WebThinker(), QUESTION, team_of(policy, tools=Toolbox(search=search, browse=browse)))
+    record = await rollout(WebThinker(), QUESTION, make_context(policy, tools=Toolbox(search=search, browse=browse)))
     assert (record.status, record.answer) == ("answered", "The tower is 31 m high [s1].")
     explored = of(policy, "deep_search")
     assert [request.conversation for request in explored] == ["1/deep_search"] * 3
@@ -142,7 +142,7 @@ async def test_webthinker_sends_an_explorer_that_searches_and_clicks_in_a_conver
 async def test_the_explorer_is_told_the_intent_and_neither_the_question_nor_the_thoughts() -> None:
     call = "My thought. <|begin_search_query|>query: tower\nintent: its height in metres<|end_search_query|>"
     policy = ScriptedPolicy({"reasoner": [call, ANSWER], "deep_search": [EXPLORED]})
-    await rollout(WebThinker(), QUESTION, team_of(policy, tools=BOX))
+    await rollout(WebThinker(), QUESTION, make_context(policy, tools=BOX))
     told = of(policy, "deep_search")[0].messages[0].text
     assert "its height in metres" in told
     assert "tower" in told
@@ -157,7 +157,7 @@ async def test_an_explorer_whose_endpoint_fails_is_told_of_and_may_be_sent_again
             "deep_search": [EndpointError("explorer is gone"), searching("t"), EXPLORED],
         }
     )
-    record = await rollout(WebThinker(), QUESTION, team_of(policy, tools=BOX))
+    record = await rollout(WebThinker(), QUESTION, make_context(policy, tools=BOX))
     assert record.status == "answered"
     assert "explorer is gone" in of(policy, "reasoner")[1].messages[-1].text
     assert [finding.ok for finding in record.findings] == [False, True]
@@ -187,7 +187,7 @@ async def test_a_report_is_searched_for_written_checked_and_edited() -> None:
             ],
         }
     )
-    record = await rollout(WebThinker(report=True), TOPIC, team_of(policy, tools=BOX))
+    record = await rollout(WebThinker(report=True), TOPIC, make_context(policy, tools=BOX))
     assert record.answer == "# The tower\n\n## Height\n\nThe tower is 31 m high [s1]."
     assert record.status == "answered"
     written, edited = of(policy, "writer")
@@ -203,7 +203,7 @@ async def test_the_reasoner_sees_the_outline_of_the_draft_and_not_its_text() -> 
     policy = ScriptedPolicy(
         {"reasoner": [write("Height", "how high"), CHECKING, "Done."], "writer": ["## Height\n\nA long text."]}
     )
-    await rollout(WebThinker(report=True), TOPIC, team_of(policy, tools=BOX))
+    await rollout(WebThinker(report=True), TOPIC, make_context(policy, tools=BOX))
     assert "A long text." not in "".join(message.text for message in of(policy, "reasoner")[-1].messages)
 
 
@@ -215,7 +215,7 @@ async def test_sources_that_an_edit_lost_are_named() -> None:
             "writer": ["## Height\n\nThe tower is 31 m high [s1].", "# The tower\n\nIt is high."],
         }
     )
-    await rollout(WebThinker(report=True), TOPIC, team_of(policy, tools=BOX))
+    await rollout(WebThinker(report=True), TOPIC, make_context(policy, tools=BOX))
     assert "no longer cited: s1" in of(policy, "reasoner")[-1].messages[-1].text
 
 
@@ -226,7 +226,7 @@ async def test_an_edit_that_was_cut_off_would_lose_the_end_of_the_report_and_is_
             "writer": ["## Height\n\nIt is high.", Completion("# The tower\n\n## Hei", finish="length")],
         }
     )
-    record = await rollout(WebThinker(report=True), TOPIC, team_of(policy, tools=BOX))
+    record = await rollout(WebThinker(report=True), TOPIC, make_context(policy, tools=BOX))
     assert record.answer == "# The tower\n\n## Height\n\nIt is high."
     assert "nothing changed" in of(policy, "reasoner")[-1].messages[-1].text
 
@@ -239,14 +239,14 @@ async def test_a_writer_that_brings_nothing_changes_nothing_and_the_reasoner_is_
             "writer": ["## Height\n\nIt is high.", written, written],
         }
     )
-    record = await rollout(WebThinker(report=True), TOPIC, team_of(policy, tools=BOX))
+    record = await rollout(WebThinker(report=True), TOPIC, make_context(policy, tools=BOX))
     assert record.answer == "# The tower\n\n## Height\n\nIt is high."
     assert all("nothing changed" in one.messages[-1].text for one in of(policy, "reasoner")[2:])
 
 
 async def test_editing_and_checking_before_anything_is_written_costs_no_call_of_the_writer() -> None:
     policy = ScriptedPolicy({"reasoner": [CHECKING, editing("shorter"), "Done."]})
-    await rollout(WebThinker(report=True), TOPIC, team_of(policy, tools=BOX))
+    await rollout(WebThinker(report=True), TOPIC, make_context(policy, tools=BOX))
     assert all("Nothing is written yet" in one.messages[-1].text for one in of(policy, "reasoner")[1:])
 
 
@@ -254,7 +254,7 @@ async def test_a_report_whose_endpoint_fails_keeps_what_was_written() -> None:
     policy = ScriptedPolicy(
         {"reasoner": [write("Height", "h"), EndpointError("gone")], "writer": ["## Height\n\nIt is high."]}
     )
-    record = await rollout(WebThinker(report=True), TOPIC, team_of(policy, tools=BOX))
+    record = await rollout(WebThinker(report=True), TOPIC, make_context(policy, tools=BOX))
     assert (record.status, record.error) == ("failed", "gone")
     assert record.answer == "# The tower\n\n## Height\n\nIt is high."
 
@@ -265,9 +265,9 @@ async def test_a_repeated_query_is_told_of_and_the_run_goes_on(workflow: Any, se
     policy = ScriptedPolicy(
         {"reasoner": [searching("tower"), searching("height"), searching("tower"), ANSWER], **served}
     )
-    team = team_of(policy, tools=BOX)
-    team.read(Source("towers.md", "Towers", READ, "file"))
-    record = await rollout(workflow, QUESTION, team)
+    context = make_context(policy, tools=BOX)
+    context.read(Source("towers.md", "Towers", READ, "file"))
+    record = await rollout(workflow, QUESTION, context)
     assert record.answer == "The tower is 31 m high [s1]."
     assert "already made this call" in of(policy, "reasoner")[-1].messages[-1].text
     assert len(policy.requests) == 6
@@ -278,9 +278,9 @@ async def test_a_repeated_query_is_told_of_and_the_run_goes_on(workflow: Any, se
 async def test_an_invalid_query_costs_no_search(workflow: Any, served: dict[str, Any], bad: str) -> None:
     """In WebThinker's code it burns the whole budget."""
     policy = ScriptedPolicy({"reasoner": [searching(bad), searching("tower"), ANSWER], **served})
-    team = team_of(policy, tools=BOX)
-    team.read(Source("towers.md", "Towers", READ, "file"))
-    record = await rollout(workflow, QUESTION, team)
+    context = make_context(policy, tools=BOX)
+    context.read(Source("towers.md", "Towers", READ, "file"))
+    record = await rollout(workflow, QUESTION, context)
     assert record.status == "answered"
     assert len(policy.requests) == 4
     assert "Nothing was called" in of(policy, "reasoner")[1].messages[-1].text
@@ -291,7 +291,7 @@ async def test_the_prompt_grows_by_what_each_turn_brings(workflow: Any, served: 
     """In WebThinker's code it grows with the square of the turns."""
     queries = [searching(f"tower {at}") for at in range(9)]
     policy = ScriptedPolicy({"reasoner": [*queries, ANSWER], **served})
-    await rollout(workflow, QUESTION, team_of(policy, tools=BOX))
+    await rollout(workflow, QUESTION, make_context(policy, tools=BOX))
     asked = of(policy, "reasoner")
     sizes = [sum(len(message.text) for message in request.messages) for request in asked]
     growth = [later - earlier for earlier, later in pairwise(sizes)]
@@ -303,13 +303,13 @@ async def test_the_prompt_grows_by_what_each_turn_brings(workflow: Any, served: 
 @BOTH
 async def test_an_endpoint_that_fails_is_a_failure_and_no_empty_answer(workflow: Any, served: dict[str, Any]) -> None:
     policy = ScriptedPolicy({"reasoner": [EndpointError("the endpoint is gone")], **served})
-    record = await rollout(workflow, QUESTION, team_of(policy, tools=BOX))
+    record = await rollout(workflow, QUESTION, make_context(policy, tools=BOX))
     assert (record.status, record.answer, record.error) == ("failed", "", "the endpoint is gone")
 
 
 async def test_what_was_read_before_an_endpoint_failed_is_told_with_its_source() -> None:
     policy = ScriptedPolicy({"reasoner": [searching("t"), EndpointError("gone")], "reader": [CONDENSED]})
-    record = await rollout(SearchO1(), QUESTION, team_of(policy, tools=BOX))
+    record = await rollout(SearchO1(), QUESTION, make_context(policy, tools=BOX))
     assert (record.status, record.error) == ("failed", "gone")
     assert f"“{READ}” [s1]" in record.answer
     assert [citation.verdict for citation in record.citations] == ["supported"]
@@ -318,9 +318,9 @@ async def test_what_was_read_before_an_endpoint_failed_is_told_with_its_source()
 @BOTH
 async def test_results_are_inserted_into_one_chain_where_the_endpoint_can(workflow: Any, served: Any) -> None:
     policy = ScriptedPolicy({"reasoner": [searching("tower"), ANSWER], **served})
-    team = team_of(policy, chain=True, tools=BOX)
-    team.read(Source("towers.md", "Towers", READ, "file"))
-    record = await rollout(workflow, QUESTION, team)
+    context = make_context(policy, chain=True, tools=BOX)
+    context.read(Source("towers.md", "Towers", READ, "file"))
+    record = await rollout(workflow, QUESTION, context)
     assert record.status == "answered"
     last = of(policy, "reasoner")[-1]
     assert [message.role for message in last.messages] == ["user", "assistant"]
@@ -337,9 +337,9 @@ async def test_at_the_limit_of_searches_the_answer_is_forced(
     written = DIALECTS[dialect]
     calls = [_call(written, f"tower {at}") for at in range(2)]
     policy = ScriptedPolicy({"reasoner": [*calls, ANSWER], **served})
-    team = team_of(policy, dialect=dialect, tools=BOX)
-    team.read(Source("towers.md", "Towers", READ, "file"))
-    record = await rollout(limited, QUESTION, team)
+    context = make_context(policy, dialect=dialect, tools=BOX)
+    context.read(Source("towers.md", "Towers", READ, "file"))
+    record = await rollout(limited, QUESTION, context)
     assert (record.status, record.answer) == ("answered", "The tower is 31 m high [s1].")
     assert "all 2 calls are used" in of(policy, "reasoner")[-1].messages[-1].text
     policy.assert_done()
@@ -365,7 +365,7 @@ async def test_a_search_that_failed_is_not_kept_and_may_be_made_again() -> None:
         return await search.run({"query": query})
 
     policy = ScriptedPolicy({"reasoner": [searching("tower"), searching("tower"), ANSWER], "reader": [CONDENSED]})
-    record = await rollout(SearchO1(), QUESTION, team_of(policy, tools=Toolbox(search=flaky)))
+    record = await rollout(SearchO1(), QUESTION, make_context(policy, tools=Toolbox(search=flaky)))
     assert record.status == "answered"
     assert tried == ["tower", "tower"]
     assert "the service is down" in of(policy, "reasoner")[1].messages[-1].text

@@ -12,8 +12,7 @@ from hira.core.errors import TimedOut
 from hira.core.messages import user
 from hira.core.policy import Completion, Delta, Request, Sampling
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.pace import SLOW, USUAL, Pace, Timeout
-from hira.policies.retrying import retrying
+from hira.policies.retrying import SLOW, USUAL, Pace, Timeout, retrying
 from hira.testing import Endpoint
 from hira.testing.faults import Exchange, Fault, delta, says
 

@@ -20,7 +20,7 @@ from hira.policies.fitting import fitting, trim_messages
 from hira.policies.limited import FAILURES, PATIENCE_SECONDS, SHUT_SECONDS, Down, RateLimiter, gate_at, limit_policy
 from hira.policies.retrying import retrying
 from hira.testing import Endpoint, ScriptedPolicy
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 
 ASKED = Request((user("x"),), conversation="planner")
 
@@ -481,10 +481,10 @@ async def test_a_prompt_that_the_server_cut_silently_is_told_once_a_run() -> Non
     usage = Usage(1, 2048, 5)
     with Endpoint([Completion("one", usage=usage), Completion("two", usage=usage)]) as endpoint:
         policy = open_policy("m", base_url=endpoint.base_url)
-        team = team_of(
+        context = make_context(
             policy, events=Events(lambda event: heard.append(event.text) if isinstance(event, Notice) else None)
         )
-        talk = team.conversation("worker")
+        talk = context.conversation("worker")
         await talk.reply(user("word " * 9000))
         await talk.reply(user("and?"))
         await policy.aclose()
@@ -531,8 +531,8 @@ async def test_a_thought_that_a_stop_string_ended_is_left_to_the_dialect() -> No
 
 
 async def test_a_reply_that_was_withheld_is_charged_recorded_and_no_answer() -> None:
-    team = team_of([Completion("I cannot help with that.", finish="filtered", usage=Usage(1, 10, 5))])
+    context = make_context([Completion("I cannot help with that.", finish="filtered", usage=Usage(1, 10, 5))])
     with pytest.raises(Withheld, match="refused, or a content filter kept its reply back: 'I cannot help") as raised:
-        await team.conversation("worker").reply(user("x"))
+        await context.conversation("worker").reply(user("x"))
     assert len(str(raised.value).splitlines()) == 3
-    assert team.rollout.usage.tokens == 15
+    assert context.rollout.usage.tokens == 15

@@ -9,8 +9,8 @@ import pytest
 from hira import Hira, Settings
 from hira.core.policy import Request
 from hira.policies.offline import ROLES
-from hira.policies.offline.arithmetic import find_expression
 from hira.policies.offline.request import Act, Asked, read_request, write_act
+from hira.policies.offline.solving import find_expression
 from hira.tools import Tool, tool
 
 ROOT = Path(__file__).parents[2]

@@ -19,9 +19,8 @@ from hira.core.messages import Media, Message, ToolCall, assistant, system, user
 from hira.core.policy import Completion, Delta, Request, Sampling, Usage
 from hira.policies.failures import no_connection
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.pace import Timeout
 from hira.policies.reply import EmptyReply
-from hira.policies.retrying import retrying
+from hira.policies.retrying import Timeout, retrying
 from hira.testing import Endpoint, calling
 from hira.testing.faults import FAULTS
 

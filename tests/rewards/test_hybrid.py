@@ -19,7 +19,7 @@ from hira.evaluation.rewards.hybrid import INVALID, Hybrid, Parts, Weights, pref
 from hira.evaluation.rewards.report import ByRubric, Generated
 from hira.policies.dialects import NATIVE
 from hira.testing import ScriptedPolicy
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.workflows.rubric import RubricWriting
 from hira.workflows.workflow import rollout
 
@@ -80,7 +80,7 @@ def judge(
 
 
 async def written(reply: str) -> Rollout:
-    return await rollout(RubricWriting(), "Which?", team_of([reply], dialect="native"))
+    return await rollout(RubricWriting(), "Which?", make_context([reply], dialect="native"))
 
 
 GOOD = json.dumps({"items": VALID})

@@ -8,7 +8,7 @@ import pytest
 
 from hira.evaluation.rewards.race import Criterion, Dimension, Ratings, criteria_of, judge_race, race
 from hira.evaluation.statistics import mean
-from hira.testing import ScriptedPolicy, team_of
+from hira.testing import ScriptedPolicy, make_context
 
 DATA = Path(__file__).parent.parent / "data" / "race_claude_3_7.csv"
 DIMENSIONS = (
@@ -71,7 +71,7 @@ async def test_the_judge_rates_both_reports_on_every_criterion_of_each_dimension
         "readability": '{"ratings": [{"number": 1, "first": 2, "second": 8}]}',
     }
     policy = ScriptedPolicy({"judge": lambda request: replies[request.conversation.partition("/")[0]]})  # type: ignore[dict-item]
-    found = await judge_race(team_of(policy), "Compare funds.", DIMENSIONS, "TARGET", "REFERENCE")
+    found = await judge_race(make_context(policy), "Compare funds.", DIMENSIONS, "TARGET", "REFERENCE")
     assert found
     assert found.overall == pytest.approx(5.6 / 11.2)
     assert all("TARGET" in str(request.messages[-1].text) for request in policy.requests)
@@ -80,5 +80,5 @@ async def test_the_judge_rates_both_reports_on_every_criterion_of_each_dimension
 async def test_a_judge_that_leaves_a_criterion_out_is_asked_again_and_then_scores_nothing() -> None:
     lacking = json.dumps({"ratings": [{"number": 1, "first": 8, "second": 4}]})
     policy = ScriptedPolicy([lacking, lacking])
-    assert await judge_race(team_of(policy), "q", DIMENSIONS[:1], "a", "b") is None
+    assert await judge_race(make_context(policy), "q", DIMENSIONS[:1], "a", "b") is None
     assert len(policy.requests) == 2

@@ -19,18 +19,18 @@ from hira.agents.rubrics.rubric import (
     Rubric,
     Scores,
     faults,
+    generate,
     normalise_score,
     value_of,
     weighted_mean,
 )
-from hira.agents.rubrics.writer import generate
 from hira.core.errors import DialectError, EndpointError, OutOfBudget
 from hira.core.events import Notice
 from hira.core.policy import Request, role_of
 from hira.evaluation.rewards.rubric_judge import pairwise, pointwise, quality, rate, score
 from hira.policies.offline import OfflinePolicy
 from hira.testing import ScriptedPolicy
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 
 QUERY = "Compare tidal and wind power for small islands"
 
@@ -215,7 +215,7 @@ async def test_a_rubric_is_written_by_any_policy_and_asked_for_again_with_all_it
     policy = ScriptedPolicy(
         {"rubric": [json.dumps({"items": bad}), f"Here:\n```json\n{json.dumps({'items': VALID})}\n```"]}
     )
-    rubric = await generate(team_of(policy).conversation("rubric"), QUERY)
+    rubric = await generate(make_context(policy).conversation("rubric"), QUERY)
     assert rubric == RUBRIC
     first, second = policy.requests
     assert QUERY in first.messages[0].text
@@ -228,13 +228,13 @@ async def test_a_rubric_is_written_by_any_policy_and_asked_for_again_with_all_it
 async def test_a_rubric_that_is_wrong_twice_raises() -> None:
     policy = ScriptedPolicy({"rubric": ['{"items": []}', "no json"]})
     with pytest.raises(DialectError):
-        await generate(team_of(policy).conversation("rubric"), QUERY)
+        await generate(make_context(policy).conversation("rubric"), QUERY)
 
 
 async def test_keys_beside_the_items_are_no_rubric() -> None:
     replies = [json.dumps({"items": VALID, "comment": "mine"}), json.dumps({"items": VALID})]
     policy = ScriptedPolicy({"rubric": replies})
-    assert await generate(team_of(policy).conversation("rubric"), QUERY) == RUBRIC
+    assert await generate(make_context(policy).conversation("rubric"), QUERY) == RUBRIC
     policy.assert_done()
 
 
@@ -256,7 +256,7 @@ RATINGS = {f"Item of {weight}": rated for weight, rated in {5: 10, 4: 7, 3: 4, 2
 
 async def test_a_report_is_scored_item_by_item_and_each_judge_sees_one_item_without_its_weight() -> None:
     policy = ScriptedPolicy({"judge": rating(RATINGS)})
-    scores = await score(team_of(policy), RUBRIC, QUERY, "# Report\n\nTides are certain.")
+    scores = await score(make_context(policy), RUBRIC, QUERY, "# Report\n\nTides are certain.")
     assert scores.ratings == (10, 7, 4, 1, 10, 1, 10)
     earned = 5 + 4 * 6 / 9 + 3 * 3 / 9 + 0 + 1 - 0 - 2
     assert scores.weighted_mean is not None
@@ -283,7 +283,7 @@ async def test_all_items_are_judged_side_by_side() -> None:
             await asyncio.wait_for(everyone.wait(), 10)
             return await super().complete(request, watch)
 
-    scores = await score(team_of(Together({"judge": rating(RATINGS)})), RUBRIC, QUERY, "Report")
+    scores = await score(make_context(Together({"judge": rating(RATINGS)})), RUBRIC, QUERY, "Report")
     assert scores.normalised is not None
 
 
@@ -292,10 +292,10 @@ async def test_all_items_are_judged_side_by_side() -> None:
 )
 async def test_a_judge_that_fails_gives_none_never_0(failure: Any) -> None:
     policy = ScriptedPolicy({"judge": rating({**RATINGS, "Item of 5": failure})})
-    team = team_of(policy)
+    context = make_context(policy)
     heard: list[Any] = []
-    team.events.readers.append(heard.append)
-    scores = await score(team, RUBRIC, QUERY, "Report")
+    context.events.readers.append(heard.append)
+    scores = await score(context, RUBRIC, QUERY, "Report")
     assert scores.ratings == (None, 7, 4, 1, 10, 1, 10)
     assert scores.normalised is None
     assert "1/judge: not judged" in next(one.text for one in heard if isinstance(one, Notice))
@@ -304,21 +304,21 @@ async def test_a_judge_that_fails_gives_none_never_0(failure: Any) -> None:
 async def test_a_budget_that_is_used_up_is_no_failed_judge() -> None:
     policy = ScriptedPolicy({"judge": rating({**RATINGS, "Item of 5": OutOfBudget("the budget is used up")})})
     with pytest.raises(OutOfBudget):
-        await score(team_of(policy), RUBRIC, QUERY, "Report")
+        await score(make_context(policy), RUBRIC, QUERY, "Report")
 
 
 async def test_reports_scored_by_one_team_are_told_apart() -> None:
     policy = ScriptedPolicy({"judge": rating(RATINGS)})
-    team = team_of(policy)
+    context = make_context(policy)
     for name in ("accepted", "rejected"):
-        await score(team, RUBRIC, QUERY, "Report", name)
+        await score(context, RUBRIC, QUERY, "Report", name)
     assert {request.conversation.split("/")[0] for request in policy.requests} == {"accepted", "rejected"}
     assert {role_of(request.conversation) for request in policy.requests} == {"judge"}
 
 
 async def judged(reply: Any, ask: Any) -> Any:
     policy = ScriptedPolicy({"judge": [reply] if not isinstance(reply, list) else reply})
-    return await ask(team_of(policy).conversation("judge"))
+    return await ask(make_context(policy).conversation("judge"))
 
 
 async def test_the_quality_of_a_rubric_is_a_reward_of_0_to_4_with_a_confidence() -> None:
@@ -339,10 +339,10 @@ async def test_reports_are_judged_by_themselves_and_in_pairs() -> None:
 
 
 async def test_an_item_without_model_is_rated_by_whether_the_report_holds_its_words() -> None:
-    team = team_of(OfflinePolicy())
+    context = make_context(OfflinePolicy())
     wanted = Item("Covers tides", "Important Criterion: The report deals with spring tides.", 4)
-    held = await rate(team.conversation("judge"), wanted, QUERY, "Spring tides come at new moon [s1].")
-    absent = await rate(team.conversation("judge"), wanted, QUERY, "The ferry sails at noon.")
+    held = await rate(context.conversation("judge"), wanted, QUERY, "Spring tides come at new moon [s1].")
+    absent = await rate(context.conversation("judge"), wanted, QUERY, "The ferry sails at noon.")
     assert (held, absent) == (10, 1)
 
 
@@ -350,9 +350,9 @@ async def test_an_item_without_model_is_rated_by_whether_the_report_holds_its_wo
     "query", [QUERY, "为小岛比较潮汐能与风能", "x", "Why did the mills of Orlen close, and what should be done?"]
 )
 async def test_offline_writes_a_valid_rubric_for_any_query(query: str) -> None:
-    rubric = await generate(team_of(OfflinePolicy()).conversation("rubric"), query)
+    rubric = await generate(make_context(OfflinePolicy()).conversation("rubric"), query)
     assert faults(rubric.json()) == []
-    assert rubric == await generate(team_of(OfflinePolicy()).conversation("rubric"), query)
+    assert rubric == await generate(make_context(OfflinePolicy()).conversation("rubric"), query)
 
 
 GOOD = """# Power for small islands
@@ -371,20 +371,20 @@ By comparison wind is better where it blows on 200 days a year [s2]."""
 
 
 async def test_offline_puts_a_report_on_the_topic_before_one_that_misses_it() -> None:
-    team = team_of(OfflinePolicy())
-    rubric = await generate(team.conversation("rubric"), QUERY)
-    good, bad = [await score(team, rubric, QUERY, report) for report in (GOOD, "Bread is baked from flour.")]
+    context = make_context(OfflinePolicy())
+    rubric = await generate(context.conversation("rubric"), QUERY)
+    good, bad = [await score(context, rubric, QUERY, report) for report in (GOOD, "Bread is baked from flour.")]
     assert good.normalised is not None
     assert bad.normalised is not None
     assert good.normalised > 0.8
     assert bad.normalised < 0.2
-    assert await pairwise(team.conversation("judge"), QUERY, GOOD, "Bread.") == "first"
-    assert await pairwise(team.conversation("judge"), QUERY, "Bread.", GOOD) == "second"
-    high, low = [await pointwise(team.conversation("judge"), QUERY, report) for report in (GOOD, "Bread.")]
+    assert await pairwise(context.conversation("judge"), QUERY, GOOD, "Bread.") == "first"
+    assert await pairwise(context.conversation("judge"), QUERY, "Bread.", GOOD) == "second"
+    high, low = [await pointwise(context.conversation("judge"), QUERY, report) for report in (GOOD, "Bread.")]
     assert high is not None
     assert low is not None
     assert high > low
-    own, other = [await quality(team.conversation("judge"), query, rubric) for query in (QUERY, "History of jazz")]
+    own, other = [await quality(context.conversation("judge"), query, rubric) for query in (QUERY, "History of jazz")]
     assert own is not None
     assert other is not None
     assert own.reward > other.reward

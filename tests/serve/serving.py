@@ -15,7 +15,7 @@ from hira.core.policy import Completion, Policy, Request, Usage, Watch
 from hira.runtime.settings import Settings
 from hira.server.app import application
 from hira.server.connections import Connection
-from hira.server.door import LOCAL
+from hira.server.state import LOCAL
 
 # httpx gives up after five seconds, which a machine that does much else may take
 get, post = (partial(asked, timeout=60.0) for asked in (httpx.get, httpx.post))

@@ -16,8 +16,8 @@ from starlette.requests import Request
 
 from hira.runtime.settings import Settings
 from hira.server.connections import Connection
-from hira.server.door import body_of
 from hira.server.keys import Refused
+from hira.server.state import body_of
 
 QUESTION = {"role": "user", "content": "How high is the tower of Alta?"}
 ASKED = {"model": "direct", "messages": [QUESTION]}

@@ -186,7 +186,7 @@ def test_an_attached_file_is_read(open_server: Served) -> None:
     data = base64.b64encode(b"The cook of the ferry is Bettine Aalto.\n").decode()
     parts = [
         {"type": "text", "text": "Who is the cook of the ferry?"},
-        {"type": "file", "file": {"filename": "crew.txt", "file_data": f"data:text/plain;base64,{data}"}},
+        {"type": "file", "file": {"filename": "session.txt", "file_data": f"data:text/plain;base64,{data}"}},
     ]
     messages: Any = [{"role": "user", "content": parts}]
     reply = client_of(open_server).chat.completions.create(model="mams", messages=messages)

@@ -209,13 +209,13 @@ async def test_a_run_that_is_cancelled_before_its_question_is_asked_is_interrupt
         """Takes its time to open what a run needs."""
 
         @asynccontextmanager
-        async def team(self, *given: Any, **more: Any) -> AsyncIterator[RunContext]:
+        async def open_context(self, *given: Any, **more: Any) -> AsyncIterator[RunContext]:
             await asyncio.sleep(30)
-            async with super().team(*given, **more) as made:
+            async with super().open_context(*given, **more) as made:
                 yield made
 
     async with application(settings_of(tmp_path), policies={"*": Slow(0)}) as app:
-        ready = app.state.crew
+        ready = app.state.session
         run = Run(Slowly(**{one.name: getattr(ready, one.name) for one in fields(ready) if one.init}), "How high?", ())
         working = asyncio.ensure_future(run.work())
         await asyncio.sleep(0.05)

@@ -13,8 +13,7 @@ from hira.core.events import Event, TurnEnded, TurnText
 from hira.core.policy import Completion, Delta, Request, Usage, Watch
 from hira.runtime.settings import Settings
 from hira.server.app import application
-from hira.server.deltas import Deltas, Hidden
-from hira.server.outside import Outside
+from hira.server.outside import Deltas, Hidden, Outside
 
 SECRET = "sk-of-the-server"
 

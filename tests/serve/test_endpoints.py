@@ -13,8 +13,7 @@ from serving import Slow
 from hira.core.errors import EndpointError
 from hira.core.policy import Completion, Request, Watch
 from hira.runtime.settings import KeySettings, RoleSettings, Settings
-from hira.server.app import application
-from hira.server.endpoints import unready
+from hira.server.app import application, unready
 
 ASKED = {"model": "direct", "messages": [{"role": "user", "content": "How high is the tower of Alta?"}]}
 

@@ -60,11 +60,11 @@ async def test_two_documents_of_one_name_are_told_without_the_folders_of_the_ser
 
 async def test_an_attached_file_is_told_by_its_name_and_cited_where_the_text_does(tmp_path: Path) -> None:
     data = base64.b64encode(b"The cook of the ferry is Bettine Aalto.\n").decode()
-    file = {"filename": "crew.txt", "file_data": f"data:text/plain;base64,{data}"}
+    file = {"filename": "session.txt", "file_data": f"data:text/plain;base64,{data}"}
     content = [{"type": "text", "text": "Who is the cook of the ferry?"}, {"type": "file", "file": file}]
     async with application(settings_of(tmp_path)) as app, client_of(app) as client:
         told = await all_that_is_told(client, {"model": "mams", "messages": [{"role": "user", "content": content}]})
-    assert "crew.txt" in told
+    assert "session.txt" in told
     assert "hira-serve-" not in told
     message = json.loads(told.splitlines()[0])["choices"][0]["message"]
     for one in message["annotations"]:

@@ -18,10 +18,10 @@ from hira.evidence import Source
 from hira.journal import Journal
 from hira.runtime.session import logged
 from hira.runtime.settings import load
-from hira.runtime.telemetry.spans import spans_of
+from hira.runtime.spans import spans_of
 from hira.runtime.trace import Reading, read
 from hira.testing import Endpoint, calling
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Toolbox, tool
 from hira.workflows import HiRA, rollout
 
@@ -94,10 +94,10 @@ def told(span: Any) -> dict[str, Any]:
 async def journal(tmp_path: Path) -> Any:
     made = Journal(tmp_path / "journal.sqlite")
     log = made.begin("r1", settings={"model": "m", "base_url": "http://x.example/v1"}, files=(), versions={})
-    team = team_of(
+    context = make_context(
         SCRIPT, tools=Toolbox(search=search), log=log, rollout=Rollout("r1", "", ""), events=Events(logged(log))
     )
-    await rollout(HiRA(faithful=True), QUESTION, team)
+    await rollout(HiRA(faithful=True), QUESTION, context)
     yield made
     made.close()
 
@@ -143,7 +143,7 @@ def test_every_attribute_of_the_conventions_is_one_that_they_know(reading: Readi
 
 
 def test_a_run_that_is_sent_twice_has_the_same_ids(reading: Reading) -> None:
-    from hira.runtime.telemetry.export import export
+    from hira.runtime.telemetry import export
 
     exporters = [memory.InMemorySpanExporter() for _ in range(2)]
     for exporter in exporters:
@@ -221,7 +221,7 @@ def test_the_collector_of_the_environment_is_taken_and_a_projects_file_may_name_
 
 
 def test_an_export_that_fails_raises(reading: Reading) -> None:
-    from hira.runtime.telemetry.export import export, sender
+    from hira.runtime.telemetry import export, sender
 
     refusing = Collector(400)
     with pytest.raises(EndpointError, match="did not take"):

@@ -3,7 +3,7 @@ import asyncio
 import httpx
 import pytest
 
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.testing.web import FakeWeb, Served
 from hira.tools.browse import browse_tool
 from hira.tools.fetch import Fetcher
@@ -64,12 +64,12 @@ async def test_an_agent_searches_opens_what_it_found_and_follows_its_links():
         async with open_client({}) as client:
             search = search_tool([open_backend("searxng", client, base_url=web.url)], seen=seen)
             browse = browse_tool(Fetcher(allow=[web.host]), seen=seen)
-            team = team_of({"reader": []}, tools=Toolbox(search=search, browse=browse))
+            context = make_context({"reader": []}, tools=Toolbox(search=search, browse=browse))
             found = await search.call({"query": "Where does the Kama end?"})
             first = await browse.call({"url": found.passages[0].source.location})
             link = first.passages[0].text.rpartition(" ")[2]
             second = await browse.call({"url": link})
-            sources = [team.read(one.passages[0].source) for one in (found, first, second)]
+            sources = [context.read(one.passages[0].source) for one in (found, first, second)]
         assert [source.id for source in sources] == ["s1", "s1", "s2"]
         assert [source.kind for source in sources] == ["hit", "page", "page"]
         assert "Caspian Sea" in sources[2].text

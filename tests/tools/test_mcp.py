@@ -18,7 +18,7 @@ from hira.agents.calls import use
 from hira.core.errors import HiraError, ToolError, UsageError
 from hira.runtime.settings import load
 from hira.testing import ScriptedPolicy, calling
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Observation, Tool
 from hira.tools.mcp import Server, mcp_tools
 from hira.tools.mcp.tools import make_name
@@ -151,14 +151,14 @@ async def test_calls_of_several_tasks_are_under_way_together(tool):
 
 @shared
 async def test_a_result_can_form_no_token_in_a_prompt(tool):
-    team = team_of([])
-    seen = await use(team.conversation("deep_search"), tool["hostile"], {})
+    context = make_context([])
+    seen = await use(context.conversation("deep_search"), tool["hostile"], {})
     assert seen.ok
     assert "‹|im_start|›system" in seen.text
     for mark in ("<|", "|>", "</tool_response>", "\u200b", "\x1b"):
         assert mark not in seen.text
     assert seen.text.count("[s1]") == 1
-    assert team.rollout.sources.read["s1"].location == "mcp:shelf/hostile()"
+    assert context.rollout.sources.read["s1"].location == "mcp:shelf/hostile()"
 
 
 @pytest.mark.heavy
@@ -323,9 +323,9 @@ async def test_tools_go_to_the_experts_that_are_named_or_to_all():
     async def given(**own) -> dict[str, bool]:
         settings = mcp_settings(args=[str(ROUGH), "plain"], **own)
         async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
-            crew = await hira.open_session()
-            async with crew.team("run", "?", (), ()) as team:
-                return {role: bool(team.tools.extra_for(role)) for role in ("deep_search", "code")}
+            session = await hira.open_session()
+            async with session.open_context("run", "?", (), ()) as context:
+                return {role: bool(context.tools.extra_for(role)) for role in ("deep_search", "code")}
 
     assert await given() == {"deep_search": True, "code": True}
     assert await given(roles=["code"]) == {"deep_search": False, "code": True}

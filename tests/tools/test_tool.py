@@ -10,7 +10,7 @@ from hira.core.errors import UsageError
 from hira.core.tokens import count
 from hira.core.tool import SHOWN
 from hira.evidence import Source
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, tool
 
 
@@ -38,12 +38,12 @@ async def test_a_long_text_is_shown_by_its_ends_and_stays_whole_as_a_source() ->
         """A table."""
         return LONG
 
-    team = team_of([])
-    seen = await use(team.conversation("reader"), table, {"year": 1742})
+    context = make_context([])
+    seen = await use(context.conversation("reader"), table, {"year": 1742})
     assert count(seen.text) < SHOWN * 1.1
     assert "It begins here." in seen.text
     assert "It ends here." in seen.text
-    (source,) = team.rollout.sources.read.values()
+    (source,) = context.rollout.sources.read.values()
     assert (source.location, source.evidence) == ('tool:table({"year": 1742})', LONG)
     assert source.call.strip() == 'table({"year": 1742})'
     assert f"[{source.id}]" in seen.text
@@ -84,9 +84,9 @@ async def test_a_tool_may_be_given_another_measure(shown: int, expected: str) ->
 
 async def test_a_short_text_is_a_source_of_the_run_together_with_its_call() -> None:
     assert await counting().call({"number": 1}) == Observation("9: 1 × 3", citable=True)
-    team = team_of([])
-    seen = await use(team.conversation("reader"), counting(), {"number": 1})
-    (source,) = team.rollout.sources.read.values()
+    context = make_context([])
+    seen = await use(context.conversation("reader"), counting(), {"number": 1})
+    (source,) = context.rollout.sources.read.values()
     assert (source.kind, source.evidence, source.call.strip()[-15:]) == ("tool", "9: 1 × 3", '({"number": 1})')
     assert f"[{source.id}]" in seen.text
     assert "9: 1 × 3" in seen.text
@@ -98,9 +98,9 @@ async def test_an_observation_of_plain_text_is_no_source() -> None:
         """Finds a book."""
         return Observation(f"no book is called {word}")
 
-    team = team_of([])
-    seen = await use(team.conversation("reader"), shelf, {"word": "mill"})
-    assert (seen.text, len(team.rollout.sources)) == ("no book is called mill", 0)
+    context = make_context([])
+    seen = await use(context.conversation("reader"), shelf, {"word": "mill"})
+    assert (seen.text, len(context.rollout.sources)) == ("no book is called mill", 0)
 
 
 async def test_a_long_account_of_what_failed_is_cut_and_no_source() -> None:

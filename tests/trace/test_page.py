@@ -17,7 +17,7 @@ from hira.journal import Journal
 from hira.runtime.session import logged
 from hira.runtime.trace import Reading, read
 from hira.runtime.trace.page import data, embed_json, page, parts
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Toolbox, tool
 from hira.workflows import HiRA, rollout
 
@@ -47,10 +47,10 @@ async def search(query: str) -> Observation:
 async def reading(tmp_path: Path) -> Any:
     journal = Journal(tmp_path / "journal.sqlite")
     log = journal.begin("r1", settings={"model": "m"}, files=(), versions={"hira": "0"})
-    team = team_of(
+    context = make_context(
         SCRIPT, tools=Toolbox(search=search), log=log, rollout=Rollout("r1", "", ""), events=Events(logged(log))
     )
-    await rollout(HiRA(faithful=True), f"How high is the tower of Varn? {HOSTILE}", team)
+    await rollout(HiRA(faithful=True), f"How high is the tower of Varn? {HOSTILE}", context)
     made = read(journal, "r1")
     journal.close()
     return made

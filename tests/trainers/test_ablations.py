@@ -71,20 +71,20 @@ async def test_the_policy_of_the_ablations_speaks_tokens_that_make_one_row_a_con
 
     from hira.runtime.factory import open_session
     from hira.runtime.settings import Settings
-    from hira.trainers.rollouts import Rollouts, teams_of
+    from hira.trainers.rollouts import Rollouts, open_contexts
 
     world, novice = keepers.made(0), keepers.Novice()
     world.write(tmp_path)
-    team = await open_session(
+    context = await open_session(
         Settings(model="offline", docs=(tmp_path,), workflow="matpo", sandbox="off"),
         policies={"*": novice},
         workflow=program.FULL,
     )
     problems = world.problems(held_out=False)
     made = await Rollouts(
-        teams_of(team), program.FULL, problems, program.REWARD, config=RolloutConfig(questions=2, attempts=3)
+        open_contexts(context), program.FULL, problems, program.REWARD, config=RolloutConfig(questions=2, attempts=3)
     ).collect(0)
-    await team.aclose()
+    await context.aclose()
     assert made.measures["row_breaks"] == made.measures["rows_dropped"] == 0
     rows = [one for group in made.groups for attempt in group.attempts for one in attempt.rows]
     assert [one.role for one in rows] == ["planner", "worker"] * 6

@@ -42,9 +42,9 @@ class Pair:
 
     name: str = "pair"
 
-    async def run(self, question: str, team: RunContext) -> str:
-        said = await team.conversation("planner").reply(user(question))
-        return f"{said} {await team.conversation('worker', '1').reply(user(said or question))}"
+    async def run(self, question: str, context: RunContext) -> str:
+        said = await context.conversation("planner").reply(user(question))
+        return f"{said} {await context.conversation('worker', '1').reply(user(said or question))}"
 
 
 async def fives(rollout: Rollout, references: tuple[str, ...]) -> Score:

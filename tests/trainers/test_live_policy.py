@@ -53,8 +53,8 @@ async def tools(tmp_path: Path) -> AsyncIterator[Toolbox]:
 async def ran(name: str, dialect: str, live: LivePolicy, tools: Toolbox, *, chain: bool = False) -> Rollout:
     """A run of the workflow in which `offline` decides what the weights say."""
     part = RoleConfig(Speaking(live), dialect=DIALECTS[dialect], continuation="chain" if chain else "turns")
-    team = RunContext({"*": part}, tools=tools, files=(ASEAN / "myanmar.md",))
-    return await rollout(made_workflow(Settings(workflow=name)), QUESTION, team)
+    context = RunContext({"*": part}, tools=tools, files=(ASEAN / "myanmar.md",))
+    return await rollout(made_workflow(Settings(workflow=name)), QUESTION, context)
 
 
 def turns(record: Rollout) -> list[Turn]:
@@ -130,8 +130,8 @@ async def test_a_template_that_rewrites_breaks_rows_and_still_shows_the_run_time
 
     tokenizer = tiny_tokenizer(FORGETFUL, window=1_000_000)
     live = LivePolicy("tiny", tokenizer, ToldEngine(tokenizer))
-    team = RunContext({"*": RoleConfig(Thinking(live), dialect=DIALECTS["tags"])}, tools=tools)
-    record = await rollout(HiRA(), QUESTION, team)
+    context = RunContext({"*": RoleConfig(Thinking(live), dialect=DIALECTS["tags"])}, tools=tools)
+    record = await rollout(HiRA(), QUESTION, context)
     assert record.status == "answered"
     assert all(turn.completion.reasoning == "hm" for turn in turns(record))
     assert [seen(turn) for turn in turns(record)] == [at_run_time(turn, live.template) for turn in turns(record)]

@@ -18,7 +18,7 @@ from hira.policies.offline import OfflinePolicy
 from hira.runtime.answer import Answer
 from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.python import open_python, refusal
@@ -95,7 +95,7 @@ def _within_bounds(workflow: Any, answer: Answer) -> None:
 
 
 async def test_direct_reads_nothing_offline_and_so_answers_nothing() -> None:
-    record = await rollout(Direct(), "How many memory entries are recalled?", team_of(OfflinePolicy()))
+    record = await rollout(Direct(), "How many memory entries are recalled?", make_context(OfflinePolicy()))
     assert "do not hold the answer" in record.answer
     assert record.status == "insufficient_evidence"
 
@@ -142,7 +142,7 @@ async def tools(tmp_path: Path) -> AsyncIterator[Toolbox]:
 @pytest.mark.parametrize("workflow", [one for one in READING if one.name != "multimodal"], ids=named)
 async def test_every_dialect_brings_the_same_answer(tools: Toolbox, workflow: Any, dialect: str) -> None:
     question = "Who was the last keeper of Skerry Point?"
-    record = await rollout(workflow, question, team_of(OfflinePolicy(), dialect=dialect, tools=tools))
+    record = await rollout(workflow, question, make_context(OfflinePolicy(), dialect=dialect, tools=tools))
     assert record.status == "answered"
     assert "Agnes Halloran" in record.answer
 
@@ -199,8 +199,8 @@ async def _asked(
     assert made.journal is not None
     log = made.journal.resume(run) if resumed else made.begin_log(run, files)
     try:
-        async with made.team(run, question, files, (), log=log) as team:
-            return await rollout(workflow, question, team)
+        async with made.open_context(run, question, files, (), log=log) as context:
+            return await rollout(workflow, question, context)
     finally:
         await made.aclose()
 
@@ -226,15 +226,15 @@ async def test_a_run_that_is_stopped_answers_from_what_is_known() -> None:
     heard: list[Any] = []
     for workflow in (SearchO1(), WebThinker(), PlanAndSolve(), ReAct()):
         made = await open_session(settings(), workflow=workflow)
-        async with made.team("r", "q", (), (heard.append,)) as team:
-            _stop_after(team, 2)
-            record = await rollout(workflow, "Who was the last keeper of Skerry Point?", team)
+        async with made.open_context("r", "q", (), (heard.append,)) as context:
+            _stop_after(context, 2)
+            record = await rollout(workflow, "Who was the last keeper of Skerry Point?", context)
         await made.aclose()
         assert record.status == "interrupted"
     assert any(isinstance(event, Notice) for event in heard)
 
 
-def _stop_after(team: RunContext, calls: int) -> None:
+def _stop_after(context: RunContext, calls: int) -> None:
     from hira.core.errors import Interrupted
     from hira.core.events import Event, TurnEnded
 
@@ -244,9 +244,9 @@ def _stop_after(team: RunContext, calls: int) -> None:
         nonlocal ended
         ended += isinstance(event, TurnEnded)
         if ended == calls:
-            team.stop(Interrupted("stopped"))
+            context.stop(Interrupted("stopped"))
 
-    team.events.readers.append(read)
+    context.events.readers.append(read)
 
 
 @pytest.mark.parametrize("workflow", [Rag(), SearchO1(), WebThinker(), PlanAndSolve(), MultimodalAlone()], ids=named)

@@ -15,7 +15,7 @@ from hira.policies.dialects import DIALECTS
 from hira.policies.offline import OfflinePolicy
 from hira.policies.openai import OpenAIPolicy
 from hira.testing import Endpoint
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.workflows import HiRA, rollout
@@ -34,7 +34,7 @@ async def tools() -> AsyncIterator[Toolbox]:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_offline_answers_with_a_verified_citation(tools: Toolbox, dialect: str) -> None:
-    record = await rollout(WORKFLOW, QUESTION, team_of(OfflinePolicy(), dialect=dialect, tools=tools))
+    record = await rollout(WORKFLOW, QUESTION, make_context(OfflinePolicy(), dialect=dialect, tools=tools))
     assert record.status == "answered"
     assert "Naypyidaw" in record.answer
     assert record.sources.read[record.citations[0].source].location == "myanmar.md"
@@ -49,7 +49,7 @@ async def test_a_scripted_endpoint_over_http_answers_with_a_verified_citation(to
     ]
     with Endpoint(replies) as endpoint:
         policy = open_policy(endpoint.model, base_url=endpoint.base_url, api_key="key")
-        record = await rollout(WORKFLOW, QUESTION, team_of(policy, tools=tools))
+        record = await rollout(WORKFLOW, QUESTION, make_context(policy, tools=tools))
         await policy.aclose()
         endpoint.assert_done()
     assert (record.status, record.answer) == ("answered", "Naypyidaw [s1]")

@@ -17,7 +17,7 @@ from hira.policies.dialects import DIALECTS
 from hira.policies.offline import OfflinePolicy
 from hira.policies.openai import OpenAIPolicy
 from hira.testing import ScriptedPolicy
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.workflows import MaMs, ReActReport, rollout
@@ -37,7 +37,7 @@ async def tools() -> AsyncIterator[Toolbox]:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("workflow", [MaMs(), ReActReport()], ids=lambda one: one.name)
 async def test_offline_writes_a_report_whose_citations_hold(tools: Toolbox, workflow: Any, dialect: str) -> None:
-    record = await rollout(workflow, TOPIC, team_of(OfflinePolicy(), dialect=dialect, tools=tools))
+    record = await rollout(workflow, TOPIC, make_context(OfflinePolicy(), dialect=dialect, tools=tools))
     assert record.error == ""
     assert record.status == "answered"
     assert record.answer.startswith(f"# {TOPIC}\n\n## ")
@@ -46,13 +46,13 @@ async def test_offline_writes_a_report_whose_citations_hold(tools: Toolbox, work
 
 
 async def test_offline_writes_in_chinese_from_chinese_documents(tools: Toolbox) -> None:
-    record = await rollout(MaMs(), "灯塔和渔港的历史", team_of(OfflinePolicy(), tools=tools))
+    record = await rollout(MaMs(), "灯塔和渔港的历史", make_context(OfflinePolicy(), tools=tools))
     assert record.status == "answered"
     assert "灯塔位于港口东侧，高三十八米，由当地花岗岩建成。" in record.answer
 
 
 async def test_the_same_run_offline_is_the_same_report(tools: Toolbox) -> None:
-    first, second = [await rollout(MaMs(), TOPIC, team_of(OfflinePolicy(), tools=tools)) for _ in range(2)]
+    first, second = [await rollout(MaMs(), TOPIC, make_context(OfflinePolicy(), tools=tools)) for _ in range(2)]
     assert first.answer == second.answer
     assert list(first.trajectories) == list(second.trajectories)
 
@@ -60,7 +60,7 @@ async def test_the_same_run_offline_is_the_same_report(tools: Toolbox) -> None:
 @pytest.mark.parametrize("workflow", [MaMs(), ReActReport()], ids=lambda one: one.name)
 async def test_without_anything_to_read_no_work_is_done(workflow: Any) -> None:
     policy = ScriptedPolicy([])
-    record = await rollout(workflow, TOPIC, team_of(policy))
+    record = await rollout(workflow, TOPIC, make_context(policy))
     assert isinstance(record.failure, UsageError)
     assert "--docs" in record.failure.fix
     assert policy.requests == []
@@ -68,7 +68,7 @@ async def test_without_anything_to_read_no_work_is_done(workflow: Any) -> None:
 
 async def test_a_run_takes_no_more_than_it_is_said_to(tools: Toolbox) -> None:
     for workflow in (MaMs(), ReActReport()):
-        record = await rollout(workflow, TOPIC, team_of(OfflinePolicy(), tools=tools))
+        record = await rollout(workflow, TOPIC, make_context(OfflinePolicy(), tools=tools))
         most = workflow.bound(Sizes())
         assert set(most) == workflow.roles
         for role, usage in most.items():
@@ -142,14 +142,14 @@ def query(text: str) -> str:
 
 async def test_what_was_read_before_is_not_read_again() -> None:
     policy = quiet([query("one"), query("two"), "Done."])
-    record = await rollout(MaMs(), TOPIC, team_of(policy, tools=Toolbox(search=pages("The tide rises."))))
+    record = await rollout(MaMs(), TOPIC, make_context(policy, tools=Toolbox(search=pages("The tide rises."))))
     assert [name for name in record.trajectories if name.endswith("state")] == ["1.1/state"]
 
 
 async def test_more_than_the_window_is_left_for_a_later_turn_and_the_search_agent_is_told() -> None:
     texts = [text_of(at, 60) for at in range(10)]
     policy = quiet([query("all"), query("the rest"), "Done."])
-    await rollout(MaMs(chunk=400, window=1_200), TOPIC, team_of(policy, tools=Toolbox(search=pages(*texts))))
+    await rollout(MaMs(chunk=400, window=1_200), TOPIC, make_context(policy, tools=Toolbox(search=pages(*texts))))
     prompts = {one.conversation: one.messages[0].text for one in policy.requests}
     read = [re.findall(r"Page (\d) word 0", prompts[f"{turn}.{at}/state"]) for turn in (1, 2) for at in (1, 2, 3)]
     assert read == [["0"], ["1"], ["2"], ["3"], ["4"], ["5"]]
@@ -186,13 +186,15 @@ async def test_a_page_of_which_an_extract_was_seen_can_be_opened() -> None:
             "report": ["<report># Tides</report>", "<report># Tides\n\nThe tide rises twice a day [s1].</report>"],
         }
     )
-    record = await rollout(MaMs(), TOPIC, team_of(policy, tools=box))
+    record = await rollout(MaMs(), TOPIC, make_context(policy, tools=box))
     assert (record.status, record.answer) == ("answered", "# Tides\n\nThe tide rises twice a day [s1].")
 
 
 async def test_react_reports_in_one_conversation_and_its_last_turn_is_the_report() -> None:
     policy = ScriptedPolicy({"report": [query("one"), query("two"), "# Report\n\nPage 0 word 1. [s1]"]})
-    record = await rollout(ReActReport(max_turns=3), TOPIC, team_of(policy, tools=Toolbox(search=pages(text_of(0, 5)))))
+    record = await rollout(
+        ReActReport(max_turns=3), TOPIC, make_context(policy, tools=Toolbox(search=pages(text_of(0, 5))))
+    )
     assert find_cited(record.answer) == ["s1"]
     assert record.answer.startswith("# Report")
     assert len(record.trajectories) == 1
@@ -246,7 +248,7 @@ async def test_whatever_models_say_the_run_ends_within_its_bound_and_cites_only_
 
         texts = [text_of(at, draw.randrange(1, 60)) for at in range(4)]
         record = await rollout(
-            workflow, TOPIC, team_of(ScriptedPolicy({"*": say}), tools=Toolbox(search=pages(*texts)))
+            workflow, TOPIC, make_context(ScriptedPolicy({"*": say}), tools=Toolbox(search=pages(*texts)))
         )
         assert record.status in {"answered", "unverified", "insufficient_evidence", "failed"}, seed
         assert set(find_cited(record.answer)) <= set(record.sources.read), seed

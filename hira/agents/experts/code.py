@@ -19,11 +19,11 @@ class Code:
     needs = frozenset({"python"})
     loops = True
 
-    async def work(self, task: Task, team: RunContext) -> Account:
-        toolbox, conversation = team.tools, team.conversation(self.name, task.id)
+    async def work(self, task: Task, context: RunContext) -> Account:
+        toolbox, conversation = context.tools, context.conversation(self.name, task.id)
         async with toolbox.python(task.id) if toolbox.python else nullcontext() as python:
             tools = [tool for tool in (python, toolbox.files, *toolbox.extra_for(self.name)) if tool]
             account = await reason(conversation, task, CODE, tools)
         if python and (unmade := conversation.unmade.pop(python.name, [])):
-            team.unmade[task.id] = unmade
+            context.unmade[task.id] = unmade
         return account

@@ -15,8 +15,8 @@ class DeepSearch:
     needs = frozenset({"search"})
     loops = True
 
-    async def work(self, task: Task, team: RunContext) -> Account:
-        toolbox = team.tools
+    async def work(self, task: Task, context: RunContext) -> Account:
+        toolbox = context.tools
         own = toolbox.extra_for(self.name)
         tools = [tool for tool in (toolbox.search, toolbox.browse, toolbox.files, *own) if tool]
-        return await reason(team.conversation(self.name, task.id), task, DEEP_SEARCH, tools)
+        return await reason(context.conversation(self.name, task.id), task, DEEP_SEARCH, tools)

@@ -38,21 +38,21 @@ class Multimodal:
     needs = frozenset({"media"})
     loops = True
 
-    async def work(self, task: Task, team: RunContext) -> Account:
-        conversation = team.conversation(self.name, task.id)
-        sight = [look(team, task.id)] if team.tools.media else []
-        return await reason(conversation, task, MULTIMODAL, [*sight, *team.tools.extra_for(self.name)])
+    async def work(self, task: Task, context: RunContext) -> Account:
+        conversation = context.conversation(self.name, task.id)
+        sight = [look(context, task.id)] if context.tools.media else []
+        return await reason(conversation, task, MULTIMODAL, [*sight, *context.tools.extra_for(self.name)])
 
 
-def look(team: RunContext, subtask: str) -> Tool:
+def look(context: RunContext, subtask: str) -> Tool:
     """The tool that has the role `look` answer one question about one picture, sound or video."""
 
     async def run(arguments: Mapping[str, Any]) -> Observation:
         path, question = str(arguments["data"]), str(arguments["question"])
         try:
-            answer = await _seen(team, subtask, path, question)
+            answer = await _seen(context, subtask, path, question)
         except MediaRefused as refused:
-            team.note(f"{team.part(SEES).policy.model}: {refused.what}; {refused.fix}")
+            context.note(f"{context.part(SEES).policy.model}: {refused.what}; {refused.fix}")
             raise ToolError(f"{refused.what}, so there is no answer; continue without it") from None
         source = Source(path, PurePath(path).name, join_question_and_answer(question, answer), kind="media")
         return Observation(passages=(Passage(source, answer),))
@@ -62,26 +62,26 @@ def look(team: RunContext, subtask: str) -> Tool:
         "properties": {"data": {"type": "string"}, "question": {"type": "string"}},
         "required": ["data", "question"],
     }
-    return Tool("look", SIGHT.fill(things="\n".join(_named(team.tools.visible))), parameters, run, speaks=SEES)
+    return Tool("look", SIGHT.fill(things="\n".join(_named(context.tools.visible))), parameters, run, speaks=SEES)
 
 
-async def _seen(team: RunContext, subtask: str, path: str, question: str) -> str:
+async def _seen(context: RunContext, subtask: str, path: str, question: str) -> str:
     """What the model that sees says of it; of a video that it does not take, what it says of moments of it."""
-    read = team.tools.media
+    read = context.tools.media
     assert read is not None  # noqa: S101 - `needs` says so
     try:
         media = await asyncio.to_thread(read, path)
-        return await team.conversation(SEES, subtask).reply(user(LOOK.fill(question=question), media))
+        return await context.conversation(SEES, subtask).reply(user(LOOK.fill(question=question), media))
     except MediaRefused:
         if media.kind != "video":
             raise
     except TooLarge:
         if not decodes():
             raise
-    team.note(f"{team.part(SEES).policy.model} is shown {MOMENTS} pictures of a video, without its sound")
+    context.note(f"{context.part(SEES).policy.model} is shown {MOMENTS} pictures of a video, without its sound")
     moments = [await asyncio.to_thread(read, f"{path}#share={one}/{MOMENTS}") for one in range(1, MOMENTS + 1)]
     prompt = MOMENTS_OF.fill(count=MOMENTS, look=LOOK.fill(question=question))
-    return await team.conversation(SEES, subtask).reply(user(prompt, *moments))
+    return await context.conversation(SEES, subtask).reply(user(prompt, *moments))
 
 
 def _named(names: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ class Reader:
     needs = frozenset({"given"})
     loops = True
 
-    async def work(self, task: Task, team: RunContext) -> Account:
-        toolbox = team.tools
+    async def work(self, task: Task, context: RunContext) -> Account:
+        toolbox = context.tools
         tools = [tool for tool in (toolbox.files, *toolbox.extra_for(self.name)) if tool]
-        return await reason(team.conversation(self.name, task.id), task, READER, tools)
+        return await reason(context.conversation(self.name, task.id), task, READER, tools)

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from hira.agents.expert import Account, Task
 from hira.agents.loop import check_spoken
-from hira.agents.record import Reply, record
+from hira.agents.record import Reply, ask_for_record
 from hira.agents.retrieval import look_up
 from hira.agents.run_context import RunContext, together
 from hira.core.errors import DialectError, EndpointError, Stop
@@ -32,9 +32,9 @@ class SimpleSearch:
     cost = 1
     needs = frozenset({"search"})
 
-    async def work(self, task: Task, team: RunContext) -> Account:
-        queries = await self._plan(team, task)
-        conversation = team.conversation(self.name, task.id)
+    async def work(self, task: Task, context: RunContext) -> Account:
+        queries = await self._plan(context, task)
+        conversation = context.conversation(self.name, task.id)
         seen = await together([look_up(conversation, query) for query in queries])
         documents = Filled("\n\n".join(dict.fromkeys(one.text for group in seen for one in group)))
         conversation.say(user(ANSWER.fill(documents=documents, task=sanitize(task.text), known=task.known)))
@@ -48,18 +48,18 @@ class SimpleSearch:
         told = strip_thought(completion)
         return Account(f"{searched}\n\n{told}", told)
 
-    async def _plan(self, team: RunContext, task: Task) -> list[str]:
+    async def _plan(self, context: RunContext, task: Task) -> list[str]:
         """At most three queries; the task itself where it is short or no plan can be read, with the facts that it was
         given, which may name what it only describes. The answer is written in another conversation, since a small model
         repeats the plan that it sees."""
         if len(task.text.split()) <= OWN_QUERY and not task.files and not task.faithful:
             facts = [entry.text for entry in task.recall.entries if isinstance(entry, Fact)]
             return [" ".join(" ".join([task.text, *facts]).split()[: 2 * OWN_QUERY])]
-        conversation = team.conversation(self.name, task.id)
+        conversation = context.conversation(self.name, task.id)
         message = user(PLAN.fill(most=QUERIES, task=sanitize(task.text), files=task.attached, known=task.known))
         instructions = PLAN.fill(most=QUERIES, task="", files="", known="")
         try:
-            plan = await record(conversation, message, Plan)
+            plan = await ask_for_record(conversation, message, Plan)
         except DialectError:
             return [task.text]
         queries = dict.fromkeys(query.strip() for query in plan.queries if not is_copied(query, instructions))

@@ -1,22 +1,97 @@
 """System 1 of MARS: goes through all that searches brought, in bins and in parallel, for System 2's purpose (eq. 2)."""
 
+import asyncio
+import hashlib
 from collections.abc import Sequence
+from typing import Any
 
+from hira.agents.calls import PASSAGE
 from hira.agents.loop import check_spoken
-from hira.agents.mars.bins import pack_bins
 from hira.agents.mars.system2 import Request
-from hira.agents.packing import beginning
+from hira.agents.packing import beginning, pack
 from hira.agents.retrieval import Retrieved
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, Stop
 from hira.core.events import Notice, SubtaskDone
 from hira.core.messages import Filled, assistant, user
+from hira.core.policy import counting
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.core.tokens import clip
+from hira.core.tokens import Counter, clip, counter
 from hira.evidence import Sources, drop_unknown, find_cited, inert
+from hira.journal import Asked
+from hira.journal.encoding import digest_of_tool
 from hira.policies.dialects.answer import strip_thought
+
+PACKING = "packing"
+Bins = list[list[Filled]]
+
+
+async def pack_bins(documents: Sequence[Filled], frame: str, window: int, context: RunContext, *, under: str) -> Bins:
+    """The documents in bins, each of which fills a window of so many tokens together with the `frame` of a prompt.
+
+    A model in this process counts by its own tokenizer, any other is counted by its name. What came of it is recorded
+    as calls are, since a run that is replayed or gone on with may count otherwise: it has no model to count with, or
+    another vocabulary lies on its machine. Raises `Stop` if the run is stopped while the model counts, or was.
+    """
+    part, log = context.part("system1"), context.log
+    own, name = counting(part.policy), f"{under}/{PACKING}"
+
+    async def make() -> Bins:
+        counted = own.count if own else counter(part.policy.model)
+        packing = asyncio.to_thread(_packed, documents, frame, window, counted)
+        return await (
+            context.unless_stopped(packing) if own else packing
+        )  # its own tokenizer may have to be read first
+
+    if log is None:
+        return await make()
+    told = {"tokens": part.policy.model, "window": window, "of": [_digest(frame), *map(_digest, documents)]}
+    asked = Asked("tool", name, digest_of_tool(PACKING, told), PACKING, lambda: told)
+    return await log.call(asked, make, lambda bins: _record(bins, documents), lambda kept: _bins(kept, documents))
+
+
+def shorten_document(document: Filled, limit: int, counted: Counter) -> Filled:
+    """The beginning of a document in its frame, of at most `limit` tokens in all as far as the frame allows it."""
+    text = str(document.values["text"])
+    aim = limit - counted(_framed(document, ""))
+    while aim > 0:
+        if counted(short := _framed(document, beginning(text, aim, counted))) <= limit:
+            return short
+        aim = min(aim - 1, aim * 9 // 10)
+    return _framed(document, "")
+
+
+def _packed(documents: Sequence[Filled], frame: str, window: int, counted: Counter) -> Bins:
+    return pack(documents, max(1, window - counted(frame)), shorten_document, counted)
+
+
+def _framed(document: Filled, text: str) -> Filled:
+    return PASSAGE.fill(**{**document.values, "text": text})
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _record(bins: Bins, documents: Sequence[Filled]) -> dict[str, Any]:
+    """For each bin the numbers of its documents; one that was cut is alone in its bin and named with what is left."""
+    places = {id(document): at for at, document in enumerate(documents)}
+    ids = {document.values["id"]: at for at, document in enumerate(documents)}
+    kept = [
+        [places[id(one)] if id(one) in places else [ids[one.values["id"]], str(one.values["text"])] for one in each]
+        for each in bins
+    ]
+    return {"bins": kept}
+
+
+def _bins(kept: dict[str, Any], documents: Sequence[Filled]) -> Bins:
+    return [
+        [documents[one] if isinstance(one, int) else _framed(documents[one[0]], one[1]) for one in each]
+        for each in kept["bins"]
+    ]
+
 
 SYSTEM1 = Prompt(__file__, "mars_system1")
 DISTILLED = Prompt(__file__, "mars_distilled")
@@ -31,7 +106,7 @@ async def distil(
     question: str,
     request: Request,
     found: Retrieved,
-    team: RunContext,
+    context: RunContext,
     *,
     turn: int,
     window: int,
@@ -44,18 +119,18 @@ async def distil(
     frame = _prompt(question, request, (), window)
     notes: Sequence[str]
     try:
-        bins = await pack_bins(found.documents, frame, window, team, under=str(turn))
+        bins = await pack_bins(found.documents, frame, window, context, under=str(turn))
     except Stop as stop:  # before they were counted
         notes = [_beginnings(found.documents, stop.what)] if found.documents else []
     else:
         prompts = [_prompt(question, request, documents, window) for documents in bins]
         names = [f"{turn}/{at}" for at in range(1, len(bins) + 1)]
-        notes = await together([_read(*one, team, reply) for one in zip(names, prompts, bins, strict=True)])
+        notes = await together([_read(*one, context, reply) for one in zip(names, prompts, bins, strict=True)])
     text = "\n\n".join([*notes, *found.notes])
     finding = Finding(Subtask(str(turn), request.purpose), "system1", "", text, ok=bool(find_cited(text)))
-    team.rollout.findings.append(finding)
-    team.events(SubtaskDone(finding.subtask.id, finding.expert, finding.conclusion, finding.ok))
-    return DISTILLED.fill(notes=sanitize(text), sources=_sources(text, team.rollout.sources))
+    context.rollout.findings.append(finding)
+    context.events(SubtaskDone(finding.subtask.id, finding.expert, finding.conclusion, finding.ok))
+    return DISTILLED.fill(notes=sanitize(text), sources=_sources(text, context.rollout.sources))
 
 
 def _prompt(question: str, request: Request, documents: Sequence[Filled], window: int) -> Filled:
@@ -68,21 +143,21 @@ def _prompt(question: str, request: Request, documents: Sequence[Filled], window
     )
 
 
-async def _read(under: str, prompt: Filled, documents: Sequence[Filled], team: RunContext, reply: int | None) -> str:
+async def _read(under: str, prompt: Filled, documents: Sequence[Filled], context: RunContext, reply: int | None) -> str:
     """What System 1 writes of one bin (d_j). It cites nothing that does not stand there.
 
     Where it cannot, System 2 is told why, and how the documents begin.
     """
-    conversation = team.conversation("system1", under, reply=reply)
+    conversation = context.conversation("system1", under, reply=reply)
     conversation.say(user(prompt))
     try:
         completion = await conversation.turn()
         check_spoken(completion, conversation)
     except (EndpointError, Stop) as error:
-        team.events(Notice(f"{conversation.name}: {error.what}; only the beginnings of its documents are used"))
+        context.events(Notice(f"{conversation.name}: {error.what}; only the beginnings of its documents are used"))
         return _beginnings(documents, error.what)
     conversation.say(assistant(completion.text))
-    read = team.rollout.sources.read
+    read = context.rollout.sources.read
     own = Sources({source: read[source] for source in (str(one.values["id"]) for one in documents)})
     text, _ = drop_unknown(strip_thought(completion), own)
     return text or _beginnings(documents, EMPTY.fill())

@@ -15,7 +15,7 @@ from hira.core.messages import user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.policies.dialects import Call
-from hira.policies.dialects.answer import final, find_boxed, find_tagged
+from hira.policies.dialects.answer import find_boxed, find_final_answer, find_tagged
 from hira.tools import Observation, Tool, tool
 
 SYSTEM2 = Prompt(__file__, "mars_system2")
@@ -34,11 +34,11 @@ class Request:
 
 
 @asynccontextmanager
-async def tools_of(team: RunContext, most: int, without: Collection[str] = ()) -> AsyncIterator[list[Tool]]:
+async def tools_of(context: RunContext, most: int, without: Collection[str] = ()) -> AsyncIterator[list[Tool]]:
     """The tools of System 2: the searches, each with up to `most` queries and a purpose, then those whose results go
     straight back, but for those `without` which it has to do. Python keeps its variables for the whole run. Raises
     `UsageError` if there is no tool at all."""
-    box = team.tools
+    box = context.tools
     async with AsyncExitStack() as stack:
         searches = [search for search in (box.search, box.scholar) if search and search.name not in without]
         tools = [requesting(search, most) for search in searches]
@@ -71,16 +71,16 @@ def requesting(search: Tool, most: int) -> Tool:
     return replace(made, description=REQUEST.fill(where=search.description.partition(".")[0], most=most))
 
 
-def begin(question: str, team: RunContext, tools: list[Tool], turns: int, reply: int | None = None) -> Loop:
+def begin(question: str, context: RunContext, tools: list[Tool], turns: int, reply: int | None = None) -> Loop:
     """The loop of System 2, told the question: the context c₀."""
-    conversation = team.conversation("system2", reply=reply)
+    conversation = context.conversation("system2", reply=reply)
     loop = Loop(conversation, tools, limit=turns, final=True, task=question)
     prompt = SYSTEM2.fill(
-        today=team.rollout.today,
+        today=context.rollout.today,
         tools=conversation.part.dialect.instructions(tools),
         limit=turns,
         question=sanitize(question),
-        files=format_files(team.files),
+        files=format_files(context.files),
     )
     conversation.say(user(prompt))
     return loop
@@ -102,7 +102,7 @@ async def think(loop: Loop) -> Step:
 
 def answer(step: Step) -> str:
     """What System 2 closes with, by its tags (appendix C.3), where there are any."""
-    return final(find_tagged(step.text) or step.text)
+    return find_final_answer(find_tagged(step.text) or step.text)
 
 
 def parse_request(call: Call, loop: Loop) -> Request:
@@ -113,14 +113,14 @@ def parse_request(call: Call, loop: Loop) -> Request:
 
 async def perform_call(call: Call, loop: Loop) -> str:
     """What a call brings that goes straight back, as Python's output does. What it read is a finding of the run."""
-    team = loop.conversation.team
-    before = set(team.rollout.sources.read)
+    context = loop.conversation.context
+    before = set(context.rollout.sources.read)
     told = await loop.perform(call)
-    read = [source for source in team.rollout.sources.read.values() if source.id not in before]
+    read = [source for source in context.rollout.sources.read.values() if source.id not in before]
     if read:
         quotes = [f"“{beginning(source.evidence.strip(), QUOTED)}” [{source.id}]" for source in read]
         subtask = Subtask(str(loop.used), " ".join(map(str, call.arguments.values())))
-        team.rollout.findings.append(Finding(subtask, call.name, "", "\n".join(quotes)))
+        context.rollout.findings.append(Finding(subtask, call.name, "", "\n".join(quotes)))
     return told
 
 

@@ -16,8 +16,7 @@ from hira.core.messages import Filled, assistant, user
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.policies.dialects.answer import final, strip_thought
-from hira.policies.dialects.verdict import verdict
+from hira.policies.dialects.answer import find_final_answer, read_verdict, strip_thought
 from hira.tools.search.tool import LONGEST
 
 SOLVER = Prompt(__file__, "marsrl_solver")
@@ -47,7 +46,7 @@ class Solution:
 
     @property
     def answer(self) -> str:
-        return final(self.text)
+        return find_final_answer(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,44 +57,44 @@ class Review:
     report: str
 
 
-async def pose(question: str, team: RunContext, *, search: bool = True, reply: int | None = None) -> Problem:
+async def pose(question: str, context: RunContext, *, search: bool = True, reply: int | None = None) -> Problem:
     """The problem with the attached files and, if `search` is wanted and there is something to search, what one search
     for the question brings. No role reasons with tools."""
     # nobody speaks in this conversation, so it is in no record
-    conversation = Conversation(team, Trajectory("solver", "solver"), team.part("solver"))
-    files = team.tools.files
+    conversation = Conversation(context, Trajectory("solver", "solver"), context.part("solver"))
+    files = context.tools.files
     seen: list[Seen] = []
     if files:
-        seen += await together([use(conversation, files, {"path": str(path)}) for path in team.files])
-    if search and team.tools.search:
+        seen += await together([use(conversation, files, {"path": str(path)}) for path in context.files])
+    if search and context.tools.search:
         seen += await look_up(conversation, " ".join(question.split())[:LONGEST])
     found = dict.fromkeys(one.text for one in seen if one.observation.passages)
     documents = DOCUMENTS.fill(documents=Filled("\n\n".join(found))) if found else NOTHING
     return Problem(question, documents, reply)
 
 
-async def solve(problem: Problem, team: RunContext, step: int = 1) -> Solution:
+async def solve(problem: Problem, context: RunContext, step: int = 1) -> Solution:
     """The Solver's solution."""
-    conversation = team.conversation("solver", f"{step}", reply=problem.reply)
+    conversation = context.conversation("solver", f"{step}", reply=problem.reply)
     prompt = SOLVER.fill(question=sanitize(problem.question), documents=problem.documents)
     return _solution(await _said(conversation, prompt), conversation, refined=False)
 
 
-async def verify(problem: Problem, solution: Solution, team: RunContext, step: int) -> Review:
+async def verify(problem: Problem, solution: Solution, context: RunContext, step: int) -> Review:
     """Verifier1's review of the Solver's solution, Verifier2's of a refined one."""
     name = f"{step}/verifier{2 if solution.refined else 1}"
-    conversation = team.conversation("verifier", name, reply=problem.reply)
+    conversation = context.conversation("verifier", name, reply=problem.reply)
     prompt = VERIFIER.fill(
         question=sanitize(problem.question), documents=problem.documents, solution=sanitize(solution.text)
     )
     completion = await _said(conversation, prompt)
-    return Review(verdict(completion), strip_thought(completion))
+    return Review(read_verdict(completion), strip_thought(completion))
 
 
-async def correct(problem: Problem, solution: Solution, review: Review, team: RunContext, step: int) -> Solution:
+async def correct(problem: Problem, solution: Solution, review: Review, context: RunContext, step: int) -> Solution:
     """Corrector1's refinement of the Solver's solution, Corrector2's of a refined one, by the whole report."""
     name = f"{step}/corrector{2 if solution.refined else 1}"
-    conversation = team.conversation("corrector", name, reply=problem.reply)
+    conversation = context.conversation("corrector", name, reply=problem.reply)
     prompt = CORRECTOR.fill(
         question=sanitize(problem.question),
         documents=problem.documents,

@@ -1,12 +1,21 @@
 """Rubrics for reports: weighted items of one query, what makes them valid, and how ratings become a score (Lv and
 others, "Learning Query-Specific Rubrics from Human Preferences for DeepResearch Report Generation", section 3.3).
 
-Nothing here asks a model; `hira.agents.rubrics.writer` and `hira.evaluation.rewards.rubric_judge` do.
+Nothing here asks a model; `hira.agents.rubrics.rubric` and `hira.evaluation.rewards.rubric_judge` do.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from hira.agents.record import ask_for_record
+from hira.agents.run_context import Conversation
+from hira.core.messages import user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.evidence.citations import language
 
 FEWEST, MOST = 7, 20
 WORST, BEST = 1, 10
@@ -185,3 +194,26 @@ class Scores:
     @property
     def normalised(self) -> float | None:
         return None if self.values is None else normalise_score(self.rubric.weights, self.values)
+
+
+WRITER = "rubric"
+"""The role that writes rubrics."""
+GENERATE = Prompt(__file__, "rubric_generate")
+
+
+class Written(BaseModel):
+    """A rubric as a model writes it. One object, because servers hold a model to a schema of an object, not of a list;
+    what its items lack is for `faults` to say."""
+
+    model_config = ConfigDict(extra="forbid")
+    items: list[dict[str, Any]]
+
+
+async def generate(conversation: Conversation, query: str) -> Rubric:
+    """The rubric that the role writes for the query; one that is not valid is asked for once more, with all its faults.
+
+    Raises `DialectError` if the second is not valid either.
+    """
+    prompt = GENERATE.fill(query=sanitize(query), fewest=FEWEST, most=MOST, language=language(query))
+    written = await ask_for_record(conversation, user(prompt), Written, wrong=lambda one: "; ".join(faults(one.items)))
+    return Rubric.of(written.items)

@@ -11,7 +11,7 @@ from typing import Any
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.cli import OK, PARTIAL
-from hira.cli.parser import flags
+from hira.cli.parser import collect_flags
 from hira.cli.shell import Shell
 from hira.core.errors import DialectError, EndpointError, UsageError
 from hira.evaluation.data import Wanted, load
@@ -30,7 +30,7 @@ LOCAL = frozenset({"duplicates"})
 
 
 def curate(args: argparse.Namespace, shell: Shell) -> int:
-    settings = load_settings(flags(args), shell.environ, shell.folder, shell.home)
+    settings = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
     folder = shell.folder / (args.output or Path("curation") / Path(args.data).stem)
     if args.from_graph is not None:
         return asyncio.run(_from_graph(args, shell, settings, folder))
@@ -51,14 +51,14 @@ def curate(args: argparse.Namespace, shell: Shell) -> int:
 async def _curated(curating: Curating, args: argparse.Namespace, shell: Shell, settings: Settings, folder: Path) -> int:
     stages = set(curating.stages)
     async with AsyncExitStack() as stack:
-        team = score = None
+        context = score = None
         if stages - LOCAL - {"challenge"}:
-            team = await stack.enter_async_context(judging(settings, args.judge))
+            context = await stack.enter_async_context(judging(settings, args.judge))
         if "challenge" in stages:
             words = args.metric in ("match", "em", "numeric")
             judge = None if words else args.judge
             score = await stack.enter_async_context(scorer_of(args.metric, settings, judge))
-        curation = Curation(curating, folder, team, settings, score, shell.tell)
+        curation = Curation(curating, folder, context, settings, score, shell.tell)
         await curation.run()
     shell.say(funnel.write(curation))
     shell.tell(f"{folder / CURATED}, {folder / funnel.PAGE}")
@@ -76,8 +76,8 @@ async def _from_graph(args: argparse.Namespace, shell: Shell, settings: Settings
     plan = {"graph": args.data, "many": args.from_graph, "hops": args.hops, "seed": args.seed}
     named = {f"{args.seed}-{at}": chain for at, chain in enumerate(chains, 1)}
 
-    async def write(name: str, team: RunContext) -> Item | None:
-        return await write_question(team.conversation("writer"), name, named[name])
+    async def write(name: str, context: RunContext) -> Item | None:
+        return await write_question(context.conversation("writer"), name, named[name])
 
     return await _made(args, shell, settings, folder, plan, list(named), write)
 
@@ -87,10 +87,10 @@ async def _rewrite(
 ) -> int:
     by = {item.id: item for item in items}
 
-    async def rewrite(name: str, team: RunContext) -> Item | None:
+    async def rewrite(name: str, context: RunContext) -> Item | None:
         item = by[name]
         try:
-            query = await rewrite_query(team.conversation("writer"), item.question)
+            query = await rewrite_query(context.conversation("writer"), item.question)
         except (DialectError, EndpointError) as error:
             shell.tell(f"{name} is not rewritten: {error.what}")
             return None
@@ -109,10 +109,10 @@ async def _made(
     make: Callable[[str, RunContext], Awaitable[Item | None]],
 ) -> int:
     lost = 0
-    async with judging(settings, args.judge or args.model) as team:
+    async with judging(settings, args.judge or args.model) as context:
 
         async def one(name: str) -> Item | None:
-            return await make(name, RunContext(team.cast, Rollout("", name, "curation"), budget=team.budget))
+            return await make(name, RunContext(context.cast, Rollout("", name, "curation"), budget=context.budget))
 
         async with aclosing(generate(folder, plan, names, one, args.concurrency)) as found:
             async for _, item in found:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from hira.agents.conversation import Conversation
-from hira.agents.record import record
+from hira.agents.record import ask_for_record
 from hira.core.errors import DialectError, EndpointError
 from hira.core.events import Notice
 from hira.core.messages import user
@@ -87,9 +87,9 @@ async def _read(
 ) -> Any:
     told = {"question": sanitize(question), "gold": sanitize(gold), "response": sanitize(response)}
     try:
-        return await record(conversation, user(prompt.fill(**told)), shape)
+        return await ask_for_record(conversation, user(prompt.fill(**told)), shape)
     except (DialectError, EndpointError) as error:
-        conversation.team.events(
+        conversation.context.events(
             Notice(f"{conversation.name}: the judge failed, so the answer has no score ({error.what})")
         )
         return None

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hira.agents.conversation import Conversation
-from hira.agents.rubrics.rubric import Rubric, Scores
-from hira.agents.rubrics.writer import WRITER, Written
+from hira.agents.rubrics.rubric import WRITER, Rubric, Scores, Written
 from hira.agents.run_context import RoleConfig, RunContext, together
 from hira.agents.trajectory import Rollout
 from hira.core.errors import DialectError, Stop, UsageError
 from hira.core.events import Notice
 from hira.evaluation.rewards.reward import Score
 from hira.evaluation.rewards.rubric_judge import quality, score
-from hira.policies.dialects import record
+from hira.policies.dialects.answer import read_record
 
 BEST = 4.0
 """Of R_llm: the judge's quality is from 0 to 4."""
@@ -78,7 +77,7 @@ def read_rubric(rollout: Rollout) -> Rubric | None:
     if not written:
         return None
     try:
-        return Rubric.of(record.read(written[-1].turns[-1].completion, Written).items)
+        return Rubric.of(read_record(written[-1].turns[-1].completion, Written).items)
     except (DialectError, ValueError):
         return None
 
@@ -105,11 +104,11 @@ class Hybrid:
         if rubric is None:
             return Score(total(INVALID, self.weights), _told(INVALID), why="the rubric cannot be read, or is not valid")
         notes: list[str] = []
-        team = RunContext({"*": self.part})
-        team.events.readers.append(lambda event: notes.append(event.text) if isinstance(event, Notice) else None)
+        context = RunContext({"*": self.part})
+        context.events.readers.append(lambda event: notes.append(event.text) if isinstance(event, Notice) else None)
         try:
-            scores = await self._scores(team, rollout.question, rubric, references)
-            reward = await self._quality(team.conversation("judge", "rubric"), rollout.question, rubric)
+            scores = await self._scores(context, rollout.question, rubric, references)
+            reward = await self._quality(context.conversation("judge", "rubric"), rollout.question, rubric)
         except Stop as stop:
             return Score(None, why=stop.what)
         parts = Parts(preference(*scores), reward, 0.0)
@@ -122,12 +121,12 @@ class Hybrid:
         await self.part.policy.aclose()
 
     async def _scores(
-        self, team: RunContext, query: str, rubric: Rubric, references: tuple[str, ...]
+        self, context: RunContext, query: str, rubric: Rubric, references: tuple[str, ...]
     ) -> tuple[float | None, float | None]:
         if not self.weights.preference:
             return None, None
         found = await together(
-            [score(team, rubric, query, report, name) for name, report in zip("ab", references, strict=True)]
+            [score(context, rubric, query, report, name) for name, report in zip("ab", references, strict=True)]
         )
         accepted, rejected = (by_definition(one, self.formula) for one in found)
         return accepted, rejected

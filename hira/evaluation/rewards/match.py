@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from hira.evidence import CITED
-from hira.policies.dialects.answer import final
+from hira.policies.dialects.answer import find_final_answer
 
 _SEPARATOR = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _TOKEN = re.compile(
@@ -31,7 +31,7 @@ TOLERANCE = 1e-6
 
 def extract_answer(text: str) -> str:
     """The answer as it is scored: the final one (`\\boxed{…}` first), without citations."""
-    return CITED.sub("", final(text)).strip()
+    return CITED.sub("", find_final_answer(text)).strip()
 
 
 def tokens(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from hira.agents.conversation import Conversation
-from hira.agents.record import record
+from hira.agents.record import ask_for_record
 from hira.agents.run_context import RunContext, together
 from hira.core.errors import DialectError, EndpointError
 from hira.core.events import Notice
@@ -109,11 +109,11 @@ class _Ratings(BaseModel):
 
 
 async def judge_race(
-    team: RunContext, query: str, dimensions: Sequence[Dimension], target: str, reference: str
+    context: RunContext, query: str, dimensions: Sequence[Dimension], target: str, reference: str
 ) -> Race | None:
     """The race as the role `judge` sees it, one conversation for each dimension, side by side; None if one fails."""
     found = await together(
-        [_dimension(team.conversation("judge", one.name), query, one, target, reference) for one in dimensions]
+        [_dimension(context.conversation("judge", one.name), query, one, target, reference) for one in dimensions]
     )
     ratings = {one.name: rated for one, rated in zip(dimensions, found, strict=True) if rated}
     return race(dimensions, ratings) if len(ratings) == len(dimensions) else None
@@ -136,9 +136,9 @@ async def _dimension(
     }
     prompt = RACE.fill(**told, first=sanitize(target), second=sanitize(reference), best=BEST)
     try:
-        read = await record(conversation, user(prompt), _Ratings, wrong=wrong)
+        read = await ask_for_record(conversation, user(prompt), _Ratings, wrong=wrong)
     except (DialectError, EndpointError) as error:
-        conversation.team.events(Notice(f"{conversation.name}: not judged: {error.what}"))
+        conversation.context.events(Notice(f"{conversation.name}: not judged: {error.what}"))
         return None
     ordered = sorted(read.ratings, key=lambda one: one.number)
     return Ratings(tuple(one.first for one in ordered), tuple(one.second for one in ordered))

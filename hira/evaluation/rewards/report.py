@@ -3,8 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-from hira.agents.rubrics.rubric import Item, Rubric
-from hira.agents.rubrics.writer import generate
+from hira.agents.rubrics.rubric import Item, Rubric, generate
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import DialectError, EndpointError, Stop

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, Field
 
-from hira.agents.record import record
+from hira.agents.record import ask_for_record
 from hira.agents.rubrics.rubric import Item, Rubric, Scores
 from hira.agents.run_context import Conversation, RunContext, together
 from hira.core.errors import DialectError, EndpointError
@@ -47,13 +47,13 @@ class Quality:
     reason: str
 
 
-async def score(team: RunContext, rubric: Rubric, query: str, report: str, under: str = "") -> Scores:
+async def score(context: RunContext, rubric: Rubric, query: str, report: str, under: str = "") -> Scores:
     """A report by a rubric: each item is rated by the role `judge` in a conversation of its own, all side by side.
 
-    `under` names the report, where one team scores several.
+    `under` names the report, where one context scores several.
     """
     stem = f"{under}/" if under else ""
-    conversations = [team.conversation("judge", f"{stem}{at}") for at in range(1, len(rubric.items) + 1)]
+    conversations = [context.conversation("judge", f"{stem}{at}") for at in range(1, len(rubric.items) + 1)]
     ratings = await together(
         [rate(one, item, query, report) for one, item in zip(conversations, rubric.items, strict=True)]
     )
@@ -98,7 +98,7 @@ async def pairwise(
 async def _judged(conversation: Conversation, prompt: Filled, shape: type[T]) -> T | None:
     """What a judge says, None if it cannot be had; that is told. A budget that is used up ends the run all the same."""
     try:
-        return await record(conversation, user(prompt), shape)
+        return await ask_for_record(conversation, user(prompt), shape)
     except (DialectError, EndpointError) as error:
-        conversation.team.events(Notice(f"{conversation.name}: not judged: {error.what}"))
+        conversation.context.events(Notice(f"{conversation.name}: not judged: {error.what}"))
         return None

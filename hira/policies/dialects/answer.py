@@ -1,9 +1,62 @@
-"""What a model said besides calls: its visible text, and the final answer in it."""
+"""What a model wrote besides calls: visible text, final answer, headed and marked sections, verdicts, records."""
 
+import json
 import re
+from functools import cache
+from typing import Any, TypeVar
 
+from hira.core.errors import DialectError
 from hira.core.policy import Completion
 from hira.evidence import find_cited
+from hira.policies.dialects.lenient import Beyond, decode_json, first
+
+_NEXT = re.compile(r"#{1,6}\s|\*\*[^*]+\*\*:?$")
+
+
+@cache
+def _heading(name: str) -> "re.Pattern[str]":
+    """The heading alone on its line, marked or with a colon, or with its text behind a colon."""
+    named = rf"(?:\d+[.)]\s*)?{re.escape(name)}"
+    return re.compile(
+        rf"#{{1,6}}\s*(?:\*\*)?{named}(?:\*\*)?(?::(?:\*\*)?\s*(?P<hashed>.*))?"
+        rf"|\*\*{named}(?::\*\*|\*\*:?)\s*(?P<bold>.*)|{named}:",
+        re.IGNORECASE,
+    )
+
+
+def find_under_heading(text: str, heading: str) -> str:
+    """The text below the first heading of this name, or behind it on its line, up to the next heading; empty if there
+    is none.
+
+    >>> under("# Report\\n## Conclusion:\\nIt is 31 m.\\n\\n**Observations**\\nNone.", "Conclusion")
+    'It is 31 m.'
+    """
+    lines = iter(text.splitlines())
+    begun = next(filter(None, (_heading(heading).fullmatch(line.strip()) for line in lines)), None)
+    found = [begun["hashed"] or begun["bold"] or ""] if begun else []
+    for line in lines:
+        if _NEXT.match(line.strip()):
+            break
+        found.append(line)
+    return "\n".join(found).strip()
+
+
+@cache
+def _marked(name: str) -> "re.Pattern[str]":
+    return re.compile(rf"<\s*{name}\s*>(.*?)(?:<\s*/\s*{name}\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+
+
+def find_section(text: str, name: str) -> str | None:
+    """The last section of this name, empty if nothing stands in it, None if there is none; one left open runs to the
+    end of the text."""
+    found = _marked(name).findall(text)
+    return str(found[-1]).strip() if found else None
+
+
+def remove_section(text: str, name: str) -> str:
+    """The text without its sections of this name."""
+    return _marked(name).sub("", text).strip()
+
 
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _CLOSING = ("</think>", "</thinking>", "<|channel|>final<|message|>")
@@ -39,7 +92,7 @@ def only_thought(completion: Completion) -> bool:
     return not strip_thought(completion) and bool(completion.reasoning or completion.text.strip())
 
 
-def final(text: str) -> str:
+def find_final_answer(text: str) -> str:
     """The answer in a closing turn: the last `\\boxed{…}`, else the last `<answer>…</answer>`, else all of it.
 
     A box without citations gets those of its own line, else those of the last line before it that has any.
@@ -94,3 +147,68 @@ def document(text: str) -> str:
     """The Markdown that a model was asked for, without a fence around all of it."""
     fenced = _FENCED_WHOLE.fullmatch(text.strip())
     return (fenced[1] if fenced else text).strip()
+
+
+_LINE = re.compile(r"^[\s>#*_-]*verdict[\s*_]*[:：](.*)$", re.IGNORECASE | re.MULTILINE)
+_DRESS = re.compile(r"\\boxed|\\text|[\s*_`'\"“”{}$.。!]")
+
+
+def read_verdict(completion: Completion) -> bool | None:
+    """Whether the last verdict accepts; None if there is none, or none that can be read.
+
+    The one word counts and nothing else: "incorrect" is not "correct", and neither are "not correct" and "partly
+    correct". A reply that was cut off has not come to its verdict.
+    """
+    if completion.finish == "length":
+        return None
+    found = _LINE.findall(strip_thought(completion))
+    return {"correct": True, "incorrect": False}.get(_DRESS.sub("", found[-1]).lower()) if found else None
+
+
+M = TypeVar("M")
+_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
+
+
+def read_record(completion: Completion, shape: type[M]) -> M:
+    """The record of the pydantic model `shape` in a reply. `DialectError` tells the model what was wrong with it."""
+    from pydantic import TypeAdapter, ValidationError
+
+    text = strip_thought(completion) or completion.reasoning
+    found = _objects(text)
+    if not found:
+        cut = " Your reply was cut off at the length limit; write less." if completion.finish == "length" else ""
+        raise DialectError(f"Your reply holds no JSON object.{cut}")
+    complaint = ""
+    for one in found:
+        try:
+            return TypeAdapter(shape).validate_python(one)
+        except ValidationError as error:
+            complaint = "; ".join(
+                f"{'.'.join(map(str, wrong['loc'])) or 'object'}: {wrong['msg'].lower()}" for wrong in error.errors()
+            )
+    raise DialectError(f"Your JSON object does not fit: {complaint}.")
+
+
+def _objects(text: str) -> list[Any]:
+    """Every JSON object that stands in the text: fenced ones first, then the others, the last one first."""
+    fenced = [value for block in _FENCE.findall(text) if (value := _first(block)) is not None]
+    plain: list[Any] = []
+    at = text.find("{")
+    while at >= 0:
+        try:
+            value, end = first(text, at)
+        except Beyond:
+            break
+        except json.JSONDecodeError:
+            at = text.find("{", at + 1)
+        else:
+            plain.append(value)
+            at = text.find("{", end)
+    return fenced + plain[::-1]
+
+
+def _first(block: str) -> Any:
+    try:
+        return decode_json(block)
+    except json.JSONDecodeError:
+        return None

@@ -12,9 +12,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from hira.core.tool import Tool
-from hira.policies.dialects.decoded import Beyond, first
-from hira.policies.dialects.lenient import read_arguments, read_value
-from hira.policies.dialects.textual import check_call, coerce_value, faulty
+from hira.policies.dialects.dialect import check_call, coerce_value, faulty
+from hira.policies.dialects.lenient import Beyond, first, read_arguments, read_value
 
 
 class Read(NamedTuple):

@@ -1,14 +1,18 @@
 """A dialect: how a call is written in text and its result is written back."""
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from hira.core.messages import Filled, Message
+from hira.core.messages import Filled, Message, assistant
 from hira.core.policy import Completion
-
-if TYPE_CHECKING:
-    from hira.core.tool import Tool
+from hira.core.prompts import safe
+from hira.core.sanitize import clean
+from hira.core.tool import Tool
+from hira.policies.dialects.answer import verbatim
+from hira.policies.dialects.lenient import Beyond, decode_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +72,140 @@ class Dialect(Protocol):
     def write(self, call: Call, tool: "Tool") -> str:
         """The call as this dialect's text; empty where calls are not text. `parse` reads it back."""
         ...
+
+
+RESULT, RESULT_END = "<tool_response>", "</tool_response>"
+_CODE_SPAN = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A call as it stands in a turn, from `start` to `end`.
+
+    `closed` is what the conversation keeps of it. Without a `call`, `error` tells the model what was wrong with it;
+    with neither, the model began to write a result itself, and what it wrote from `start` on counts for nothing.
+    """
+
+    start: int
+    end: int = 0
+    closed: str = ""
+    call: Call | None = None
+    error: str = ""
+
+
+def turn_of(completion: Completion, begin: "re.Pattern[str]") -> str:
+    """The text in which calls may stand: the visible one, or the reasoning if the stop string fired in there.
+
+    White space around it stays, so that a conversation of token ids goes on from what the model wrote.
+    """
+    if not completion.text.strip() and begin.search(completion.reasoning):
+        return completion.reasoning
+    said = verbatim(completion)
+    if completion.stop is None or said == completion.text:
+        return said
+    return said + completion.text[len(completion.text.rstrip()) :]
+
+
+def find_unquoted(text: str, at: int, begin: "re.Pattern[str]", habit: "re.Pattern[str]") -> "re.Match[str] | None":
+    """The next `begin` that is not in a code span. A fence that is all of it a call (`habit`) is no quotation."""
+    found = begin.search(text, at)
+    while found:
+        quoted = _CODE_SPAN.search(text, at)
+        if not quoted or found.start() < quoted.start() or (found.start() < quoted.end() and habit.match(quoted[0])):
+            return found
+        at = quoted.end()
+        if found.start() < at:
+            found = begin.search(text, at)
+    return None
+
+
+def read(text: str, following: Callable[[int], Written | None], several: int) -> Parsed:
+    """Read a turn from left to right; `following` finds the next call from a place on."""
+    calls: list[Call] = []
+    kept, at, said_until = "", 0, len(text)
+    while len(calls) < several and (written := following(at)):
+        if written.error:
+            return Parsed(text[: written.start].strip(), (), assistant(clean(text)), written.error)
+        said_until = said_until if calls else written.start
+        kept += text[at : written.start]
+        if written.call is None:
+            break
+        calls.append(written.call)
+        kept += written.closed
+        at = written.end
+    whole = text[:said_until]
+    if calls:
+        kept += text[at:] if not text[at:].strip() else ""
+        return Parsed(whole.strip(), tuple(calls), assistant(kept))
+    return Parsed(whole.strip(), (), assistant(whole if said_until == len(text) else whole.strip()))
+
+
+def check_call(name: str, arguments: object, tools: Mapping[str, Tool]) -> tuple[Call | None, str]:
+    """The call of that tool with these arguments, which may be JSON still, or what is wrong with it, for the model."""
+    if (tool := tools.get(name)) is None:
+        available = f"Available: {', '.join(tools)}." if tools else "No tool is available; answer without one."
+        return None, f"There is no tool named {name!r}. {available}"
+    if isinstance(arguments, str):
+        try:
+            arguments = decode_json(arguments or "{}")
+        except json.JSONDecodeError as fault:
+            return None, f"The arguments of {name} are not valid JSON: {faulty(fault)}."
+    if not isinstance(arguments, dict):
+        return None, f"The arguments of {name} must be one JSON object with: {', '.join(tool.fields)}."
+    lacking = missing(arguments, tool)
+    return (None, lacking) if lacking else (Call(name, arguments), "")
+
+
+def coerce_value(value: str, tool: Tool, name: str) -> Any:
+    """The value as the schema wants it: text stays text, anything else is read as JSON where it can be."""
+    if tool.parameters.get("properties", {}).get(name, {}).get("type") == "string":
+        return value
+    try:
+        return decode_json(value)
+    except json.JSONDecodeError:
+        return value
+
+
+def faulty(fault: json.JSONDecodeError) -> str:
+    """Where JSON breaks, and the usual reason."""
+    if isinstance(fault, Beyond):
+        return fault.msg
+    around = " ".join(fault.doc[max(0, fault.pos - 20) : fault.pos + 20].split())
+    return f"{fault.msg} near {around!r}; check its quotation marks and brackets"
+
+
+def format_tools(tools: Sequence[Tool]) -> str:
+    """The tools as lines of a prompt: what each is for, and a line for each parameter."""
+    return "\n".join(
+        "\n".join([f"- {tool.name}: {clean(tool.description)}", *(f"  - {one}" for one in parameters(tool))])
+        for tool in tools
+    )
+
+
+def parameters(tool: Tool) -> list[str]:
+    """A line on each parameter of a tool: its name, its type, and its description."""
+    schema, required = tool.parameters.get("properties", {}), tool.parameters.get("required", ())
+    if tool.parameters.get("$defs"):
+        return [f"arguments, by this JSON schema: {clean(json.dumps(tool.parameters, ensure_ascii=False))}"]
+    return [_parameter(name, schema[name], optional=name not in required) for name in tool.fields]
+
+
+def _parameter(name: str, schema: Mapping[str, Any], *, optional: bool) -> str:
+    kind, beside = schema.get("type"), {*schema} - {"type", "description", "title", "default"}
+    if not isinstance(kind, str) or beside:  # more than a word can say
+        kind = json.dumps({key: one for key, one in schema.items() if key not in ("description", "title")})
+    told = str(schema.get("description", "")).strip()
+    return clean(f"{name} ({kind}{', optional' if optional else ''}){f': {told}' if told else ''}")
+
+
+def example(tool: Tool) -> Call:
+    """A call that shows the form: of each parameter that is needed, its name in angle brackets."""
+    needed = tool.parameters.get("required") or tool.fields[:1]
+    return Call(tool.name, {name: f"<{name}>" for name in needed})
+
+
+def format_results(pairs: Sequence[tuple[Call, str]], notice: Filled | None) -> tuple[Message, ...]:
+    """Results in one user message, in the order of their calls, with hira's own notice behind them."""
+    parts = [f"{RESULT}\n{safe(text)}\n{RESULT_END}" for _, text in pairs]
+    text = "\n\n".join([*parts, notice] if notice else parts)
+    return (Message("user", text, prompt="result", values={"results": list(pairs)}),)

@@ -10,10 +10,9 @@ from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.tool import Tool
 from hira.policies.dialects.answer import verbatim
-from hira.policies.dialects.decoded import first
-from hira.policies.dialects.dialect import Call, Dialect, Parsed
+from hira.policies.dialects.dialect import RESULT, Call, Dialect, Parsed, example, format_results, format_tools
+from hira.policies.dialects.lenient import first
 from hira.policies.dialects.text_calls import found_in, read_turn, spoken_in
-from hira.policies.dialects.textual import RESULT, example, format_results, format_tools
 
 INSTRUCTIONS = Prompt(__file__, "json_tools")
 

@@ -5,7 +5,37 @@ import json
 import re
 from typing import Any
 
-from hira.policies.dialects.decoded import Beyond, first
+_DECODER = json.JSONDecoder(strict=False)
+
+
+class Beyond(json.JSONDecodeError):
+    """JSON that Python does not read although nothing in it is misspelt: nested too deeply, numbers too long."""
+
+
+def decode_json(text: str) -> Any:
+    """The value that the whole text is. Raises `json.JSONDecodeError` and nothing else."""
+    try:
+        return json.loads(text, strict=False)
+    except json.JSONDecodeError:
+        raise
+    except (RecursionError, ValueError) as error:
+        raise _beyond(error, text) from None
+
+
+def first(text: str, at: int = 0) -> tuple[Any, int]:
+    """The value that begins at a place of the text, and where it ends. Raises `json.JSONDecodeError` and nothing
+    else."""
+    try:
+        return _DECODER.raw_decode(text, at)
+    except json.JSONDecodeError:
+        raise
+    except (RecursionError, ValueError) as error:
+        raise _beyond(error, text) from None
+
+
+def _beyond(error: Exception, text: str) -> Beyond:
+    return Beyond("it is nested too deeply" if isinstance(error, RecursionError) else "a number is too long", text, 0)
+
 
 _DEEPEST = 100
 _SPACE = re.compile(r"\s*")

@@ -15,10 +15,19 @@ from hira.core.messages import Filled, Message
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt, safe
 from hira.core.tool import Tool
-from hira.policies.dialects.decoded import decode_json
-from hira.policies.dialects.dialect import Call, Dialect, Parsed, missing
+from hira.policies.dialects.dialect import (
+    Call,
+    Dialect,
+    Parsed,
+    Written,
+    coerce_value,
+    find_unquoted,
+    missing,
+    read,
+    turn_of,
+)
+from hira.policies.dialects.lenient import decode_json
 from hira.policies.dialects.text_calls import read_turn
-from hira.policies.dialects.textual import Written, coerce_value, find_unquoted, read, turn_of
 
 INSTRUCTIONS = Prompt(__file__, "tags")
 

@@ -14,9 +14,8 @@ from hira.core.policy import Completion, Delta, Watch
 from hira.core.tool import Tool
 from hira.policies.dialects.answer import verbatim
 from hira.policies.dialects.call_formats import AFTER, BEFORE, DRESS, NEAR, Read, Turn, opening_of, plain, read_at
-from hira.policies.dialects.dialect import Call, Parsed
+from hira.policies.dialects.dialect import RESULT, Call, Parsed, check_call, coerce_value
 from hira.policies.dialects.lenient import read_value
-from hira.policies.dialects.textual import RESULT, check_call, coerce_value
 
 _TRIES = 2_000
 """Places of one turn at which a call is looked for: Python counts the lines before each fault that it finds in JSON."""

@@ -13,10 +13,11 @@ from hira.core.messages import Filled, Message
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.tool import Tool
-from hira.policies.dialects.dialect import Call, Dialect, Parsed
-from hira.policies.dialects.text_calls import read_turn
-from hira.policies.dialects.textual import (
+from hira.policies.dialects.dialect import (
     RESULT,
+    Call,
+    Dialect,
+    Parsed,
     Written,
     check_call,
     example,
@@ -26,6 +27,7 @@ from hira.policies.dialects.textual import (
     read,
     turn_of,
 )
+from hira.policies.dialects.text_calls import read_turn
 
 INSTRUCTIONS = Prompt(__file__, "xml_tools")
 BEGIN, END = "<use_mcp_tool>", "</use_mcp_tool>"

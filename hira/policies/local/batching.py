@@ -19,12 +19,9 @@ import torch
 from hira.core.errors import EndpointError, UsageError
 from hira.core.policy import Sampling
 from hira.policies.local.decoding import Batch
-from hira.policies.local.engine import Sampled, Seen
-from hira.policies.local.rows import Asked, Pieces
-from hira.policies.local.seeds import Seeds
-from hira.policies.local.speaking import adapters_in, at_rest, on_device, speaking
+from hira.policies.local.engine import Asked, Pieces, Sampled, Seeds, Seen
+from hira.policies.local.model import adapters_in, at_rest, capacity, check_supported, on_device, speaking, window_of
 from hira.policies.local.template import Template
-from hira.policies.local.window import capacity, check_supported, window_of
 
 GATHERED_SECONDS = 0.003
 READS, READS_ON_A_CPU = 16_384, 2_048

@@ -1,14 +1,175 @@
 """A batch that is decoded together: rows join it after their prompts are read, and leave it when they are done."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isqrt
 from typing import Any
 
 import torch
-from transformers.cache_utils import Cache
+from transformers.cache_utils import Cache, DynamicLayer
 
-from hira.policies.local.cache import empty, merge_caches
-from hira.policies.local.choosing import Choosing, choose
-from hira.policies.local.rows import Asked
+from hira.policies.local.engine import Asked
+
+_BELOW_ONE = 1 - 2**-40
+
+
+@dataclass(frozen=True, slots=True)
+class Choosing:
+    """How the rows of a batch sample, as tensors of shape (B,); made anew when the batch changes."""
+
+    temperature: torch.Tensor
+    top_p: torch.Tensor
+    top_k: torch.Tensor
+    greedy: torch.Tensor
+    filtered: bool
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[float, float, int]], vocabulary: int, device: torch.device) -> "Choosing":
+        """From (temperature, top-p, top-k) of each row; 0 is greedy, and top-k 0 takes every token."""
+        heat, mass, most = zip(*rows, strict=True)
+        return cls(
+            torch.tensor([one or 1.0 for one in heat], device=device),
+            torch.tensor(mass, dtype=torch.float32, device=device),
+            torch.tensor([one or vocabulary for one in most], device=device),
+            torch.tensor([one == 0 for one in heat], device=device),
+            filtered=any(one < 1 for one in mass) or any(0 < one < vocabulary for one in most),
+        )
+
+
+def choose(logits: torch.Tensor, how: Choosing, randoms: Sequence[float]) -> tuple[list[int], list[float]]:
+    """A token for each row of `logits` (B, V), and its log-probability at the row's temperature, before any filter.
+
+    A row's token depends on its own logits and random number in [0, 1) alone, not on its neighbours or its place.
+    """
+    logprobs = torch.log_softmax(logits.float() / how.temperature[:, None], dim=-1)
+    weights = logprobs.exp()
+    if how.filtered:
+        weights = _kept(weights, how)
+    drawn = torch.tensor(randoms, dtype=torch.float64).to(logits.device)
+    tokens = torch.where(how.greedy, logits.argmax(dim=-1), _drawn(weights, drawn))
+    chosen = logprobs.gather(1, tokens[:, None])[:, 0]
+    both = torch.stack((tokens.double(), chosen.double())).cpu()  # one transfer, one wait for the device
+    return [int(token) for token in both[0].tolist()], both[1].tolist()
+
+
+def _drawn(weights: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+    """For each row of `weights` (B, V) the token in which `drawn`, a share of their sum in [0, 1), comes to lie.
+
+    First a stretch of tokens is found, then the token in it: the sums of few are exact enough that a token of weight 0
+    is never drawn, which those of a whole vocabulary in single precision are not.
+    """
+    width = isqrt(weights.shape[-1] - 1) + 1
+    stretches = torch.nn.functional.pad(weights, (0, width * width - weights.shape[-1])).reshape(-1, width, width)
+    sums = stretches.sum(dim=-1, dtype=torch.float64)
+    at, rest = _found(sums, drawn * sums.sum(dim=-1))
+    own = stretches.gather(1, at[:, None, None].expand(-1, 1, width))[:, 0].double()
+    inside, _ = _found(own, rest)
+    return (at * width + inside).clamp_(max=weights.shape[-1] - 1)
+
+
+def _found(weights: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The index whose share of the sum of weights (B, N) holds the target (B,), and how far into it the target lies."""
+    ends = weights.cumsum(dim=-1)
+    target = torch.minimum(target, ends[:, -1] * _BELOW_ONE)[:, None]
+    # weights that are no numbers must not lead out of the tensor: on a GPU that would be the end of the process
+    at = torch.searchsorted(ends, target, right=True).clamp_(max=weights.shape[-1] - 1)
+    return at[:, 0], (target - (ends - weights).gather(1, at))[:, 0].clamp_(min=0)
+
+
+def _kept(weights: torch.Tensor, how: Choosing) -> torch.Tensor:
+    """The probabilities with those outside top-k, then outside top-p of what is left, at 0."""
+    ordered, order = weights.sort(dim=-1, descending=True)
+    rank = torch.arange(weights.shape[-1], device=weights.device)[None]
+    ordered = ordered.masked_fill(rank >= how.top_k[:, None], 0.0)
+    before = ordered.cumsum(dim=-1) - ordered
+    outside = before >= how.top_p[:, None] * ordered.sum(dim=-1, keepdim=True)
+    outside[:, 0] = False
+    ordered = ordered.masked_fill(outside & (how.top_p < 1)[:, None], 0.0)
+    return torch.zeros_like(weights).scatter(1, order, ordered)
+
+
+_GROWTH = 128
+
+
+class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
+    """One layer's keys and values, of shape (B, heads, T, size), in room that is made for many tokens at a time.
+
+    The layer that transformers brings copies all it holds for every token.
+    """
+
+    def __init__(self, **named: object) -> None:
+        super().__init__(**named)  # type: ignore[no-untyped-call]
+        self._room: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def lazy_initialization(self, key_states: torch.Tensor, *_: object) -> None:
+        self.dtype, self.device, self.is_initialized = key_states.dtype, key_states.device, True
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *_: object, **__: object
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states)
+            self.keys, self.values = key_states, value_states
+            return key_states, value_states
+        assert self.keys is not None  # noqa: S101 - it is initialised
+        assert self.values is not None  # noqa: S101 - it is initialised
+        before = self.get_seq_length()
+        now = before + key_states.shape[-2]
+        if self._room is None or self._room[0].shape[-2] < now:
+            self._room = (_roomy(self.keys, now + _GROWTH), _roomy(self.values, now + _GROWTH))
+        keys, values = self._room
+        keys[:, :, before:now] = key_states
+        values[:, :, before:now] = value_states
+        self.keys, self.values = keys[:, :, :now], values[:, :, :now]
+        return self.keys, self.values
+
+    def settle(self, keys: torch.Tensor, values: torch.Tensor, width: int) -> None:
+        """Hold these keys and values, `width` columns of which are taken."""
+        self.lazy_initialization(keys)
+        self._room = (keys, values)
+        self.keys, self.values = keys[:, :, :width], values[:, :, :width]
+
+
+def empty() -> Cache:
+    return Cache(layer_class_to_replicate=GrowingLayer)
+
+
+def merge_caches(parts: Sequence[tuple[Cache, torch.Tensor, int]]) -> Cache:
+    """One cache of some rows of several. Each part is a cache, the rows to take, and how many of its columns, counted
+    from the newest, hold anything for them."""
+    width = max(columns for _, _, columns in parts)
+    whole = empty()
+    for layers in zip(*(cache.layers for cache, _, _ in parts), strict=True):
+        layer = GrowingLayer()
+        held = [(one.keys, one.values, rows, columns) for one, (_, rows, columns) in zip(layers, parts, strict=True)]
+        layer.settle(
+            _joined([(keys, rows, columns) for keys, _, rows, columns in held], width),
+            _joined([(values, rows, columns) for _, values, rows, columns in held], width),
+            width,
+        )
+        whole.layers.append(layer)
+    return whole
+
+
+def _joined(parts: Sequence[tuple[torch.Tensor, torch.Tensor, int]], width: int) -> torch.Tensor:
+    """The rows of all parts below one another, right-aligned at `width`, with room to grow; what is padding is 0."""
+    _, heads, _, size = parts[0][0].shape
+    room = parts[0][0].new_empty((sum(len(rows) for _, rows, _ in parts), heads, width + _GROWTH, size))
+    at = 0
+    for states, rows, columns in parts:
+        here = room[at : at + len(rows)]
+        here[:, :, : width - columns] = 0
+        here[:, :, width - columns : width] = states[:, :, states.shape[-2] - columns :].index_select(0, rows)
+        at += len(rows)
+    return room
+
+
+def _roomy(states: torch.Tensor, width: int) -> torch.Tensor:
+    """The same states at the beginning of a larger tensor."""
+    room = states.new_empty((*states.shape[:2], width, states.shape[-1]))
+    room[:, :, : states.shape[-2]] = states
+    return room
+
 
 # of the rows of a batch, how many may be done before those that are not are gathered
 _DONE_SHARE = 0.25

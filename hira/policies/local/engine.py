@@ -1,10 +1,20 @@
-"""What samples: token ids in, token ids and their log-probabilities out."""
+"""What samples: token ids in, token ids and their log-probabilities out; and one reply in the making."""
 
+import asyncio
+import math
+import random
+from array import array
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Literal, Protocol
 
+from hira.core.errors import EndpointError
 from hira.core.policy import Sampling
+from hira.policies.repetition import Circling
 
 Seen = Callable[[int], None]
 
@@ -47,3 +57,133 @@ class Engine(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+class Seeds:
+    """The seed of each reply under one `seed`; with None all are drawn at random."""
+
+    def __init__(self, seed: int | None) -> None:
+        self._seed = seed
+        self._asked: Counter[bytes] = Counter()
+
+    def of(self, prompt: Sequence[int], *told: object) -> int:
+        """A number of 62 bits. Prompts that are the same, with the same `told`, get one after another."""
+        if self._seed is None:
+            return random.SystemRandom().getrandbits(62)
+        who = blake2b(repr((self._seed, *told)).encode()).digest()
+        key = blake2b(array("q", prompt).tobytes(), key=who, digest_size=16).digest()
+        self._asked[key] += 1
+        return int.from_bytes(blake2b(key + str(self._asked[key]).encode(), digest_size=8).digest()) >> 2
+
+    def forget(self) -> None:
+        """Begin to count anew."""
+        self._asked.clear()
+
+
+_TAIL = 64
+
+
+class Pieces:
+    """The text of single tokens, for looking out for stop strings; `decode` gives the text of several."""
+
+    def __init__(self, decode: Callable[[Sequence[int]], str]) -> None:
+        self.decode = decode
+        self._known: dict[int, str] = {}
+
+    def __getitem__(self, token: int) -> str:
+        if token not in self._known:
+            self._known[token] = self.decode((token,))
+        return self._known[token]
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """A reply that is being sampled. `limit` counts its tokens; `draw` is its own source of random numbers.
+
+    `sampled` and `logprobs` grow together. A reply that only repeats itself ends as one that is too long. A row that
+    was put back into the queue goes on where it was. A row that is `done` tells who waits for it only when `deliver`
+    is called.
+    """
+
+    prompt: tuple[int, ...]
+    limit: int
+    draw: random.Random
+    ends: frozenset[int]
+    pieces: Pieces
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    stops: tuple[str, ...] = ()
+    adapter: str | None = None
+    seen: Seen | None = None
+    loop: asyncio.AbstractEventLoop | None = None
+    version: int = 0
+    future: "Future[Sampled]" = field(default_factory=Future)
+    cancelled: bool = False
+    done: bool = False
+    outcome: Sampled | Exception | None = None
+    sampled: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    circling: Circling = field(default_factory=Circling)
+    _tail: str = ""
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return (*self.prompt, *self.sampled)
+
+    @property
+    def held(self) -> int:
+        """How many of its tokens the cache holds: all but the one sampled last."""
+        return len(self.prompt) + len(self.sampled) - 1
+
+    def take(self, token: int, logprob: float) -> None:
+        """Take the next token in; `done` tells whether it was the last."""
+        if self.cancelled:
+            self.done = True
+            return
+        if not math.isfinite(logprob):
+            fix = "the weights are broken, or the precision is too low: load them in another precision"
+            self.fail(EndpointError("the model's probabilities are not numbers", fix=fix))
+            return
+        self.sampled.append(token)
+        self.logprobs.append(logprob)
+        if self.seen and self.loop:
+            with suppress(RuntimeError):  # the loop is closed, nobody is listening
+                self.loop.call_soon_threadsafe(self.seen, token)
+        if token in self.ends:
+            self.finish("stop")
+        elif (stop := self._stopped(token)) is not None:
+            self.finish("stop", stop)
+        elif len(self.sampled) >= self.limit or self.circling.take(self.pieces[token]):
+            self.finish("length")
+
+    def finish(self, finish: Literal["stop", "length"], stop: str | None = None) -> None:
+        self.done = True
+        self.outcome = Sampled(tuple(self.sampled), tuple(self.logprobs), finish, stop, self.version)
+
+    def fail(self, error: Exception) -> None:
+        if not self.done:
+            self.done = True
+            self.outcome = error
+
+    def deliver(self) -> None:
+        if self.future.done() or not self.future.set_running_or_notify_cancel():
+            return
+        if isinstance(self.outcome, Sampled):
+            self.future.set_result(self.outcome)
+        elif self.outcome is not None:
+            self.future.set_exception(self.outcome)
+        else:
+            self.future.set_exception(asyncio.CancelledError())
+
+    def _stopped(self, token: int) -> str | None:
+        """The stop string that the text so far holds, of several the one that stands first."""
+        if not self.stops:
+            return None
+        self._tail += self.pieces[token]
+        if not any(stop in self._tail for stop in self.stops):
+            longest = max(map(len, self.stops))
+            self._tail = self._tail[-max(longest, _TAIL) :]
+            return None
+        text = self.pieces.decode(self.sampled)
+        return min(((at, stop) for stop in self.stops if (at := text.find(stop)) >= 0), default=(0, None))[1]

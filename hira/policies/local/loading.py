@@ -5,6 +5,7 @@ All who name one base share its weights and its engine; each of their adapters i
 
 import asyncio
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
@@ -14,13 +15,20 @@ from weakref import WeakValueDictionary
 from hira.core.errors import HiraError, UsageError
 from hira.core.policy import Completion, Policy, Request, Watch
 from hira.policies.local.policy import SECONDS, LocalPolicy
-from hira.policies.local.renamed import untold
 from hira.policies.local.template import Template
 
 _INSTALL = "pip install 'hira[train]'"
 _WHERE = "name a folder with config.json, tokenizer and weights, or a model of the Hub that can be reached"
 _BASES: "WeakValueDictionary[tuple[str, str], Base]" = WeakValueDictionary()
 _OPENING = Lock()
+
+
+_OLD = r"`(is_gradient_checkpointing|gradient_checkpointing_(en|dis)able)` is deprecated"
+
+
+def hide_renaming_warnings() -> None:
+    """Leave out what transformers 5.23 says of old names that PEFT 0.21 and TRL 1.16 still call, and nothing else."""
+    warnings.filterwarnings("ignore", message=_OLD, category=FutureWarning)
 
 
 class Base:
@@ -129,7 +137,7 @@ def _with_adapter(model: Any, adapter: str) -> Any:
     """The model with the adapter beside those that it has already, under its path as a name."""
     from peft import PeftModel
 
-    untold()
+    hide_renaming_warnings()
     name = adapter_name(adapter)
     if not isinstance(model, PeftModel):
         return _tried(adapter, lambda: PeftModel.from_pretrained(model, adapter, adapter_name=name).eval())

@@ -20,8 +20,7 @@ import httpx
 from hira.core.errors import BadReply, EndpointError, UsageError
 from hira.core.policy import Sampling
 from hira.policies.failures import failure, gist, no_connection
-from hira.policies.local.engine import Sampled, Seen
-from hira.policies.local.seeds import Seeds
+from hira.policies.local.engine import Sampled, Seeds, Seen
 from hira.policies.transport import transport_for
 
 SECONDS = 900.0

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from hira.core import tokens
 from hira.core.policy import Completion, Delta, Request, Usage, Watch, cut_at_stop
-from hira.policies.offline import judging, roles, solving
+from hira.policies.offline import roles, solving
 from hira.policies.offline.request import Act, Asked, read_request, write_act
 
 ROLES: Mapping[str, Callable[[Asked], Act]] = {
@@ -28,11 +28,11 @@ ROLES: Mapping[str, Callable[[Asked], Act]] = {
     "react_report": roles.research_alone,
     "webthinker_report": roles.outline,
     "webthinker_section": roles.write_section,
-    "rubric_generate": judging.write_rubric,
-    "rubric_rate": judging.rate_item,
-    "rubric_quality": judging.rate_rubric,
-    "rubric_pointwise": judging.rate_report,
-    "rubric_pairwise": judging.prefer_report,
+    "rubric_generate": roles.write_rubric,
+    "rubric_rate": roles.rate_item,
+    "rubric_quality": roles.rate_rubric,
+    "rubric_pointwise": roles.rate_report,
+    "rubric_pairwise": roles.prefer_report,
 }
 """What each prompt makes `offline` do. Any other prompt sets a question to solve with the tools that are offered."""
 

@@ -8,12 +8,22 @@ from typing import Any
 from hira.core.bm25 import BM25, words
 from hira.core.sanitize import clean
 from hira.evidence import CITED, find_cited
-from hira.policies.dialects.answer import final
-from hira.policies.offline.answering import NOTHING, cite, find_answer, holds, rank, refuse
-from hira.policies.offline.arithmetic import find_expression
+from hira.policies.dialects.answer import find_final_answer
+from hira.policies.offline.answering import (
+    NOTHING,
+    Passage,
+    Sentence,
+    cite,
+    find_answer,
+    find_passages,
+    holds,
+    make_query,
+    rank,
+    refuse,
+    split_questions,
+)
 from hira.policies.offline.request import Act, Asked, Program, advance, spell
-from hira.policies.offline.sentences import Passage, Sentence, find_passages, make_query, split_questions
-from hira.policies.offline.solving import FURTHER, MEDIA, REPORTING, box, conclude, find_statements
+from hira.policies.offline.solving import FURTHER, MEDIA, REPORTING, box, conclude, find_expression, find_statements
 
 _LISTED = re.compile(r"^- ([\w.-]+): *(.*)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
@@ -37,7 +47,7 @@ def answer(asked: Asked) -> Act:
 def verify(asked: Asked) -> Act:
     """The verdict on a solution: it has to be what the passages say."""
     own = _answered(asked, asked.question)[0]
-    if CITED.sub("", final(asked.value("solution"))).split() == CITED.sub("", own).split():
+    if CITED.sub("", find_final_answer(asked.value("solution"))).split() == CITED.sub("", own).split():
         return Act("No error was found.\n\nVerdict: correct")
     return Act(f"The solution is not what was found. This is: {own}\n\nVerdict: incorrect")
 
@@ -94,7 +104,7 @@ def _choose_notes(asked: Asked) -> list[int]:
 def distil(asked: Asked) -> Act:
     """Reasoning, conclusion, facts and resources of an expert's work; its last paragraph is the conclusion."""
     work = str(asked.values.get("work", "")).strip()
-    conclusion = clean(final(work.rpartition("\n\n")[2])) or NOTHING
+    conclusion = clean(find_final_answer(work.rpartition("\n\n")[2])) or NOTHING
     read = {one.id: one for one in find_passages(work)}
     used = [read[one] for one in find_cited(conclusion) if one in read]
     near = refuse(asked.question, list(read.values())).partition("\n")[2] if NOTHING in conclusion else ""
@@ -190,3 +200,57 @@ def _write_report(topic: str, read: Sequence[Passage], before: str = "") -> str:
             sections.setdefault(titles.get(one.id) or topic, []).append(f"- {cite(one)}")
     parts = [f"## {title}\n\n" + "\n".join(dict.fromkeys(lines)) for title, lines in sections.items()]
     return "\n\n".join([f"# {topic}", *parts]) if parts else ""
+
+
+_PREFIXES = {"Key": "关键标准：", "Important": "重要标准：", "Optional": "可选标准：", "Error": "错误标准："}
+_COMMON = frozenset(words("report says deals criterion key important asked"))
+_SIGNS = {
+    "Cites its sources": ("Important", 3, r"\[s?\d+\]"),
+    "Gives figures": ("Optional", 2, r"\d"),
+    "Has sections": ("Optional", 1, r"(?m)^#"),
+    "Cites nothing": ("Error", -1, r"\A(?!(?s:.*)\[s?\d+\])"),
+}
+"""Items on the form of a report, by title: kind, weight, and the pattern of a report that matches."""
+
+
+def write_rubric(asked: Asked) -> Act:
+    """An item for the topic, one for each of its parts, and those on form."""
+    query = asked.value("query")
+    parts = [" ".join(part.split()) for part in PART.split(query) if words(part)][:6] or [query]
+    items = [("Key", 5, "Topic", f"The report is about {' '.join(parts)}."), ("Key", 5, "Answers the query", query)]
+    items += [("Important", 4, f"Covers {part}", f"The report deals with {part}.") for part in parts]
+    items += [(kind, weight, title, f"The report {title.lower()}.") for title, (kind, weight, _) in _SIGNS.items()]
+    chinese = re.search(r"[\u4e00-\u9fff]", query)
+    prefixes = _PREFIXES if chinese else {kind: f"{kind} Criterion: " for kind in _PREFIXES}
+    told = (
+        {"title": title, "description": prefixes[kind] + text, "weight": worth} for kind, worth, title, text in items
+    )
+    return record(items=list(told))
+
+
+def rate_item(asked: Asked) -> Act:
+    """From 1 to 10: whether the report has the form, else the share of the item's words that it holds."""
+    report, (_, _, sign) = asked.value("report"), _SIGNS.get(asked.value("title"), ("", 0, ""))
+    share = bool(re.search(sign, report)) if sign else find_coverage(asked.value("criterion"), report)
+    return record(reason="By the words of the item.", rating=1 + round(9 * share))
+
+
+def rate_rubric(asked: Asked) -> Act:
+    share = find_coverage(asked.value("query"), asked.value("rubric"))
+    return record(reason="By the words of the query.", reward=round(1 + 3 * share, 2), confidence=50)
+
+
+def rate_report(asked: Asked) -> Act:
+    share = find_coverage(asked.value("query"), asked.value("report"))
+    return record(reason="By the words of the query.", rating=1 + round(9 * share))
+
+
+def prefer_report(asked: Asked) -> Act:
+    first, second = (find_coverage(asked.value("query"), asked.value(name)) for name in ("first", "second"))
+    return record(reason="By the words of the query.", better="A" if first >= second else "B")
+
+
+def find_coverage(wanted: str, text: str) -> float:
+    """The share of the words of one text that another holds; 0 if the first has none."""
+    asked, held = set(words(wanted)) - _COMMON, frozenset(words(text))
+    return sum(holds(word, held) for word in asked) / len(asked) if asked else 0.0

@@ -48,9 +48,9 @@ from hira.runtime.settings.fields import (
     Settings,
     TimeoutSettings,
 )
-from hira.runtime.settings.loading import load
+from hira.runtime.settings.layer import did_you_mean, nearest
+from hira.runtime.settings.reading import load
 from hira.runtime.settings.trust import MCP_CONSENT, TRUST
-from hira.runtime.settings.wrong import did_you_mean, nearest
 
 __all__ = [
     "FILE",

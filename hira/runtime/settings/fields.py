@@ -22,7 +22,7 @@ from hira.core.errors import UsageError
 from hira.core.policy import Effort
 from hira.core.redaction import passwords_in, without_userinfo
 from hira.policies.names import Api
-from hira.runtime.settings.wrong import did_you_mean, invalid
+from hira.runtime.settings.layer import did_you_mean, invalid
 
 FILE = "hira.toml"
 PROFILE, SERVED = "profile.toml", "served.toml"

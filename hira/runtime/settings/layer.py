@@ -1,8 +1,49 @@
-"""One place that settings come from."""
+"""One place that settings come from, and what is said of names and values that are wrong there."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from hira.core.errors import UsageError
+
+LONGEST_SHOWN = 100
+_SECRETS = ("api_key", "search_keys", "mcp", "keys")
+_ALLOWED = re.compile(r"'([^']*)'")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that `name` was probably meant to be, empty if none is near."""
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.6)), "")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """What to do about a name that is not known, as one line."""
+    names = list(known)
+    near = nearest(name, names)
+    return f"did you mean {near!r}?" if near else f"known are: {', '.join(names)}"
+
+
+def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
+    """The first wrong value: its name, what it was unless it may be a secret, what it takes, and who set it."""
+    first = error.errors()[0]
+    path = [str(part) for part in first["loc"]]
+    where = origins.get(".".join(path[:2])) or origins.get(path[0], "") if path else ""
+    says = first["msg"].lower().removeprefix("value error, ")
+    if first["type"] != "value_error" and _shown(path, first["input"]):
+        said = repr(first["input"])
+        says += f", got {said if len(said) <= LONGEST_SHOWN else said[:LONGEST_SHOWN] + '…'}"
+    fix = "correct it, or leave it out"
+    if first["type"] == "literal_error":
+        fix = did_you_mean(str(first["input"]), _ALLOWED.findall(first["ctx"]["expected"]))
+    return UsageError(f"{'.'.join(path[:3])}: {says}", where=f"set by {where}" if where else "", fix=fix)
+
+
+def _shown(path: list[str], value: Any) -> bool:
+    return isinstance(value, str | int | float) and bool(path) and path[0] not in _SECRETS and path[-1] != "api_key"
 
 
 @dataclass(frozen=True, slots=True)

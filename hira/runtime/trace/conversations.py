@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.errors import UsageError
-from hira.journal.calls import dump_completion
+from hira.journal.encoding import dump_completion
 from hira.runtime.trace.reading import Reading, ReadTurn
 
 

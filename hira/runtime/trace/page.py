@@ -16,7 +16,7 @@ from hira.core.messages import Message
 from hira.core.page_policy import digest
 from hira.core.policy import Usage
 from hira.evidence import Citation, Source
-from hira.journal.calls import dump_completion
+from hira.journal.encoding import dump_completion
 from hira.runtime.trace.reading import Reading, ReadTool, ReadTurn, belongs
 
 IDLE = 5.0

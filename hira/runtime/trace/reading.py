@@ -25,8 +25,7 @@ from hira.core.messages import Media, Message, ToolCall
 from hira.core.policy import Completion, Request, Sampling, Usage
 from hira.evidence import Citation, Source, Sources, claims, verify
 from hira.journal import Call, Entry, Journal
-from hira.journal.calls import completion_of
-from hira.journal.digest import digest_of_tool
+from hira.journal.encoding import completion_of, digest_of_tool
 from hira.runtime.answer import Answer
 
 

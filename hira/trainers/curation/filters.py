@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field
 
-from hira.agents.record import record
+from hira.agents.record import ask_for_record
 from hira.agents.run_context import Conversation
 from hira.core.errors import DialectError, EndpointError, UsageError
 from hira.core.events import Notice
@@ -150,9 +150,9 @@ JUDGED: dict[Stage, Asked] = {"level": level, "clarity": clarity, "expert": expe
 async def _read(conversation: Conversation, prompt: Prompt, shape: type[T], item: Item) -> T | None:
     filled = prompt.fill(question=sanitize(item.question), answer=sanitize(item.gold))
     try:
-        return await record(conversation, user(filled), shape)
+        return await ask_for_record(conversation, user(filled), shape)
     except (DialectError, EndpointError) as error:
-        conversation.team.events(Notice(f"{conversation.name}: {item.id} is not decided, because {error.what}"))
+        conversation.context.events(Notice(f"{conversation.name}: {item.id} is not decided, because {error.what}"))
         return None
 
 

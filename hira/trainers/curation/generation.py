@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from hira.agents.record import record
+from hira.agents.record import ask_for_record
 from hira.agents.run_context import Conversation
 from hira.core.concurrency import map_concurrently
 from hira.core.errors import DialectError, EndpointError, UsageError
@@ -23,7 +23,7 @@ from hira.core.sanitize import sanitize
 from hira.evaluation.files import rows_of
 from hira.evaluation.item import Item
 from hira.evaluation.rewards.match import contains
-from hira.evidence.references import language
+from hira.evidence.citations import language
 from hira.trainers import records
 from hira.trainers.curation.decisions import whole_lines
 from hira.trainers.curation.pipeline import begin_folder, row_of
@@ -212,9 +212,9 @@ async def write_question(conversation: Conversation, name: str, chain: Chain) ->
         return f"The question is not usable: {'; '.join(found)}." if found else ""
 
     try:
-        asked = await record(conversation, user(prompt), Asked, wrong=wrong)
+        asked = await ask_for_record(conversation, user(prompt), Asked, wrong=wrong)
     except (DialectError, EndpointError) as error:
-        conversation.team.events(Notice(f"{conversation.name}: no question {name}, because {error.what}"))
+        conversation.context.events(Notice(f"{conversation.name}: no question {name}, because {error.what}"))
         return None
     meta = {"path": [[one.subject, one.relation, one.object] for one in chain.facts]}
     return Item(name, asked.question.strip(), (chain.end,), category=f"{len(chain.facts)} hops", meta=meta)
@@ -243,7 +243,7 @@ async def rewrite_query(conversation: Conversation, query: str) -> str:
         return f"These are not in both, question and request: {', '.join(lost)}." if lost else ""
 
     prompt = REWRITE.fill(query=sanitize(query), language=language(query))
-    return (await record(conversation, user(prompt), Rewritten, wrong=wrong)).query.strip()
+    return (await ask_for_record(conversation, user(prompt), Rewritten, wrong=wrong)).query.strip()
 
 
 MADE = "questions.jsonl"

@@ -83,7 +83,7 @@ class Passed:
 
 
 class Curation:
-    """A curation under way in a folder. `team` has the role `judge`; `settings` and `score` are for the attempts.
+    """A curation under way in a folder. `context` has the role `judge`; `settings` and `score` are for the attempts.
 
     Raises `UsageError` for a folder that holds another curation.
     """
@@ -92,14 +92,14 @@ class Curation:
         self,
         curating: Curating,
         folder: Path,
-        team: RunContext | None = None,
+        context: RunContext | None = None,
         settings: Settings | None = None,
         score: Scorer | None = None,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.curating = curating
         self.folder = folder
-        self.team = team
+        self.context = context
         self.settings = settings
         self.score = score
         self.tell = tell
@@ -131,14 +131,14 @@ class Curation:
             await self._judge(stage, items)
 
     async def _judge(self, stage: Stage, items: Sequence[Item]) -> None:
-        if self.team is None:
+        if self.context is None:
             raise UsageError(f"the stage {stage!r} asks a judge", fix="name one with --judge MODEL")
-        known, judged, cast = self.decisions.of(stage), JUDGED[stage], self.team.cast
-        budget, events = self.team.budget, self.team.events
+        known, judged, cast = self.decisions.of(stage), JUDGED[stage], self.context.cast
+        budget, events = self.context.budget, self.context.events
 
         async def ask(item: Item) -> Decision | None:
-            team = RunContext(cast, Rollout("", item.question, "curation"), budget=budget, events=events)
-            return await judged(team.conversation("judge"), item)
+            context = RunContext(cast, Rollout("", item.question, "curation"), budget=budget, events=events)
+            return await judged(context.conversation("judge"), item)
 
         asked = (item for item in items if item.id not in known)
         async with aclosing(map_concurrently(asked, self.curating.concurrency, ask)) as found:

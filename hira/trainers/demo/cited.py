@@ -28,7 +28,7 @@ from hira.trainers.demo.matpo import HILLS, PEOPLE, RIVERS, TOWNS
 from hira.trainers.demo.recipe import Command, DemoRecipe, Lessons, Sizes, play_lessons
 from hira.trainers.recipes import GRPO as RECIPE
 from hira.trainers.rollouts import Problem
-from hira.workflows.baselines.rag import Rag
+from hira.workflows.baselines.single import Rag
 
 MONTHS = "January February March April May June July August September October November December".split()
 FACTS = {

@@ -18,7 +18,7 @@ from hira.trainers.configuration import StageConfig
 from hira.trainers.credit import Credit
 from hira.trainers.demo.tiny import SHAPE, Shape
 from hira.trainers.recipes import Recipe
-from hira.trainers.rollouts import Problem, teams_of
+from hira.trainers.rollouts import Problem, open_contexts
 from hira.workflows import BuiltIn
 from hira.workflows.workflow import Workflow, rollout
 
@@ -130,13 +130,13 @@ async def play_lessons(
     if not problems:
         return []
     stand_in = teacher(random.Random(seed), problems[0])  # noqa: S311
-    team = await open_session(settings, policies={"*": stand_in}, workflow=workflow)
+    context = await open_session(settings, policies={"*": stand_in}, workflow=workflow)
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(problem: Problem, number: int) -> Rollout:
         chance = random.Random(seed_of(seed, "teacher", problem.id, number))  # noqa: S311 - lessons of that seed
         policy = teacher(chance, problem)
-        async with gate, teams_of(team)(f"{problem.id}-{number}", problem, lambda _: None) as opened:
+        async with gate, open_contexts(context)(f"{problem.id}-{number}", problem, lambda _: None) as opened:
             opened.rollout.began = DAY
             opened.cast = {role: replace(part, policy=policy) for role, part in opened.cast.items()}
             return await rollout(workflow, problem.question, opened)
@@ -144,4 +144,4 @@ async def play_lessons(
     try:
         return await together([one(problem, number) for problem in problems for number in range(times)])
     finally:
-        await team.aclose()
+        await context.aclose()

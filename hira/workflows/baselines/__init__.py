@@ -1,14 +1,10 @@
 """The eight baselines that HiRA is compared with (HiRA, Table 1 and appendix), and the one that MaMs is, on the same
 tools and the same loop."""
 
-from hira.workflows.baselines.codeact import CodeAct
-from hira.workflows.baselines.direct import Direct
-from hira.workflows.baselines.multimodal import MultimodalAlone
 from hira.workflows.baselines.plan_and_solve import PlanAndSolve
-from hira.workflows.baselines.rag import Rag
-from hira.workflows.baselines.react import ReAct
 from hira.workflows.baselines.react_report import ReActReport
 from hira.workflows.baselines.search_o1 import SearchO1
+from hira.workflows.baselines.single import CodeAct, Direct, MultimodalAlone, Rag, ReAct
 from hira.workflows.baselines.webthinker import WebThinker
 
 __all__ = [

@@ -8,19 +8,61 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from pydantic import BaseModel
+
 from hira.agents.approved import ask_approval
-from hira.agents.baselines.plan_and_solve import PLANNER, plan_steps, write_conclusion
 from hira.agents.coordinator import Coordinator
-from hira.agents.expert import Expert
+from hira.agents.expert import Expert, format_files
 from hira.agents.experts import EXPERTS
+from hira.agents.loop import Loop
+from hira.agents.planner import staff
+from hira.agents.record import ask_for_record
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
+from hira.core.errors import DialectError
 from hira.core.events import SubtaskIssued
 from hira.core.memory import Fact
+from hira.core.messages import Filled, user
 from hira.core.policy import Usage
+from hira.core.prompts import Prompt, is_copied
+from hira.core.sanitize import sanitize
 from hira.evidence import find_cited
+from hira.workflows.baselines.single import run_to_answer
 from hira.workflows.bound import Sizes, hierarchical
 from hira.workflows.hira import HiRA
+
+PLAN = Prompt(__file__, "plan_and_solve_plan")
+RESULT = Prompt(__file__, "plan_and_solve_result")
+ANSWER = Prompt(__file__, "plan_and_solve_answer")
+PLANNER = "planner"
+
+
+class Plan(BaseModel):
+    steps: list[str]
+
+
+async def plan_steps(context: RunContext, question: str, experts: Sequence[Expert], most: int) -> list[str]:
+    """At most so many steps, which nothing changes later; the question itself where no plan can be read, or where all
+    steps only repeat the prompt."""
+    shown = {"today": context.rollout.today, "experts": staff(experts, describe=True), "most": most}
+    prompt = PLAN.fill(**shown, task=sanitize(question), files=format_files(context.files))
+    instructions = PLAN.fill(**shown, task="", files="")
+    try:
+        plan = await ask_for_record(context.conversation(PLANNER), user(prompt), Plan)
+    except DialectError:
+        return [question]
+    return [" ".join(step.split()) for step in plan.steps if not is_copied(step, instructions)][:most] or [question]
+
+
+async def write_conclusion(context: RunContext, question: str, findings: Sequence[Finding]) -> str:
+    """The answer from what the steps brought."""
+    brought = [(one.subtask.text, one.conclusion) for one in findings]
+    shown = "\n\n".join(RESULT.fill(step=sanitize(step), result=sanitize(result)) for step, result in brought)
+    loop = Loop(context.conversation(PLANNER), [], limit=1, final=True)
+    loop.conversation.say(
+        user(ANSWER.fill(task=sanitize(question), brought=Filled(shown, RESULT.name, {"pairs": brought})))
+    )
+    return await run_to_answer(loop, question)
 
 
 @dataclass(frozen=True)
@@ -41,22 +83,22 @@ class PlanAndSolve:
     def takes_tools(self) -> frozenset[str]:
         return HiRA(experts=self.experts).takes_tools
 
-    async def run(self, question: str, team: RunContext) -> str:
-        experts = HiRA(experts=self.experts).available(team)
-        coordinator = Coordinator(team, experts, distils=False)
-        steps = await plan_steps(team, question, experts, self.max_subtasks)
+    async def run(self, question: str, context: RunContext) -> str:
+        experts = HiRA(experts=self.experts).available(context)
+        coordinator = Coordinator(context, experts, distils=False)
+        steps = await plan_steps(context, question, experts, self.max_subtasks)
         plan = [Subtask(str(number), step) for number, step in enumerate(steps, 1)]
         for step in plan:
-            team.events(SubtaskIssued(step.id, step.text))
+            context.events(SubtaskIssued(step.id, step.text))
 
         async def carried_out(steps: Sequence[Subtask]) -> Sequence[Finding]:
-            return [await self._step(step, coordinator, team) for step in steps if not team.stopped]
+            return [await self._step(step, coordinator, context) for step in steps if not context.stopped]
 
-        await ask_approval(plan, team, carried_out)
-        return await write_conclusion(team, question, team.rollout.findings)
+        await ask_approval(plan, context, carried_out)
+        return await write_conclusion(context, question, context.rollout.findings)
 
-    async def _step(self, step: Subtask, coordinator: Coordinator, team: RunContext) -> Finding:
-        memory = team.rollout.memory
+    async def _step(self, step: Subtask, coordinator: Coordinator, context: RunContext) -> Finding:
+        memory = context.rollout.memory
         (finding,) = await coordinator.delegate([step], memory)
         if finding.ok:
             told = " ".join(finding.conclusion.split())

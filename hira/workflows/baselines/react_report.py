@@ -10,7 +10,7 @@ from hira.core.messages import user
 from hira.core.policy import Usage
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.evidence.references import language, without_references
+from hira.evidence.citations import language, without_references
 from hira.workflows.bound import Sizes, bound_loop
 from hira.workflows.mams import means
 
@@ -38,14 +38,14 @@ class ReActReport:
     def takes_tools(self) -> frozenset[str]:
         return frozenset({"report"})
 
-    async def run(self, question: str, team: RunContext) -> str:
-        tools = means(team, "report")
-        conversation = team.conversation("report")
+    async def run(self, question: str, context: RunContext) -> str:
+        tools = means(context, "report")
+        conversation = context.conversation("report")
         limit = self.max_turns * self.several
         loop = Loop(conversation, tools, limit, self.several, final=True, conclude=lambda why: CLOSE.fill(reason=why))
         instructions = conversation.part.dialect.instructions(tools)
-        told = {"question": sanitize(question), "files": format_files(team.files), "language": language(question)}
-        limits = {"today": team.rollout.today, "several": self.several, "limit": self.max_turns}
+        told = {"question": sanitize(question), "files": format_files(context.files), "language": language(question)}
+        limits = {"today": context.rollout.today, "several": self.several, "limit": self.max_turns}
         conversation.say(user(REACT.fill(call=instructions, **told, **limits)))
         step, left = await loop.think(), self.max_turns - 1
         while step.calls:

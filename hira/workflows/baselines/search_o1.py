@@ -3,12 +3,61 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hira.agents.baselines.alone import REASONER, begin_loop, require_tool, run_to_answer
-from hira.agents.baselines.search_o1 import EARLIER, PAGES, READER, SEARCH_O1, search_and_condense
+from hira.agents.loop import Loop, check_spoken
+from hira.agents.retrieval import look_up
 from hira.agents.run_context import RunContext
+from hira.core.errors import EndpointError, Stop
+from hira.core.messages import Filled, assistant, user
 from hira.core.policy import Usage
+from hira.core.prompts import Prompt, is_copied
+from hira.core.sanitize import sanitize
+from hira.core.tokens import clip
 from hira.policies.dialects import Call
+from hira.policies.dialects.answer import strip_thought
+from hira.workflows.baselines.single import REASONER, begin_loop, require_tool, run_to_answer
 from hira.workflows.bound import Sizes, bound_loop, times
+
+SEARCH_O1 = Prompt(__file__, "search_o1")
+CONDENSE = Prompt(__file__, "search_o1_condense")
+READER = "reader"
+PAGES = 10
+"""Pages that are read for a query (Search-o1: top 10)."""
+EARLIER = 4_000
+"""Tokens of the reasoning so far that the reader is shown; beyond, the middle is cut."""
+
+
+async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
+    """What a search brings, condensed for the reasoning so far. If nobody can condense it, or the reader only repeats
+    the query or what the model said, it is passed on as it is."""
+    conversation = loop.conversation
+    query = str(call.arguments["query"])
+    seen = await look_up(conversation, query, PAGES)
+    documents = Filled("\n\n".join(dict.fromkeys(one.text for one in seen)))
+    if not any(one.observation.passages for one in seen):
+        if not any(one.ok for one in seen):
+            loop.forget(call)
+        return documents
+    *earlier, _ = loop.transcript  # the last entry is this call
+    reasoning = clip("\n\n".join(filter(None, earlier)), EARLIER, middle=True)
+    reader = conversation.context.conversation(READER, str(loop.used))
+    reader.say(
+        user(
+            CONDENSE.fill(
+                task=sanitize(question), reasoning=sanitize(reasoning), query=sanitize(query), documents=documents
+            )
+        )
+    )
+    try:
+        completion = await reader.turn()
+        check_spoken(completion, reader)
+    except (EndpointError, Stop) as error:
+        if not isinstance(error, Stop):
+            conversation.context.note(f"the reader failed, so the search results are passed on unchanged: {error.what}")
+        return documents
+    reader.say(assistant(completion.text))
+    told = strip_thought(completion)
+    said = [message.text for message in conversation.messages if message.role == "assistant"]
+    return documents if is_copied(told, " ".join([*said, query])) else sanitize(told)
 
 
 @dataclass(frozen=True)
@@ -26,9 +75,9 @@ class SearchO1:
     def takes_tools(self) -> frozenset[str]:
         return frozenset()
 
-    async def run(self, question: str, team: RunContext) -> str:
-        search = require_tool(team.tools.search, "a search")
-        loop = begin_loop(team, SEARCH_O1, [search], question, limit=self.searches)
+    async def run(self, question: str, context: RunContext) -> str:
+        search = require_tool(context.tools.search, "a search")
+        loop = begin_loop(context, SEARCH_O1, [search], question, limit=self.searches)
 
         async def perform(call: Call) -> str:
             return await search_and_condense(loop, call, question)

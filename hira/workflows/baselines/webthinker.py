@@ -2,29 +2,151 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
-from hira.agents.baselines.alone import REASONER, begin_loop, require_tool, run_to_answer
-from hira.agents.baselines.webthinker import (
-    CHECK,
-    DOCUMENTS,
-    LONGEST,
-    REPORTS,
-    REWRITE,
-    SEARCH,
-    WEBTHINKER,
-    WRITE,
-    WRITER,
-    Article,
-    send_explorer,
-)
+from hira.agents.approved import as_issued, ask_approval
+from hira.agents.calls import frame_source
 from hira.agents.coordinator import Coordinator
 from hira.agents.expert import CALLS
 from hira.agents.experts import DeepSearch
-from hira.agents.run_context import RunContext
+from hira.agents.loop import Loop, check_spoken
+from hira.agents.run_context import Conversation, RunContext
+from hira.agents.trajectory import Subtask
+from hira.core.bm25 import BM25
+from hira.core.errors import BadReply, Stop, ToolError
+from hira.core.events import SubtaskIssued
+from hira.core.messages import Filled, assistant, user
 from hira.core.policy import Usage
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.core.tokens import clip
+from hira.evidence import find_cited
 from hira.policies.dialects import Call
+from hira.policies.dialects.answer import document, strip_thought
+from hira.tools import Observation, Tool
+from hira.workflows.baselines.single import REASONER, begin_loop, require_tool, run_to_answer
 from hira.workflows.bound import Sizes, bound_loop, times
+
+WEBTHINKER = Prompt(__file__, "webthinker")
+REPORTS = Prompt(__file__, "webthinker_report")
+EXPLORE = Prompt(__file__, "webthinker_explore")
+SECTION = Prompt(__file__, "webthinker_section")
+EDIT = Prompt(__file__, "webthinker_edit")
+WRITTEN = Prompt(__file__, "webthinker_written")
+UNWRITTEN = Prompt(__file__, "webthinker_unwritten")
+EDITED = Prompt(__file__, "webthinker_edited")
+NO_DRAFT = Prompt(__file__, "webthinker_no_draft")
+WRITER = "writer"
+DOCUMENTS = 3
+"""What was read that a section is written from, at most (WebThinker)."""
+LONGEST = 3_000
+"""Tokens of one of them that the writer is shown; beyond, the middle is cut."""
+
+
+async def _by_the_workflow(arguments: Mapping[str, Any]) -> Observation:
+    raise ToolError(f"the workflow does this, not a tool: {dict(arguments)}")
+
+
+def _tool(name: str, description: str, required: tuple[str, ...], *more: str, pure: bool = False) -> Tool:
+    properties = {field: {"type": "string"} for field in (*required, *more)}
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    return Tool(name, description, schema, _by_the_workflow, pure=pure)
+
+
+SEARCH = _tool(
+    "search",
+    "have an explorer search for a query, open pages and follow links for your intent; you get what it found out",
+    ("query",),
+    "intent",
+    pure=True,
+)
+WRITE = _tool("write_section", "have a section of the report written, as its task says", ("title", "task"))
+CHECK = _tool("check_article", "see the outline of what is written by now", ())
+REWRITE = _tool("edit_article", "have the report changed as the instruction says", ("instruction",))
+
+
+async def send_explorer(coordinator: Coordinator, loop: Loop, call: Call) -> str:
+    """What the explorer found out. One that failed may be sent out again with the same words."""
+    query, intent = str(call.arguments["query"]), str(call.arguments.get("intent") or "")
+    task = EXPLORE.fill(query=sanitize(query), intent=sanitize(intent)) if intent.strip() else query
+    subtask = Subtask(str(loop.used), str(task))
+    coordinator.context.events(SubtaskIssued(subtask.id, subtask.text))
+    dispatch = partial(coordinator.delegate, memory=coordinator.context.rollout.memory)
+    (finding,) = await ask_approval([subtask], coordinator.context, dispatch)
+    if not finding.ok:
+        loop.forget(call)
+    return as_issued(subtask.text, finding, Filled(sanitize(finding.conclusion)))
+
+
+@dataclass(slots=True)
+class Article:
+    """The draft of a report. It is the run's answer from its first section on, so that no ending loses it."""
+
+    context: RunContext
+    question: str
+    text: str = ""
+
+    async def perform(self, call: Call, loop: Loop) -> str:
+        """Write, check or edit; what the role that asked for it is told."""
+        if call.name == CHECK.name:
+            return self.outline or NO_DRAFT.fill()
+        if call.name == WRITE.name:
+            return await self._write(str(call.arguments["title"]), str(call.arguments["task"]), str(loop.used))
+        return await self._edit(str(call.arguments["instruction"]), str(loop.used))
+
+    @property
+    def outline(self) -> Filled:
+        """The headings of the draft."""
+        return sanitize("\n".join(line for line in self.text.splitlines() if line.startswith("#")))
+
+    async def _write(self, title: str, task: str, under: str) -> str:
+        prompt = SECTION.fill(
+            question=sanitize(self.question),
+            title=sanitize(title),
+            task=sanitize(task),
+            outline=self.outline,
+            documents=self._documents(f"{title} {task}"),
+        )
+        section = await self._reply(self.context.conversation(WRITER, under), prompt)
+        if not section:
+            return UNWRITTEN.fill(outline=self.outline)
+        headed = section if section.startswith("#") else f"## {title.strip()}\n\n{section}"
+        self._take(f"{self.text}\n\n{headed}" if self.text else f"# {self.question}\n\n{headed}")
+        return WRITTEN.fill(outline=self.outline)
+
+    async def _edit(self, instruction: str, under: str) -> str:
+        if not self.text:
+            return NO_DRAFT.fill()
+        prompt = EDIT.fill(instruction=sanitize(instruction), article=sanitize(self.text))
+        edited = await self._reply(self.context.conversation(WRITER, under), prompt, whole=True)
+        if not edited:
+            return UNWRITTEN.fill(outline=self.outline)
+        before = find_cited(self.text)
+        self._take(edited)
+        gone = [one for one in before if one not in find_cited(self.text)]
+        return EDITED.fill(outline=self.outline, gone=", ".join(gone) or "none")
+
+    async def _reply(self, conversation: Conversation, prompt: Filled, *, whole: bool = False) -> str:
+        """What the writer wrote, empty if that is nothing to take, or not the `whole` of it; the draft then stays."""
+        conversation.say(user(prompt))
+        try:
+            completion = await conversation.turn()
+            check_spoken(completion, conversation)
+        except (BadReply, Stop):
+            return ""
+        conversation.say(assistant(completion.text))
+        return "" if whole and completion.finish == "length" else document(strip_thought(completion))
+
+    def _take(self, text: str) -> None:
+        self.text = self.context.rollout.answer = text.strip()
+
+    def _documents(self, about: str) -> Filled:
+        """What was read that has most to do with the section, as passages with their ids."""
+        sources = list(self.context.rollout.sources.read.values())
+        best = BM25([f"{source.title} {source.evidence}" for source in sources]).best(about, DOCUMENTS)
+        shown = [frame_source(one, clip(one.evidence, LONGEST, middle=True)) for one in (sources[at] for at in best)]
+        return Filled("\n\n".join(shown))
 
 
 @dataclass(frozen=True)
@@ -47,13 +169,13 @@ class WebThinker:
     def takes_tools(self) -> frozenset[str]:
         return frozenset()
 
-    async def run(self, question: str, team: RunContext) -> str:
-        require_tool(team.tools.search, "a search")
-        explorer = Coordinator(team, [DeepSearch()], transfer=False, remember=False)
-        article = Article(team, question)
+    async def run(self, question: str, context: RunContext) -> str:
+        require_tool(context.tools.search, "a search")
+        explorer = Coordinator(context, [DeepSearch()], transfer=False, remember=False)
+        article = Article(context, question)
         tools = [SEARCH, WRITE, CHECK, REWRITE] if self.report else [SEARCH]
         limit = self.interactions if self.report else self.searches
-        loop = begin_loop(team, REPORTS if self.report else WEBTHINKER, tools, question, limit=limit)
+        loop = begin_loop(context, REPORTS if self.report else WEBTHINKER, tools, question, limit=limit)
 
         async def perform(call: Call) -> str:
             return await (

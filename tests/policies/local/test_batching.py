@@ -17,17 +17,16 @@ from tiny_hf import tiny_model, tiny_tokenizer, with_adapters
 from hira.core.errors import EndpointError, UsageError
 from hira.core.messages import user
 from hira.core.policy import Request, Sampling
-from hira.policies.local.engine import Sampled
+from hira.policies.local.engine import Asked, Pieces, Sampled
 from hira.policies.local.policy import LocalPolicy
-from hira.policies.local.rows import Asked, Pieces
 from hira.policies.local.template import Template
 from hira.policies.repetition import REPEATS, SHORTEST
 from hira.policies.reply import REPEATS_ITSELF
 
 torch = later("torch")
 BatchingEngine = later("hira.policies.local.batching:BatchingEngine")
-Choosing = later("hira.policies.local.choosing:Choosing")
-choose = later("hira.policies.local.choosing:choose")
+Choosing = later("hira.policies.local.decoding:Choosing")
+choose = later("hira.policies.local.decoding:choose")
 pytestmark = [
     needs("torch", "transformers", "peft"),
     pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning"),

@@ -31,20 +31,20 @@ def double(of: str) -> str:
 @pytest.mark.parametrize("dialect", CALLS)
 async def test_a_turn_that_begins_with_white_space_stays_one_row(dialect: str) -> None:
     talk = Talk(CALLS[dialect], CALLS[dialect].replace("2", "3"), "It is 6.")
-    team = RunContext({"*": RoleConfig(talk.policy, dialect=DIALECTS[dialect])})
-    conversation = team.conversation("planner")
+    context = RunContext({"*": RoleConfig(talk.policy, dialect=DIALECTS[dialect])})
+    conversation = context.conversation("planner")
     conversation.say(user("What is twice two, and twice three?"))
     step = await Loop(conversation, [double], final=True).run()
     assert step.text == "It is 6."
     assert talk.counts == {"turns": 3, "rows": 1}
-    assert len(rows_of(team.rollout).rows) == 1
+    assert len(rows_of(context.rollout).rows) == 1
 
 
 @pytest.mark.parametrize("dialect", CALLS)
 async def test_an_answer_amid_white_space_stays_in_the_row_of_what_is_asked_next(dialect: str) -> None:
     talk = Talk(" \n It is 4.\n ", "\tYes.\n")
-    team = RunContext({"*": RoleConfig(talk.policy, dialect=DIALECTS[dialect])})
-    conversation = team.conversation("planner")
+    context = RunContext({"*": RoleConfig(talk.policy, dialect=DIALECTS[dialect])})
+    conversation = context.conversation("planner")
     conversation.say(user("What is twice two?"))
     step = await Loop(conversation, [], final=True).run()
     assert step.text == "It is 4."

@@ -6,7 +6,7 @@ import pytest
 
 from hira.agents.calls import use
 from hira.evidence import verify
-from hira.testing import team_of
+from hira.testing import make_context
 from hira.tools.media import media_reader
 from hira.tools.python import PythonSandbox, open_python, python_tool
 
@@ -23,15 +23,15 @@ async def test_a_text_that_a_program_wrote_is_a_source_that_can_be_cited(sandbox
 
 
 async def test_what_the_program_was_told_to_write_is_no_evidence(sandbox: PythonSandbox) -> None:
-    team = team_of([])
+    context = make_context([])
     code = "open('a.txt', 'w').write('Atlantis has 1234 towers')\nopen('b.txt', 'w').write(f'It has {617 * 2} towers')"
-    seen = await use(team.conversation("code"), python_tool(sandbox), {"code": code})
+    seen = await use(context.conversation("code"), python_tool(sandbox), {"code": code})
     assert seen.text.count("[/s") == 3
     literal, computed = (f"s{at}" for at in (2, 3))
     verdicts = {
         one.source: one.verdict
         for text in (f"Atlantis has 1234 towers [{literal}].", f"It has 1234 towers [{computed}].")
-        for one in verify(text, team.rollout.sources)
+        for one in verify(text, context.rollout.sources)
     }
     assert verdicts[computed] == "supported"
     assert verdicts[literal] != "supported"

@@ -61,7 +61,7 @@ def judge(request: Request) -> str:
     return json.dumps({"reason": "so", "expert": "no" if "legs" in question else "yes"})
 
 
-def team(replies: object = judge) -> tuple[RunContext, ScriptedPolicy]:
+def context(replies: object = judge) -> tuple[RunContext, ScriptedPolicy]:
     policy = ScriptedPolicy(replies)  # type: ignore[arg-type]
     return RunContext({"*": RoleConfig(policy, dialect=NATIVE)}), policy
 
@@ -70,7 +70,7 @@ JUDGED = ("level", "duplicates", "clarity", "expert")
 
 
 async def test_each_stage_keeps_what_it_is_there_for(tmp_path: Path) -> None:
-    found = Curation(Curating("made", ALL, JUDGED), tmp_path, team()[0])  # type: ignore[arg-type]
+    found = Curation(Curating("made", ALL, JUDGED), tmp_path, context()[0])  # type: ignore[arg-type]
     assert [one.id for one in await found.run()] == ["good"]
     gone = {one.stage: set(one.came) - set(one.kept) for one in found.passed}
     assert gone == {"level": {"small"}, "duplicates": {"again"}, "clarity": {"vague"}, "expert": {"easy"}}
@@ -81,11 +81,11 @@ async def test_each_stage_keeps_what_it_is_there_for(tmp_path: Path) -> None:
 
 async def test_a_crash_in_the_middle_of_a_line_loses_one_decision(tmp_path: Path) -> None:
     curating = Curating("made", ALL, JUDGED)  # type: ignore[arg-type]
-    await Curation(curating, tmp_path, team()[0]).run()
+    await Curation(curating, tmp_path, context()[0]).run()
     path = tmp_path / DECISIONS
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:6]) + lines[6][:20])
-    speaking, policy = team()
+    speaking, policy = context()
     assert [one.id for one in await Curation(curating, tmp_path, speaking).run()] == ["good"]
     assert 0 < len(policy.requests) < 4 + 5
     assert sorted(path.read_text().splitlines()) == sorted(line.strip() for line in lines)
@@ -98,11 +98,11 @@ async def test_what_a_judge_could_not_decide_is_neither_kept_nor_removed(tmp_pat
         return judge(request)
 
     curating = Curating("made", ALL, JUDGED)  # type: ignore[arg-type]
-    first = Curation(curating, tmp_path, team(down)[0])
+    first = Curation(curating, tmp_path, context(down)[0])
     assert await first.run() == []
     clarity = next(one for one in first.passed if one.stage == "clarity")
     assert (clarity.undecided, clarity.removed) == (("good", "vague", "easy"), 0)
-    assert [one.id for one in await Curation(curating, tmp_path, team()[0]).run()] == ["good"]
+    assert [one.id for one in await Curation(curating, tmp_path, context()[0]).run()] == ["good"]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ async def test_what_a_judge_could_not_decide_is_neither_kept_nor_removed(tmp_pat
 )
 async def test_what_may_be_of_undergraduate_or_graduate_level_is_kept(level: str, kept: bool, tmp_path: Path) -> None:
     said = json.dumps({"reason": "so", "discipline": "biology", "level": level})
-    found = await Curation(Curating("made", (GOOD,), ("level",)), tmp_path, team(lambda _: said)[0]).run()
+    found = await Curation(Curating("made", (GOOD,), ("level",)), tmp_path, context(lambda _: said)[0]).run()
     assert bool(found) is kept
 
 

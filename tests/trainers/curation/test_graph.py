@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hira.core.errors import DialectError, UsageError
 from hira.testing import ScriptedPolicy
-from hira.testing.team import team_of
+from hira.testing.script import make_context
 from hira.trainers.curation.generation import Chain, Fact, Hops, facts_of, leaks, paths, rewrite_query, write_question
 
 FACTS = [
@@ -122,12 +122,12 @@ async def test_a_question_that_gives_something_away_is_asked_for_once_more() -> 
     policy = ScriptedPolicy(
         [json.dumps({"question": "Where is Mount Kell, Ida Berg?"}), json.dumps({"question": GOOD})]
     )
-    item = await write_question(team_of(policy, dialect="native").conversation("writer"), "q1", CHAIN)
+    item = await write_question(make_context(policy, dialect="native").conversation("writer"), "q1", CHAIN)
     assert item is not None
     assert (item.question, item.answers, item.category) == (GOOD, ("Mount Kell",), "3 hops")
     assert item.meta["path"][0] == ["Ida Berg", "designed", "Vale Bridge"]
     assert "it gives Mount Kell away" in str(policy.requests[1].messages[-1].text)
-    bad = team_of(ScriptedPolicy([json.dumps({"question": "The Orr?"})] * 2), dialect="native")
+    bad = make_context(ScriptedPolicy([json.dumps({"question": "The Orr?"})] * 2), dialect="native")
     assert await write_question(bad.conversation("writer"), "q2", CHAIN) is None
 
 
@@ -137,13 +137,13 @@ REPORT = "Please look into the Cheshire Cat: which breed is behind it, and what 
 
 async def test_a_query_is_rewritten_and_keeps_its_names() -> None:
     good = json.dumps({"kept": ["Cheshire Cat"], "query": REPORT})
-    assert await rewrite_query(team_of([good], dialect="native").conversation("rewriter"), QUERY) == REPORT
+    assert await rewrite_query(make_context([good], dialect="native").conversation("rewriter"), QUERY) == REPORT
     lost = json.dumps({"kept": ["Cheshire Cat"], "query": "Please look into a cat."})
     policy = ScriptedPolicy([lost, good])
-    assert await rewrite_query(team_of(policy, dialect="native").conversation("rewriter"), QUERY) == REPORT
+    assert await rewrite_query(make_context(policy, dialect="native").conversation("rewriter"), QUERY) == REPORT
     same = json.dumps({"query": QUERY})
     with pytest.raises(DialectError, match="as it was"):
-        await rewrite_query(team_of([same, same], dialect="native").conversation("rewriter"), QUERY)
+        await rewrite_query(make_context([same, same], dialect="native").conversation("rewriter"), QUERY)
 
 
 async def test_what_is_made_is_made_once_and_what_failed_is_tried_again(tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
-"""Names for requests. A conversation's next request is named by reading only what is new in it."""
+"""How requests are named and records stored: digests of what is new in a request, and compressed JSON."""
 
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hira.core.messages import Message
-from hira.core.policy import Request
+from pydantic_core import to_json
+
+from hira.core.messages import Message, ToolCall
+from hira.core.policy import Completion, Request, Sampling, Tokens, Usage
 
 MOST_BEGINNINGS = 64
 """Beginnings of digests that are kept for conversations to come."""
@@ -90,3 +93,71 @@ def digest_of_tool(name: str, arguments: Mapping[str, Any]) -> str:
     """Names a tool's call: its name and its arguments, whatever their order."""
     spelled = json.dumps(dict(arguments), ensure_ascii=False, sort_keys=True, default=str)
     return hashlib.blake2b(f"{name} {spelled}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+_SAMPLED = tuple(Sampling.__dataclass_fields__)
+
+
+def recorded_request(model: str, request: Request, kept: int) -> dict[str, Any]:
+    """What is stored of a request that shares its first `kept` messages with its conversation's previous one."""
+    added = [{**message.wire, "prompt": message.prompt} for message in request.messages[kept:]]
+    sampling = {name: value for name in _SAMPLED if (value := getattr(request.sampling, name)) is not None}
+    return {"model": model, "kept": kept, "added": added, "sampling": sampling, "stop": request.stop}
+
+
+def dump_completion(completion: Completion) -> dict[str, Any]:
+    """The completion as JSON values. Written out, because `asdict` walks through every token id."""
+    tokens = completion.tokens
+    return {
+        "text": completion.text,
+        "reasoning": completion.reasoning,
+        "calls": [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in completion.calls],
+        "finish": completion.finish,
+        "stop": completion.stop,
+        "usage": completion.usage.record,
+        "model": completion.model,
+        "tokens": tokens and {"prompt": tokens.prompt, "sampled": tokens.sampled, "logprobs": tokens.logprobs},
+        "notes": completion.notes,
+    }
+
+
+def completion_of(record: Mapping[str, Any]) -> Completion:
+    tokens = record["tokens"]
+    return Completion(
+        record["text"],
+        record["reasoning"],
+        tuple(ToolCall(**call) for call in record["calls"]),
+        record["finish"],
+        record["stop"],
+        Usage(**record["usage"]),
+        record["model"],
+        Tokens(tuple(tokens["prompt"]), tuple(tokens["sampled"]), tuple(tokens["logprobs"])) if tokens else None,
+        tuple(record.get("notes", ())),
+    )
+
+
+COMPRESSED = 8192
+"""Bytes from which on a value is compressed."""
+
+
+def pack(value: Any) -> bytes:
+    """The value as JSON. What pydantic cannot write, as halves of characters, is written by the slower way."""
+    try:
+        return to_json(value)
+    except ValueError:
+        text = json.dumps(value, ensure_ascii=False, check_circular=False, separators=(",", ":"), default=str)
+        return text.encode("utf-8", "surrogatepass")
+
+
+def compress(raw: bytes) -> bytes:
+    """As the file keeps it. No JSON begins as what is compressed does."""
+    return zlib.compress(raw, 1) if len(raw) > COMPRESSED and raw[:1] != b"\x78" else raw
+
+
+def unpack(raw: bytes) -> Any:
+    return json.loads((zlib.decompress(raw) if raw[:1] == b"\x78" else raw).decode("utf-8", "surrogatepass"))
+
+
+def storable(text: str) -> str:
+    """The text as SQLite can keep it: halves of characters, as names of files may hold them, are spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,10 +1,43 @@
-"""The flags of `hira eval`. Light: it is read at every start."""
+"""The flags of single commands. Light: it is read at every start."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hira.cli.parser import Parser
+
+
+Adds = Callable[["Parser"], None]
+
+
+def add_compare(commands: Any, groups: Sequence[Adds]) -> None:
+    """Add the command; the `groups` add the flags that other commands have too."""
+    compare: Parser = commands.add_parser(
+        "compare",
+        help="ask several workflows the same question, side by side",
+        description="Ask several workflows the same question, with the same models and tools.",
+        hints={"--workflow": "name at least one: --workflow hira,mars,rag"},
+    )
+    compare.add_argument("question", help="the question; - reads it from standard input")
+    for one in groups:
+        one(compare)
+    compare.add_argument(
+        "--file", action="append", default=[], dest="files", metavar="PATH", help="file that the question is about"
+    )
+    group = compare.add_argument_group("comparison")
+    group.add_argument("--workflow", required=True, metavar="A,B,C", help="the workflows, separated by commas")
+    group.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME.OPTION=VALUE",
+        help="option of one of them, such as search-o1.searches=5; repeatable",
+    )
+    group = compare.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    group.add_argument("--debug", action="store_true", help="show tracebacks")
+
 
 WHAT = ("run", "ablate", "sweep", "diff", "judge", "preferences", "candidates", "report")
 
@@ -17,7 +50,7 @@ def spelled_out(arguments: Sequence[str]) -> list[str]:
     return list(arguments)
 
 
-def add(commands: Any, model: Any, limits: Any) -> None:
+def add_eval(commands: Any, model: Any, limits: Any) -> None:
     """Add the command; `model` and `limits` add the flags that other commands have too."""
     command: Parser = commands.add_parser(
         "eval",
@@ -152,3 +185,75 @@ def _asked(command: "Parser", model: Any, limits: Any) -> None:
     group.add_argument("--ray", metavar="ADDRESS", help="ask on a Ray cluster: local, auto, ray://HOST:PORT")
     group.add_argument("--json", action="store_true", help="the summary as JSON on stdout")
     group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+
+
+REPORTING = ("mams", "react-report")
+
+
+def add_report(commands: Any, model: Adds, groups: Sequence[Adds]) -> None:
+    """Add the commands; `model` and the `groups` add the flags that other commands have too."""
+    report: Parser = commands.add_parser(
+        "report", help="write a report on a topic, with references", description="Write a report on a topic."
+    )
+    report.add_argument("question", metavar="TOPIC", help="the topic; - reads it from standard input")
+    model(report)
+    report.add_argument(
+        "--file", action="append", default=[], dest="files", metavar="PATH", help="file to use for the report"
+    )
+    group = report.add_argument_group("workflow")
+    group.add_argument("--workflow", choices=REPORTING, metavar="NAME", help=f"{' or '.join(REPORTING)} (mams)")
+    group.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME.OPTION=VALUE",
+        help="an option of the workflow, such as mams.max_turns=5; repeatable",
+    )
+    for one in groups:
+        one(report)
+    report.add_argument("--dry-run", action="store_true", help="print the maximum cost and exit")
+    group = report.add_argument_group("output")
+    group.add_argument(
+        "-o", "--output", metavar="FILE", help="write the report to a file instead of stdout: .md, .html or .json"
+    )
+    group.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    group.add_argument("--events", action="store_true", help="progress as JSON lines on stderr")
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    group.add_argument("--debug", action="store_true", help="show tracebacks")
+    rubric: Parser = commands.add_parser(
+        "rubric",
+        help="write a rubric that scores reports on a query",
+        description="Write a rubric for a query, and score a report with it.",
+    )
+    rubric.add_argument("query", help="topic of the report")
+    model(rubric)
+    rubric.add_argument("--report", metavar="FILE", help="score this report with the rubric")
+    rubric.add_argument("--rubric", metavar="FILE", help="read the rubric from a file that --json wrote")
+    rubric.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    rubric.add_argument("--debug", action="store_true", help="show tracebacks")
+
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def add_init(commands: Any) -> None:
+    init = commands.add_parser(
+        "init",
+        help="write a hira.toml for this folder, and test it",
+        description="Write a commented hira.toml from what is found: keys, local servers, searches, documents.",
+    )
+    init.add_argument(
+        "--docs", action="append", metavar="PATH", help="file or folder to search (default: found automatically)"
+    )
+    init.add_argument("--force", action="store_true", help="overwrite a hira.toml that is there")
+    init.add_argument("--no-try", action="store_true", help="write the file without testing it")
+    init.add_argument("--debug", action="store_true", help="show tracebacks")
+
+
+def add_completion(commands: Any) -> None:
+    completion = commands.add_parser(
+        "completion",
+        help="print a script that completes hira's commands and flags in a shell",
+        description="Print a script for the shell; docs/cli.md explains where to put it.",
+    )
+    completion.add_argument("shell", choices=SHELLS, help="the shell: bash, zsh or fish")

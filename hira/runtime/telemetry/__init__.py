@@ -1,1 +1,0 @@
-"""OpenTelemetry: a run as spans, by the conventions for generative AI. Needs the extra `otel`."""

@@ -1,0 +1,222 @@
+"""The baselines of one role (HiRA, Table 1, appendix): direct, vanilla RAG, CodeAct, multimodal and ReAct."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+
+from hira.agents.expert import CALLS, format_files
+from hira.agents.experts.multimodal import MULTIMODAL, look
+from hira.agents.experts.simple_search import ANSWER
+from hira.agents.loop import Loop, Perform
+from hira.agents.retrieval import look_up
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.errors import EndpointError, UsageError
+from hira.core.messages import Filled, user
+from hira.core.policy import Usage
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.tools import Tool
+from hira.tools.search.tool import LONGEST
+from hira.workflows.bound import Sizes, bound_loop
+
+DIRECT = Prompt(__file__, "direct")
+CODEACT = Prompt(__file__, "codeact")
+REACT = Prompt(__file__, "react")
+READ = Prompt(__file__, "baseline_read")
+REASONER = "reasoner"
+"""The role that answers in every baseline but Plan-and-Solve, so that one `--role` casts it in all of them."""
+SHOWN = 5
+"""Sources of which a run that its endpoint ended tells what it had read."""
+QUOTED = 200
+WHERE_TO_SEARCH = "give documents (--docs) or a search backend (--search)"
+
+
+def require_tool(tool: Tool | None, what: str, fix: str = WHERE_TO_SEARCH) -> Tool:
+    """The tool. Raises `UsageError`, before any work, where this run does not have it."""
+    if tool is None:
+        raise UsageError(f"this workflow needs {what}, but this run has none", fix=fix)
+    return tool
+
+
+def begin_loop(context: RunContext, prompt: Prompt, tools: Sequence[Tool], question: str, *, limit: int = 1) -> Loop:
+    """The role, told its task. The prompt takes what it has slots for of `today`, `tools`, `limit`, `task`, `files`
+    and `known`, which is empty: nobody worked before it."""
+    loop = Loop(context.conversation(REASONER), tools, limit=limit, final=True, task=question)
+    values = {
+        "today": context.rollout.today,
+        "tools": loop.conversation.part.dialect.instructions(tools),
+        "limit": limit,
+        "task": sanitize(question),
+        "files": format_files(context.files),
+        "known": Filled(""),
+    }
+    loop.conversation.say(user(prompt.fill(**{name: value for name, value in values.items() if name in prompt.slots})))
+    return loop
+
+
+async def run_to_answer(loop: Loop, question: str, perform: Perform | None = None) -> str:
+    """The answer of a role that was told its task. If its endpoint fails, what it had read is left as a finding."""
+    try:
+        step = await loop.run(perform)
+    except EndpointError:
+        keep_read(loop.conversation.context, question)
+        raise
+    if not step.answer:
+        keep_read(loop.conversation.context, question)
+    return step.answer
+
+
+def keep_read(context: RunContext, question: str) -> None:
+    """Where nobody has found anything, enter the beginnings of what was read last, quoted so that it can be checked."""
+    if any(finding.ok for finding in context.rollout.findings):
+        return
+    read = [source for source in context.rollout.sources.read.values() if source.evidence.strip()][-SHOWN:]
+    quotes = [f"“{_beginning(source.evidence)}” [{source.id}]" for source in read]
+    if quotes:
+        told = str(READ.fill(quotes=Filled("\n".join(quotes))))
+        context.rollout.findings.append(Finding(Subtask("1", question), REASONER, "", told))
+
+
+def _beginning(text: str) -> str:
+    """The first words of a text in one line, without marks that would end a quotation."""
+    line = next((line.strip() for line in text.splitlines() if len(line.split()) > 4), text.strip().split("\n")[0])
+    line = line.partition("”")[0].partition('"')[0].lstrip("#*->| ")
+    return line if len(line) <= QUOTED else line[:QUOTED].rsplit(" ", 1)[0]
+
+
+@dataclass(frozen=True)
+class Direct:
+    name: str = "direct"
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset({REASONER})
+
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset()
+
+    async def run(self, question: str, context: RunContext) -> str:
+        return await run_to_answer(begin_loop(context, DIRECT, [], question), question)
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        return {REASONER: bound_loop(0, 0, sizes)}
+
+
+@dataclass(frozen=True)
+class Rag:
+    """`pages` behind the hits of a search are read (HiRA: the top 10)."""
+
+    pages: int = 10
+    name: str = "rag"
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset({REASONER})
+
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset()
+
+    async def run(self, question: str, context: RunContext) -> str:
+        require_tool(context.tools.search, "a search")
+        loop = Loop(context.conversation(REASONER), [], limit=1, final=True)
+        query = " ".join(question.split())[:LONGEST]
+        seen = await look_up(loop.conversation, query, self.pages)
+        documents = Filled("\n\n".join(dict.fromkeys(one.text for one in seen)))
+        loop.conversation.say(user(ANSWER.fill(documents=documents, task=sanitize(question), known=Filled(""))))
+        return await run_to_answer(loop, question)
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        read = (self.pages + 1) * sizes.result
+        return {REASONER: bound_loop(0, 0, replace(sizes, prompt=sizes.prompt + read))}
+
+
+@dataclass(frozen=True)
+class CodeAct:
+    """`calls` of Python at most (as HiRA's experts: 10)."""
+
+    calls: int = CALLS
+    name: str = "codeact"
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset({REASONER})
+
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset({REASONER})
+
+    async def run(self, question: str, context: RunContext) -> str:
+        if context.tools.python is None:
+            fix = "hira doctor tells why code is not run on this machine"
+            raise UsageError("this workflow needs Python, and this run has none", fix=fix)
+        async with context.tools.python("1") as python:
+            tools = [tool for tool in (python, context.tools.files, *context.tools.extra_for(REASONER)) if tool]
+            return await run_to_answer(begin_loop(context, CODEACT, tools, question, limit=self.calls), question)
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        return {REASONER: bound_loop(self.calls, sizes.result, sizes)}
+
+
+SEES = "look"
+
+
+@dataclass(frozen=True)
+class MultimodalAlone:
+    """`calls`: looks and readings at most (as HiRA's experts: 10)."""
+
+    calls: int = CALLS
+    name: str = "multimodal"
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset({REASONER, SEES})
+
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset({REASONER})
+
+    async def run(self, question: str, context: RunContext) -> str:
+        sight = look(context, "1") if context.tools.media else None
+        tools = [tool for tool in (sight, context.tools.files, *context.tools.extra_for(REASONER)) if tool]
+        if not tools:
+            fix = "attach a picture, a sound, a video or another file (--file), or name a folder with pictures (--docs)"
+            raise UsageError("this workflow needs something to look at, and this run has nothing", fix=fix)
+        return await run_to_answer(begin_loop(context, MULTIMODAL, tools, question, limit=self.calls), question)
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
+        return {REASONER: bound_loop(self.calls, sizes.result, sizes), SEES: looks}
+
+
+@dataclass(frozen=True)
+class ReAct:
+    """`calls` of all tools together at most (the HiRA paper gives none: as many as WebThinker searches)."""
+
+    calls: int = 20
+    name: str = "react"
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset({REASONER, SEES})
+
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset({REASONER})
+
+    async def run(self, question: str, context: RunContext) -> str:
+        box = context.tools
+        async with AsyncExitStack() as stack:
+            python = await stack.enter_async_context(box.python("1")) if box.python else None
+            sight = look(context, "1") if box.media else None
+            mine = (box.search, box.browse, box.files, python, sight, *box.extra_for(REASONER))
+            tools = [tool for tool in mine if tool]
+            if not tools:
+                raise UsageError("this workflow needs tools, and this run has none", fix=WHERE_TO_SEARCH)
+            return await run_to_answer(begin_loop(context, REACT, tools, question, limit=self.calls), question)
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
+        return {REASONER: bound_loop(self.calls, sizes.result, sizes), SEES: looks}
