@@ -26,9 +26,9 @@ from hira import Hira, Settings
 from hira.cli.shell import short_pauses
 from hira.evaluation import report
 from hira.evaluation.cells import grid
-from hira.evaluation.item import Item
-from hira.evaluation.metrics import match
+from hira.evaluation.files import Item
 from hira.evaluation.run import Evaluation, Plan
+from hira.evaluation.scorers import match
 
 HERE = Path(__file__).parent
 DOCUMENTS = HERE.parent / "tests" / "data" / "library"

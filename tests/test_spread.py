@@ -11,9 +11,9 @@ from hira.cli import main
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.evaluation.cells import grid
-from hira.evaluation.item import Item
-from hira.evaluation.metrics import match
+from hira.evaluation.files import Item
 from hira.evaluation.run import Evaluation, Plan
+from hira.evaluation.scorers import match
 from hira.runtime.batch import Question
 from hira.runtime.ray_batch import RayBatch
 

@@ -28,8 +28,7 @@ from serve import PORT
 
 from hira import Answer, Hira
 from hira.core.bm25 import BM25
-from hira.evaluation.files import items_of
-from hira.evaluation.item import Item
+from hira.evaluation.files import Item, items_of
 from hira.evaluation.mini import DOCS, QUESTIONS
 from hira.evaluation.rewards.match import contains, extract_answer
 from hira.runtime.settings import Settings

@@ -24,8 +24,8 @@ from pathlib import Path
 
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.core.policy import Request
-from hira.evaluation.item import Item
-from hira.evaluation.metrics import match
+from hira.evaluation.files import Item
+from hira.evaluation.scorers import match
 from hira.policies.dialects import NATIVE
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, ScriptedPolicy

@@ -33,7 +33,7 @@ from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.events import Events, Reader
 from hira.core.policy import Completion, Policy, Request, Watch
-from hira.evaluation.rewards.accuracy import ByWords
+from hira.evaluation.rewards.answers import ByWords
 from hira.evaluation.rewards.match import equal
 from hira.policies.dialects import DIALECTS
 from hira.policies.local.template import Template

@@ -24,7 +24,7 @@ import numpy as np
 
 from hira.agents.rubrics.rubric import normalise_score
 from hira.evaluation.preferences import agreement
-from hira.evaluation.rewards.hybrid import Parts, Weights, preference, total
+from hira.evaluation.rewards.rubrics import Parts, Weights, preference, total
 from hira.evaluation.statistics import Interval, bootstrap
 from hira.trainers.credit.grpo import grpo
 from hira.trainers.rows import Attempt, Group, Row

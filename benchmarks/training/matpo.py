@@ -32,9 +32,8 @@ from pathlib import Path
 
 import keepers
 
-from hira.evaluation.rewards.accuracy import ByWords
+from hira.evaluation.rewards.answers import ByWords, WithFormat
 from hira.evaluation.rewards.match import exact
-from hira.evaluation.rewards.matpo import WithFormat
 from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
 from hira.trainers.configuration import RolloutConfig

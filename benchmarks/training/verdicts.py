@@ -2,7 +2,7 @@
 
     python benchmarks/training/verdicts.py [--seeds 8] [--write]
 
-Rewards, sampling and credit are hira's own (`hira.evaluation.rewards.verdict`, `hira.trainers.agentic`,
+Rewards, sampling and credit are hira's own (`hira.evaluation.rewards.answers`, `hira.trainers.agentic`,
 `hira.trainers.credit.marsrl`); what is small is the policy. A Verifier sees of a solution one number, drawn around +1
 if the solution is right and around -1 if it is wrong, with a deviation of 1.2, and flags it with the probability
 σ(a - b·number); a and b are learned. Problems are of several difficulties. As in MarsRL there are 8 solutions of each
@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
 
-from hira.evaluation.rewards.verdict import of_verdict
+from hira.evaluation.rewards.answers import of_verdict
 from hira.trainers.agentic import Strategy, picks
 from hira.trainers.calls import seed_of
 from hira.trainers.credit import marsrl

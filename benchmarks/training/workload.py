@@ -22,7 +22,7 @@ from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.events import Events, Reader
 from hira.core.policy import Completion, Policy, Request, Sampling, Watch
-from hira.evaluation.rewards.reward import Score
+from hira.evaluation.rewards.answers import Score
 from hira.policies.dialects import DIALECTS
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.engine import Sampled, Seen

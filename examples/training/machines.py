@@ -34,8 +34,8 @@ from hira.agents.run_context import RoleConfig
 from hira.agents.trajectory import Rollout
 from hira.cli.training.demo import run
 from hira.core.policy import Completion, Request, Watch
-from hira.evaluation.rewards.hybrid import BEST, preference, read_rubric
-from hira.evaluation.rewards.reward import Reward, Score
+from hira.evaluation.rewards.answers import Reward, Score
+from hira.evaluation.rewards.rubrics import BEST, preference, read_rubric
 from hira.policies.offline.request import Asked as Seen
 from hira.policies.offline.request import read_request
 from hira.runtime.settings import Settings

@@ -117,6 +117,18 @@ def add_eval(commands: Any, model: Any, limits: Any) -> None:
         "--metric", metavar="NAME", default="hira", help="judge prompt: hira (default), webwalker, simpleqa, hle"
     )
     judge.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    preferences, candidates = _add_preferences(what, model)
+    report = what.add_parser(
+        "report",
+        help="rebuild the report of a folder from its records",
+        description="Rebuild the report of an evaluation from the records in its folder.",
+    )
+    report.add_argument("folder", metavar="FOLDER", help="the folder of an evaluation")
+    for one in (run, ablate, sweep, diff, judge, preferences, candidates, report):
+        one.add_argument("--debug", action="store_true", help="show tracebacks")
+
+
+def _add_preferences(what: Any, model: Any) -> tuple["Parser", "Parser"]:
     preferences = what.add_parser(
         "preferences",
         help="measure how well ways of scoring reports agree with human preferences",
@@ -138,14 +150,7 @@ def add_eval(commands: Any, model: Any, limits: Any) -> None:
         "second into `preferred` of each.",
     )
     candidates.add_argument("folder", metavar="FOLDER", help="the folder of an evaluation of reports")
-    report = what.add_parser(
-        "report",
-        help="rebuild the report of a folder from its records",
-        description="Rebuild the report of an evaluation from the records in its folder.",
-    )
-    report.add_argument("folder", metavar="FOLDER", help="the folder of an evaluation")
-    for one in (run, ablate, sweep, diff, judge, preferences, candidates, report):
-        one.add_argument("--debug", action="store_true", help="show tracebacks")
+    return preferences, candidates
 
 
 def _asked(command: "Parser", model: Any, limits: Any) -> None:

@@ -1,15 +1,54 @@
-"""Questions in a file of one's own: JSON lines, a JSON array or CSV, with the columns that are usual or named."""
+"""Questions with what counts as their answer, and the files they are read from: JSON lines, a JSON array or CSV, with
+the usual columns or those that are named."""
 
 import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from hira.core.errors import UsageError
-from hira.evaluation.item import Item
 from hira.runtime.validation import present
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """`answers` are taken one for another; of `every` all have to be said. Where the set says that a question is
+    `unanswerable`, right is who says so, and cites nothing. `category` is what results are broken down by: one
+    label, or several with bars between them. `judge` is the one of HiRA's that its set asks for. `meta` is what else
+    the set holds."""
+
+    id: str
+    question: str
+    answers: tuple[str, ...] = ()
+    every: tuple[str, ...] = ()
+    category: str = ""
+    files: tuple[Path, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    unanswerable: bool = False
+    judge: str = ""
+
+    @property
+    def labels(self) -> list[str]:
+        return labels_of(self.category)
+
+    @property
+    def answerable(self) -> bool:
+        """Whether an answer is known."""
+        return bool(self.answers or self.every)
+
+    @property
+    def gold(self) -> str:
+        """The answer as a judge reads it."""
+        return " and ".join(self.every) if self.every else " or ".join(self.answers)
+
+
+def labels_of(category: str) -> list[str]:
+    """The labels of a category such as `level 2 | without file`."""
+    return [label.strip() for label in category.split("|") if label.strip()]
+
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "query", "problem", "prompt", "Question", "input"),

@@ -17,8 +17,8 @@ from hira.core.concurrency import map_concurrently
 from hira.core.errors import DialectError, UsageError
 from hira.evaluation.files import rows_of
 from hira.evaluation.record import Record, read
-from hira.evaluation.rewards.report import GENERAL
 from hira.evaluation.rewards.rubric_judge import pairwise, pointwise, score
+from hira.evaluation.rewards.rubrics import GENERAL
 from hira.evaluation.run import RECORDS
 from hira.evaluation.scorers import judging
 from hira.evaluation.statistics import Interval, bootstrap, cohens_d, wilson

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hira.core.errors import AccessDenied, EndpointError, UsageError
-from hira.evaluation.files import parse_texts, read_rows, rows_of
-from hira.evaluation.item import Item
+from hira.evaluation.files import Item, parse_texts, read_rows, rows_of
 
 T = TypeVar("T")
 Rows = list[Mapping[str, Any]]

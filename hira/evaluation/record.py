@@ -9,7 +9,7 @@ from typing import Any
 
 from hira.core.errors import UsageError
 from hira.evaluation.cells import Cell
-from hira.evaluation.item import Item
+from hira.evaluation.files import Item
 from hira.runtime.answer import Answer
 
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,11 +20,10 @@ from hira.core.concurrency import map_concurrently
 from hira.core.errors import AccessDenied, HiraError, Stop, UsageError
 from hira.core.events import Event, Reader, ToolEnded
 from hira.evaluation.cells import Cell
-from hira.evaluation.item import Item
-from hira.evaluation.needs import check
+from hira.evaluation.files import Item
 from hira.evaluation.record import Record, Score, read, record_of
+from hira.evaluation.scorers import Scorer, check
 from hira.journal import NoJournal, StillGoing
-from hira.runtime.answer import Answer
 from hira.runtime.batch import Batch, Done, Question
 from hira.runtime.ray_batch import RayBatch
 from hira.runtime.settings import Settings
@@ -32,7 +31,6 @@ from hira.runtime.settings import Settings
 RECORDS, PLAN, JOURNAL = "records.jsonl", "plan.json", "journal.sqlite"
 HELD_AGAINST = ("rubric", "criteria", "reference")
 """Columns of a set of reports that they are scored by."""
-Scorer = Callable[[Item, Answer], Awaitable[Score]]
 
 
 @dataclass(frozen=True, slots=True)

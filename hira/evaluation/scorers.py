@@ -1,20 +1,24 @@
-"""Scorers by the names that `--metric` takes."""
+"""Scorers by the names that `--metric` takes: by words, by a judge, of reports; and what each needs of a question."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from hira.agents.rubrics.rubric import Rubric
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
+from hira.agents.verifier import ModelVerifier
 from hira.core.errors import AccessDenied, EndpointError, UsageError
 from hira.core.redaction import without_userinfo
-from hira.evaluation.item import Item
-from hira.evaluation.metrics import exact_match, match, numeric, score_abstention
+from hira.core.sanitize import clean
+from hira.evaluation.files import Item
 from hira.evaluation.record import Score
-from hira.evaluation.reports import fact_of, race_of, rubric_of
 from hira.evaluation.rewards.answer_judge import JUDGES
-from hira.evaluation.rewards.match import extract_answer
-from hira.evaluation.run import Scorer
+from hira.evaluation.rewards.match import best, contains, equal, exact, extract_answer, f1
+from hira.evaluation.rewards.race import Dimension, criteria_of, judge_race
+from hira.evaluation.rewards.rubric_judge import score
+from hira.evidence import SourcedClaim
 from hira.policies import OPENAI_URL
 from hira.policies.fallback import names_of
 from hira.policies.names import has_own_place
@@ -26,9 +30,186 @@ from hira.runtime.session import budget_of
 from hira.runtime.settings import RoleSettings, Settings, did_you_mean
 from hira.runtime.settings.keys import placed_for
 
+Scorer = Callable[[Item, Answer], Awaitable[Score]]
+
+
+def check(metric: str, items: Sequence[Item], data: str) -> None:
+    """Raise `UsageError` for the first question that lacks what the metric holds answers against. A metric that is not
+    known here, such as one of your own, needs nothing."""
+    needed = NEEDED.get(metric)
+    if needed is None:
+        return
+    for item in items:
+        try:
+            needed(item)
+        except UsageError as error:
+            raise UsageError(error.what, where=f"in {data}; {_columns(item)}", fix=error.fix) from None
+
+
+def require_answer(item: Item) -> None:
+    """Any known answer, or word that there is none."""
+    if not (item.answerable or item.unanswerable):
+        fix = 'name its column: --column answer=NAME; if the answer is unknown, write "answer": []'
+        raise UsageError(f"question {item.id!r} has no reference answer", fix=fix)
+
+
+def require_short_answer(item: Item) -> None:
+    """An answer that an answer can be equal to as a whole."""
+    require_answer(item)
+    if item.every:
+        what = f"question {item.id!r} has several answers that all have to be said, and no answer is equal to them"
+        raise UsageError(what, fix="--metric match")
+
+
+def require_rubric(item: Item) -> Rubric:
+    try:
+        return Rubric.of(_json(item, "rubric"))
+    except ValueError as error:
+        raise _lacking("rubric", item, str(error)) from None
+
+
+def require_race(item: Item) -> tuple[tuple[Dimension, ...], str]:
+    """The criteria, and the report that the answer is compared with."""
+    try:
+        dimensions = criteria_of(_json(item, "criteria"))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _lacking("criteria", item, str(error)) from None
+    reference = item.meta.get("reference")
+    if not isinstance(reference, str) or not reference.strip():
+        raise _lacking("reference", item, "it is empty")
+    return dimensions, reference
+
+
+NEEDED: Mapping[str, Callable[[Item], object]] = {
+    "match": require_answer,
+    **dict.fromkeys(JUDGES, require_answer),
+    "em": require_short_answer,
+    "numeric": require_short_answer,
+    "rubric": require_rubric,
+    "race": require_race,
+}
+
+
+def _json(item: Item, name: str) -> Any:
+    """A column that holds JSON, as text or already read."""
+    value = item.meta.get(name)
+    if value is None:
+        raise _lacking(name, item, "there is none")
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _lacking(name: str, item: Item, why: str) -> UsageError:
+    fixes: Mapping[str, str] = {
+        "rubric": "give each question a rubric: hira rubric QUERY --json writes one",
+        "reference": "give each question a report to compare with",
+        "criteria": "give each question criteria in the benchmark's shape",
+    }
+    return UsageError(f"question {item.id!r} has no {name} that can be used: {why}", fix=fixes[name])
+
+
+def _columns(item: Item) -> str:
+    return f"its other columns: {', '.join(map(str, item.meta)) or 'none'}"
+
+
+def plain(answer: Answer) -> str:
+    """The answer as it is scored: the final one, without citations."""
+    return extract_answer(clean(answer.text))
+
+
+def score_abstention(answer: Answer, metric: str) -> Score:
+    """The score where nothing can be known, by any metric: right is who says so, and cites nothing."""
+    right = answer.status == "insufficient_evidence" and not answer.citations
+    return Score(right, float(right), metric, "nothing can be known", plain(answer))
+
+
+async def match(item: Item, answer: Answer) -> Score:
+    """Right is an answer that holds a known answer, or each of those that all have to be said; where nothing can be
+    known, one that says so and cites nothing. `value` is the best F1, or the share of what had to be said."""
+    text = plain(answer)
+    if not item.answerable:
+        return score_abstention(answer, "match")
+    if item.every:
+        told = [contains(text, one) for one in item.every]
+        return Score(all(told), sum(told) / len(told), "match", "", text)
+    return Score(any(contains(text, gold) for gold in item.answers), best(f1, text, item.answers), "match", "", text)
+
+
+async def exact_match(item: Item, answer: Answer) -> Score:
+    """EM and F1 of the question answering sets, over the whole answer."""
+    if not item.answerable:
+        return score_abstention(answer, "em")
+    text = plain(answer)
+    right = any(exact(text, gold) for gold in item.answers)
+    return Score(right, best(f1, text, item.answers), "em", "", text)
+
+
+async def numeric(item: Item, answer: Answer) -> Score:
+    """Whether the final answer is the known number or the same LaTeX."""
+    if not item.answerable:
+        return score_abstention(answer, "numeric")
+    text = plain(answer)
+    right = any(equal(text, gold) for gold in item.answers)
+    return Score(right, float(right), "numeric", "", text)
+
+
+def score_by_race(team: RunContext) -> Scorer:
+    """The target's share against the item's `reference`, by its `criteria`."""
+
+    async def scored(item: Item, answer: Answer) -> Score:
+        dimensions, reference = require_race(item)
+        found = await judge_race(_own(team, item), item.question, dimensions, answer.text, reference)
+        if found is None:
+            return Score(None, None, "race", "the judge failed")
+        told = ", ".join(f"{name} {share:.4f}" for name, share in found.dimensions.items())
+        return Score(None, found.overall, "race", told)
+
+    return scored
+
+
+def score_by_fact(team: RunContext | None) -> Scorer:
+    """Citation accuracy: the share of distinct pairs of claim and source that the source supports, by hira's own check
+    or, with a judge, by what it reads in the stored source. The note tells how many (effective citations)."""
+
+    async def scored(_item: Item, answer: Answer) -> Score:
+        pairs = {(one.claim, one.source): one for one in answer.citations if not one.attributed}
+        if not pairs:
+            return Score(None, 0.0, "fact", "0 of 0 citations")
+        verdicts = [str(one.verdict) for one in pairs.values()]
+        if team is not None:
+            claims = [SourcedClaim(claim, (answer.source(source),)) for claim, source in pairs]
+            judge = ModelVerifier(_own(team, _item), role="judge", every=True)
+            verdicts = [str(one.verdict) for one in await judge.verify(claims, answer.rollout.question)]
+        checked = [one for one in verdicts if one != "unchecked"]
+        if not checked:
+            return Score(None, None, "fact", "the judge failed")
+        held = checked.count("supported")
+        return Score(None, held / len(checked), "fact", f"{held} of {len(checked)} citations")
+
+    return scored
+
+
+def score_by_rubric(team: RunContext) -> Scorer:
+    """The item's `rubric`, item by item, normalised to 0 to 1."""
+
+    async def scored(item: Item, answer: Answer) -> Score:
+        rubric = require_rubric(item)
+        found = await score(_own(team, item), rubric, item.question, answer.text)
+        if found.normalised is None:
+            return Score(None, None, "rubric", "the judge failed")
+        told = ", ".join(f"{one.title} {rated}" for one, rated in zip(rubric.items, found.ratings, strict=True))
+        return Score(None, found.normalised, "rubric", told)
+
+    return scored
+
+
+def _own(team: RunContext, item: Item) -> RunContext:
+    """A team for one judgement, so that no conversation outlives it."""
+    return RunContext(team.cast, Rollout("", item.question, "judge"), budget=team.budget)
+
+
 BY_WORDS: Mapping[str, Scorer] = {"match": match, "em": exact_match, "numeric": numeric}
 """Scorers that need no model."""
-REPORTS: Mapping[str, Callable[[RunContext], Scorer]] = {"race": race_of, "rubric": rubric_of}
+REPORTS: Mapping[str, Callable[[RunContext], Scorer]] = {"race": score_by_race, "rubric": score_by_rubric}
 REFUSED = 401
 ALSO_CALLED = {"exact": "em", "exact_match": "em", "contains": "match", "f1": "match"}
 METRICS = (*BY_WORDS, *JUDGES, *REPORTS, "fact")
@@ -51,13 +232,13 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
         yield BY_WORDS[metric]
         return
     if metric == "fact" and not judge:
-        yield fact_of(None)
+        yield score_by_fact(None)
         return
-    async with judging(settings, judge) as context:
+    async with judging(settings, judge) as team:
         if metric in REPORTS:
-            yield REPORTS[metric](context)
+            yield REPORTS[metric](team)
         else:
-            yield fact_of(context) if metric == "fact" else judged_by(metric, context)
+            yield score_by_fact(team) if metric == "fact" else judged_by(metric, team)
 
 
 @asynccontextmanager
@@ -105,7 +286,7 @@ async def _reached(settings: Settings) -> None:
     raise EndpointError(f"the judge cannot be reached: {found.error}", where=where, fix="check its base URL")
 
 
-def judged_by(name: str, context: RunContext) -> Scorer:
+def judged_by(name: str, team: RunContext) -> Scorer:
     """A judge as a scorer. Each answer has a team of its own, so that no conversation outlives its judgement."""
 
     async def judged(item: Item, answer: Answer) -> Score:
@@ -113,7 +294,7 @@ def judged_by(name: str, context: RunContext) -> Scorer:
             return score_abstention(answer, name)
         if not answer.text:
             return Score(correct=False, value=0.0, metric=name, note="there is no answer")
-        own = RunContext(context.cast, Rollout("", item.question, "judge"), budget=context.budget)
+        own = RunContext(team.cast, Rollout("", item.question, "judge"), budget=team.budget)
         judge = JUDGES[item.judge if name == "hira" and item.judge else name]
         verdict = await judge(own.conversation("judge"), item.question, item.gold, extract_answer(answer.text))
         if verdict is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hira.evaluation.cells import Cell
-from hira.evaluation.item import labels_of
+from hira.evaluation.files import labels_of
 from hira.evaluation.record import Record
 from hira.evaluation.rewards.match import extract_answer
 from hira.evaluation.statistics import Interval, bootstrap, majority, mean, pass_at, wilson

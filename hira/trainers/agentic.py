@@ -16,8 +16,7 @@ from hira.agents.marsrl import steps
 from hira.agents.marsrl.steps import Review, Solution
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Rollout
-from hira.evaluation.rewards.reward import Reward, Score
-from hira.evaluation.rewards.verdict import RIGHT, of_solution, of_verdict
+from hira.evaluation.rewards.answers import RIGHT, Reward, Score, of_solution, of_verdict
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig
 from hira.trainers.metrics import make_transcript

@@ -17,13 +17,10 @@ from hira.evaluation import data
 from hira.evaluation.data import Wanted
 from hira.evaluation.preferences import pairs_of
 from hira.evaluation.public import draw
-from hira.evaluation.rewards.accuracy import ByJudge, ByWords
 from hira.evaluation.rewards.answer_judge import JUDGES
-from hira.evaluation.rewards.gated import limit_calls
+from hira.evaluation.rewards.answers import ByJudge, ByWords, Reward, WithFormat, limit_calls
 from hira.evaluation.rewards.match import contains, equal, exact, f1
-from hira.evaluation.rewards.matpo import WithFormat
-from hira.evaluation.rewards.report import GENERAL_RUBRICS
-from hira.evaluation.rewards.reward import Reward
+from hira.evaluation.rewards.rubrics import GENERAL_RUBRICS
 from hira.runtime.registry import made_workflow
 from hira.runtime.settings import Settings, did_you_mean
 from hira.runtime.settings import load as load_settings

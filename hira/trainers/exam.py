@@ -7,7 +7,7 @@ from math import isfinite
 
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Rollout
-from hira.evaluation.rewards.reward import Reward, Score
+from hira.evaluation.rewards.answers import Reward, Score
 from hira.evaluation.statistics import cohens_d
 from hira.trainers.calls import OpenCalls, SeededPolicy, seed_of
 from hira.trainers.configuration import RolloutConfig

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hira.agents.trajectory import Rollout, Trajectory
-from hira.evaluation.rewards.reward import Score
+from hira.evaluation.rewards.answers import Score
 from hira.trainers.rows import Attempt, Credited, Group, Row, histogram
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hira.agents.marsrl import steps
 from hira.agents.marsrl.steps import Review, Solution
-from hira.evaluation.rewards.verdict import RIGHT
+from hira.evaluation.rewards.answers import RIGHT
 from hira.trainers.metrics import Means
 from hira.trainers.rollouts import ScoredRollout
 

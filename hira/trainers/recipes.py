@@ -7,9 +7,8 @@ from typing import Literal
 from hira.agents.rubrics.rubric import WRITER
 from hira.agents.run_context import RoleConfig
 from hira.core.errors import UsageError
-from hira.evaluation.rewards.hybrid import Hybrid, Weights
-from hira.evaluation.rewards.report import GENERAL_RUBRICS, ByRubric, Generated, write_general
-from hira.evaluation.rewards.reward import Reward
+from hira.evaluation.rewards.answers import Reward
+from hira.evaluation.rewards.rubrics import GENERAL_RUBRICS, ByRubric, Generated, Hybrid, Weights, write_general
 from hira.trainers.configuration import RewardConfig
 from hira.trainers.credit import grpo, mars, marsrl, matpo
 from hira.trainers.credit.matpo import Norm
@@ -72,7 +71,7 @@ Only right answers are rewarded."""
 
 MARSRL = Recipe("marsrl", "marsrl", marsrl, frozenset({"solver", "verifier", "corrector"}), staged=True)
 """MarsRL (2511.11373): Solver, Verifier and Corrector are each rewarded for their own part, in groups that share their
-input; verdicts by whether they are true (`hira.evaluation.rewards.verdict`).
+input; verdicts by whether they are true (`hira.evaluation.rewards.answers`).
 
 Paper, section 4.1: 128 prompts, 8 outputs each, replies of 64k tokens in up to 4 segments, inputs of up to 32k. It
 samples at temperature 0.85; here roles are sampled from the distribution that is trained.

@@ -26,7 +26,7 @@ from hira.core.errors import (
     UsageError,
 )
 from hira.core.events import Event, Reader, ToolEnded, TurnEnded
-from hira.evaluation.rewards.reward import Reward, Score
+from hira.evaluation.rewards.answers import Reward, Score
 from hira.trainers.calls import (
     OpenCalls,
     Recording,

@@ -14,7 +14,7 @@ from accelerate.utils import gather_object  # type: ignore[import-untyped]
 from transformers import TrainerCallback
 
 from hira.core.errors import UsageError
-from hira.evaluation.rewards.reward import Reward
+from hira.evaluation.rewards.answers import Reward
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
 from hira.runtime.factory import open_session

@@ -10,10 +10,9 @@ import pytest
 
 from hira.core.errors import UsageError
 from hira.evaluation.data import Wanted, load
-from hira.evaluation.files import items_of
-from hira.evaluation.item import Item
-from hira.evaluation.needs import check
+from hira.evaluation.files import Item, items_of
 from hira.evaluation.public import SETS, items_of_rows
+from hira.evaluation.scorers import check
 
 
 def written(folder: Path, name: str, text: str) -> Path:

@@ -18,11 +18,11 @@ from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
 from hira.evaluation.data import Wanted, load
 from hira.evaluation.difference import compare_folders
-from hira.evaluation.item import Item
-from hira.evaluation.metrics import match
+from hira.evaluation.files import Item
 from hira.evaluation.mini import DOCS
 from hira.evaluation.record import Record, Score, Spent, read
 from hira.evaluation.run import JOURNAL, RECORDS, Evaluation, Plan
+from hira.evaluation.scorers import match
 from hira.evaluation.summary import rows
 from hira.journal.pending import write_frame
 from hira.runtime.answer import Answer

@@ -19,7 +19,7 @@ from hira.core.events import SubtaskAssigned, SubtaskDone, SubtaskIssued
 from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Request
 from hira.core.tokens import count
-from hira.evaluation.rewards.format import form
+from hira.evaluation.rewards.answers import form
 from hira.evidence import Source
 from hira.policies.dialects import DIALECTS, Call
 from hira.policies.offline import OfflinePolicy

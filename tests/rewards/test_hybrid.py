@@ -14,9 +14,18 @@ from hira.agents.run_context import RoleConfig
 from hira.agents.trajectory import Rollout
 from hira.core.errors import EndpointError, UsageError
 from hira.core.policy import Completion, Request
-from hira.evaluation.rewards.gated import Gated, limit_calls
-from hira.evaluation.rewards.hybrid import INVALID, Hybrid, Parts, Weights, preference, read_rubric, total
-from hira.evaluation.rewards.report import ByRubric, Generated
+from hira.evaluation.rewards.answers import Gated, limit_calls
+from hira.evaluation.rewards.rubrics import (
+    INVALID,
+    ByRubric,
+    Generated,
+    Hybrid,
+    Parts,
+    Weights,
+    preference,
+    read_rubric,
+    total,
+)
 from hira.policies.dialects import NATIVE
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context

@@ -15,8 +15,7 @@ from tiny_hf import tiny_model, tiny_tokenizer
 from hira.core.errors import UsageError
 from hira.core.policy import Request
 from hira.evaluation.rewards.answer_judge import JUDGES
-from hira.evaluation.rewards.hybrid import Hybrid, Weights
-from hira.evaluation.rewards.report import GENERAL, ByRubric
+from hira.evaluation.rewards.rubrics import GENERAL, ByRubric, Hybrid, Weights
 from hira.testing import Endpoint
 from hira.trainers import records
 from hira.trainers.assembly import make_plan, reward_of

@@ -19,7 +19,7 @@ from hira.agents.trajectory import Rollout
 from hira.core.events import Events, Reader
 from hira.core.messages import user
 from hira.core.policy import Sampling
-from hira.evaluation.rewards.reward import Score
+from hira.evaluation.rewards.answers import Score
 from hira.policies.dialects import DIALECTS
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template

@@ -21,7 +21,7 @@ from hira.agents.run_context import RoleConfig, RunContext  # noqa: E402
 from hira.agents.trajectory import Rollout  # noqa: E402
 from hira.core.events import Events, Reader  # noqa: E402
 from hira.core.policy import Sampling  # noqa: E402
-from hira.evaluation.rewards.accuracy import ByWords  # noqa: E402
+from hira.evaluation.rewards.answers import ByWords  # noqa: E402
 from hira.evaluation.rewards.match import exact  # noqa: E402
 from hira.policies.dialects import DIALECTS  # noqa: E402
 from hira.policies.local.batching import BatchingEngine  # noqa: E402

@@ -15,7 +15,7 @@ from hira.cli.parser import collect_flags
 from hira.cli.shell import Shell
 from hira.core.errors import DialectError, EndpointError, UsageError
 from hira.evaluation.data import Wanted, load
-from hira.evaluation.item import Item
+from hira.evaluation.files import Item
 from hira.evaluation.scorers import judging, scorer_of
 from hira.runtime.settings import Settings
 from hira.runtime.settings import load as load_settings

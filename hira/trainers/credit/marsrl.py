@@ -19,7 +19,7 @@ def marsrl(
     floor: float = FLOOR,
 ) -> Credited:
     """A_i = (r_i - μ_g) / σ_g over the members of one group (MarsRL, eq. 1), which is one step of one problem: the same
-    role, given the same ids. r is the agent's own reward (section 3.2, `hira.evaluation.rewards.verdict`).
+    role, given the same ids. r is the agent's own reward (section 3.2, `hira.evaluation.rewards.answers`).
 
     The paper takes the normalisation from UloRL, where each token counts alike (`norm="dapo"`: w = 1, Z = Σ|o|), and
     has no KL term. `roles` are those that are trained, None for all: {"solver"} is MarsRL-S, {"verifier", "corrector"}

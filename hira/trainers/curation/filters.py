@@ -18,9 +18,10 @@ from hira.core.messages import user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.evaluation.cells import grid
-from hira.evaluation.item import Item
+from hira.evaluation.files import Item
 from hira.evaluation.record import Record
-from hira.evaluation.run import Evaluation, Plan, Scorer, Task
+from hira.evaluation.run import Evaluation, Plan, Task
+from hira.evaluation.scorers import Scorer
 from hira.runtime.settings import Settings
 from hira.trainers.curation.decisions import Decision, Stage
 

@@ -20,8 +20,7 @@ from hira.core.events import Notice
 from hira.core.messages import user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.evaluation.files import rows_of
-from hira.evaluation.item import Item
+from hira.evaluation.files import Item, rows_of
 from hira.evaluation.rewards.match import contains
 from hira.evidence.citations import language
 from hira.trainers import records

@@ -15,8 +15,9 @@ from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import map_concurrently
 from hira.core.errors import UsageError
-from hira.evaluation.item import Item
-from hira.evaluation.run import Scorer, digest
+from hira.evaluation.files import Item
+from hira.evaluation.run import digest
+from hira.evaluation.scorers import Scorer
 from hira.runtime.settings import Settings
 from hira.trainers.curation.decisions import DECISIONS, STAGES, Decision, Decisions, Stage
 from hira.trainers.curation.filters import (

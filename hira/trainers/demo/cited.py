@@ -20,8 +20,8 @@ from pathlib import Path
 
 from hira.agents.trajectory import Rollout
 from hira.core.policy import Completion, Request, Watch, cut_at_stop
+from hira.evaluation.rewards.answers import Reward, Score
 from hira.evaluation.rewards.match import contains
-from hira.evaluation.rewards.reward import Reward, Score
 from hira.policies.offline.request import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.demo.matpo import HILLS, PEOPLE, RIVERS, TOWNS

@@ -16,10 +16,8 @@ from typing import Any
 
 from hira.agents.trajectory import Rollout
 from hira.core.policy import Completion, Request, Watch, cut_at_stop
-from hira.evaluation.rewards.accuracy import ByWords
+from hira.evaluation.rewards.answers import ByWords, Reward, WithFormat
 from hira.evaluation.rewards.match import exact
-from hira.evaluation.rewards.matpo import WithFormat
-from hira.evaluation.rewards.reward import Reward
 from hira.policies.offline.request import Act, read_request, write_act
 from hira.policies.offline.request import Asked as Seen
 from hira.runtime.settings import Settings

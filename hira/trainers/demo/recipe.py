@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hira.agents.run_context import together
 from hira.agents.trajectory import Rollout
 from hira.core.policy import Policy
-from hira.evaluation.rewards.reward import Reward
+from hira.evaluation.rewards.answers import Reward
 from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
 from hira.trainers.calls import seed_of

@@ -11,10 +11,9 @@ from later import needs
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.core.errors import EndpointError, UsageError
 from hira.core.policy import Request
-from hira.evaluation.files import items_of
-from hira.evaluation.item import Item
-from hira.evaluation.metrics import match
+from hira.evaluation.files import Item, items_of
 from hira.evaluation.record import Record, Score
+from hira.evaluation.scorers import match
 from hira.policies.dialects import NATIVE
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, ScriptedPolicy

@@ -147,7 +147,7 @@ async def test_a_query_is_rewritten_and_keeps_its_names() -> None:
 
 
 async def test_what_is_made_is_made_once_and_what_failed_is_tried_again(tmp_path: Path) -> None:
-    from hira.evaluation.item import Item
+    from hira.evaluation.files import Item
     from hira.trainers.curation.generation import MADE, generate
 
     asked: list[str] = []

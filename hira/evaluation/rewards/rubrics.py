@@ -1,18 +1,106 @@
-"""The hybrid reward of a rubric generator: does its rubric order reports as people did, is it a good rubric, can it be
-read (rubrics paper, section 3.3, eq. 1 to 3)."""
+"""Rewards by rubrics: of a report, and the hybrid reward of a rubric generator (rubrics paper, sections 3.3, 3.4)."""
 
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from hira.agents.conversation import Conversation
-from hira.agents.rubrics.rubric import WRITER, Rubric, Scores, Written
+from hira.agents.rubrics.rubric import Item, Rubric, Scores
+from hira.agents.rubrics.writer import WRITER, Written, generate
 from hira.agents.run_context import RoleConfig, RunContext, together
 from hira.agents.trajectory import Rollout
-from hira.core.errors import DialectError, Stop, UsageError
+from hira.core.errors import DialectError, EndpointError, Stop, UsageError
 from hira.core.events import Notice
-from hira.evaluation.rewards.reward import Score
+from hira.evaluation.rewards.answers import Score
 from hira.evaluation.rewards.rubric_judge import quality, score
-from hira.policies.dialects.answer import read_record
+from hira.policies.dialects import record
+from hira.tools.once import Once
+
+Rubrics = Callable[[str], Awaitable[Rubric | None]]
+"""The rubric for a query; None where there is none to be had."""
+
+
+GENERAL_RUBRICS = "general"
+"""In place of a generator's model: the rubrics below, the same for every query (rubrics paper, Table 2)."""
+GENERAL = Rubric(
+    (
+        Item("Comprehensiveness", "Key Criterion: The report covers every part of what was asked.", 5),
+        Item("Depth", "Key Criterion: The report explains causes and consequences rather than listing facts.", 5),
+        Item("Evidence", "Important Criterion: Statements rest on sources that are named.", 4),
+        Item(
+            "Instructions", "Important Criterion: The report keeps to scope, form and language that were asked for.", 4
+        ),
+        Item("Reasoning", "Important Criterion: Its conclusions follow from what it reports.", 3),
+        Item("Structure", "Important Criterion: Sections follow one another in an order that helps the reader.", 3),
+        Item("Readability", "Optional Criterion: Sentences are clear, and terms are explained.", 2),
+        Item("Error", "Error Criterion: The report contradicts itself or repeats itself.", -2),
+    )
+)
+"""Rubrics for any report, in our words, along what DeepResearch Bench rates."""
+
+
+async def write_general(query: str) -> Rubric:
+    del query
+    return GENERAL
+
+
+@dataclass(slots=True)
+class Generated:
+    """Rubrics that a generator, any policy, writes: one for each query, however many rollouts there are of it, because
+    rollouts are compared with one another and have to be measured alike. `known` are rubrics that need not be written.
+    """
+
+    part: RoleConfig
+    known: Mapping[str, Rubric] = field(default_factory=dict)
+    _once: Once = field(default_factory=Once)
+
+    async def __call__(self, query: str) -> Rubric | None:
+        if query in self.known:
+            return self.known[query]
+
+        async def write() -> Rubric | None:
+            try:
+                return await generate(RunContext({"*": self.part}).conversation("rubric"), query)
+            except (DialectError, EndpointError, Stop):
+                return None
+
+        return await self._once(query, write, lambda rubric: rubric is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class ByRubric:
+    """A report's score by the rubric of its query, from 0 to 1 (eq. 2, for any weights): one for the whole rollout, so
+    that Search, State and Report agents share it.
+
+    No report earns 0. A judge or a generator that fails leaves the rollout without a reward. How many calls of the
+    judge are made at once is the part's own business (`hira.evaluation.rewards.answers`)."""
+
+    part: RoleConfig
+    rubrics: Rubrics
+
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+        del references  # a report has no known answer
+        report = rollout.answer.strip()
+        if not report:
+            return Score(0.0, {"rubric": 0.0}, why="there is no report")
+        rubric = await self.rubrics(rollout.question)
+        if rubric is None:
+            return Score(None, why="no rubric could be written for the query")
+        try:
+            scores = await score(RunContext({"*": self.part}), rubric, rollout.question, report)
+        except Stop as stop:
+            return Score(None, why=stop.what)
+        value = scores.normalised
+        if value is None:
+            failed = scores.ratings.count(None)
+            return Score(None, why=f"the judge failed on {failed} of {len(scores.ratings)} items")
+        return Score(value, {"rubric": value, "items": float(len(rubric.items)), "words": float(len(report.split()))})
+
+    async def aclose(self) -> None:
+        await self.part.policy.aclose()
+        if isinstance(self.rubrics, Generated):
+            await self.rubrics.part.policy.aclose()
+
 
 BEST = 4.0
 """Of R_llm: the judge's quality is from 0 to 4."""
@@ -77,7 +165,7 @@ def read_rubric(rollout: Rollout) -> Rubric | None:
     if not written:
         return None
     try:
-        return Rubric.of(read_record(written[-1].turns[-1].completion, Written).items)
+        return Rubric.of(record.read(written[-1].turns[-1].completion, Written).items)
     except (DialectError, ValueError):
         return None
 
@@ -104,11 +192,11 @@ class Hybrid:
         if rubric is None:
             return Score(total(INVALID, self.weights), _told(INVALID), why="the rubric cannot be read, or is not valid")
         notes: list[str] = []
-        context = RunContext({"*": self.part})
-        context.events.readers.append(lambda event: notes.append(event.text) if isinstance(event, Notice) else None)
+        team = RunContext({"*": self.part})
+        team.events.readers.append(lambda event: notes.append(event.text) if isinstance(event, Notice) else None)
         try:
-            scores = await self._scores(context, rollout.question, rubric, references)
-            reward = await self._quality(context.conversation("judge", "rubric"), rollout.question, rubric)
+            scores = await self._scores(team, rollout.question, rubric, references)
+            reward = await self._quality(team.conversation("judge", "rubric"), rollout.question, rubric)
         except Stop as stop:
             return Score(None, why=stop.what)
         parts = Parts(preference(*scores), reward, 0.0)
@@ -121,12 +209,12 @@ class Hybrid:
         await self.part.policy.aclose()
 
     async def _scores(
-        self, context: RunContext, query: str, rubric: Rubric, references: tuple[str, ...]
+        self, team: RunContext, query: str, rubric: Rubric, references: tuple[str, ...]
     ) -> tuple[float | None, float | None]:
         if not self.weights.preference:
             return None, None
         found = await together(
-            [score(context, rubric, query, report, name) for name, report in zip("ab", references, strict=True)]
+            [score(team, rubric, query, report, name) for name, report in zip("ab", references, strict=True)]
         )
         accepted, rejected = (by_definition(one, self.formula) for one in found)
         return accepted, rejected

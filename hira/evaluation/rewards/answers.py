@@ -1,0 +1,189 @@
+"""What a rollout is worth by its answer: right answers by words or by a judge, calls that succeed (MATPO), the roles of
+MarsRL; and a policy that limits how many calls are made at once."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from statistics import mean
+from typing import Literal, Protocol
+
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.trajectory import Rollout, Trajectory
+from hira.core.errors import Stop, UsageError
+from hira.core.events import Event, Events, Notice
+from hira.core.policy import Completion, Policy, Request, Watch
+from hira.evaluation.rewards.answer_judge import Judge, Verdict, equivalent
+from hira.evaluation.rewards.match import contains, extract_answer
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a rollout is worth. `value` is None where it could not be judged: then it counts for nothing, not for 0.
+
+    `parts` are what it is made of, by name. `conversations` holds rewards of single conversations, where roles are paid
+    for what they did themselves. `why` is for the person who looks at samples.
+    """
+
+    value: float | None
+    parts: Mapping[str, float] = field(default_factory=dict)
+    conversations: Mapping[str, float] = field(default_factory=dict)
+    why: str = ""
+
+
+class Reward(Protocol):
+    """Scores a rollout against the reference answers of its question, any of which would do."""
+
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ByWords:
+    """1 if the answer matches one of the references, else 0; `match` may also give a share, as F1 does."""
+
+    match: Callable[[str, str], float] = contains
+
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+        answer = extract_answer(rollout.answer)
+        right = max((float(self.match(answer, one)) for one in references), default=0.0) if answer else 0.0
+        return Score(right, {"accuracy": right})
+
+
+@dataclass(frozen=True, slots=True)
+class ByJudge:
+    """1 if the judge, any policy, finds the answer to be one of the references, else 0. A judge that fails leaves the
+    rollout without a reward, and says why; one that is ended for being late says what it waited for, in a note."""
+
+    part: RoleConfig
+    judge: Judge = equivalent
+
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+        answer = extract_answer(rollout.answer)
+        if not answer:
+            return Score(0.0, {"accuracy": 0.0}, why="there is no answer")
+        last: Verdict | None = None
+        told: list[str] = []
+
+        def heard(event: Event) -> None:
+            if isinstance(event, Notice):
+                told.append(event.text)
+
+        for reference in references:
+            conversation = RunContext({"*": self.part}, events=Events(heard)).conversation("judge")
+            try:
+                last = await self.judge(conversation, rollout.question, reference, answer)
+            except Stop as stop:
+                return Score(None, why=stop.what)
+            except asyncio.CancelledError as ended:
+                for one in told[-1:]:
+                    ended.add_note(one)
+                raise
+            if last is None:
+                return Score(None, why=(told or ["the judge failed"])[-1])
+            if last.correct:
+                break
+        right = float(bool(last and last.correct))
+        return Score(right, {"accuracy": right}, why=last.reason if last else "")
+
+    async def aclose(self) -> None:
+        await self.part.policy.aclose()
+
+
+Share = Callable[[Trajectory], float]
+
+
+def valid(trajectory: Trajectory, *, without: float = 0.0) -> float:
+    """The share of a conversation's calls that succeeded: they could be read, were let through, and their tool did not
+    fail. `without` is the share of a conversation that made none.
+
+    A role that never calls has shown nothing of its format, so that this is 0 unless it is asked for otherwise: 1 would
+    pay for not working.
+    """
+    written = trajectory.calls + trajectory.unreadable
+    return (trajectory.calls - trajectory.failed) / written if written else without
+
+
+def form(rollout: Rollout, *, planner: str = "planner", direct: float = 0.0) -> tuple[float, float]:
+    """Shares of valid calls: the planner's, and the mean over all other conversations, the workers'.
+
+    `direct` is the share of a planner without any call; without workers theirs is 0. A single agent, which has no
+    planner, counts as both (MATPO, single-agent GRPO).
+    """
+    if not any(one.role == planner for one in rollout.trajectories.values()):
+        alone = mean([valid(one) for one in rollout.trajectories.values() if one.turns] or [0.0])
+        return alone, alone
+    own = [valid(one, without=direct) for one in rollout.trajectories.values() if one.role == planner]
+    workers = [valid(one) for one in rollout.trajectories.values() if one.role != planner and one.turns]
+    return (mean(own) if own else 0.0, mean(workers) if workers else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class WithFormat:
+    """(1 - share) · accuracy + share · format, format = (planner's + workers') / 2 (MATPO, "Reward Function").
+
+    `variant="paper"` gives no format to a planner without a call; `"released"` does what MATPO's published code does,
+    where such a planner has written all its calls well. Both give workers that there are none of nothing.
+    """
+
+    accuracy: Reward
+    share: float = 0.1
+    variant: Literal["paper", "released"] = "paper"
+    planner: str = "planner"
+
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+        score = await self.accuracy(rollout, references)
+        direct = 1.0 if self.variant == "released" else 0.0
+        planners, workers = form(rollout, planner=self.planner, direct=direct)
+        parts = {**score.parts, "format/planner": planners, "format/workers": workers}
+        if score.value is None:
+            return replace(score, parts=parts)
+        return replace(score, value=(1 - self.share) * score.value + self.share * (planners + workers) / 2, parts=parts)
+
+
+RIGHT = 0.5
+"""A solution counts as right from this reward on, where a reward is a share."""
+
+
+def of_solution(accuracy: float | None, *, complete: bool) -> float | None:
+    """Solver and Corrector: what the reference says of the solution, 0 for one that was cut off. None stays None: it
+    could not be judged."""
+    return accuracy if complete else 0.0
+
+
+def of_verdict(*, accepts: bool | None, right: bool) -> float:
+    """Verifier: 1 if the verdict is true of that solution, 0 if it is not or cannot be read (`accepts` None).
+
+    >>> of_verdict(accepts=False, right=False), of_verdict(accepts=None, right=True)
+    (1.0, 0.0)
+    """
+    return float(accepts is not None and accepts == right)
+
+
+@dataclass(slots=True)
+class Gated:
+    """`most` calls are under way, the others wait for their turn. A group of rollouts ends at one time, and each report
+    is judged by twenty items: without a gate thousands of calls come at once, and late ones run out of their time."""
+
+    policy: Policy
+    most: int
+    _gate: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            raise UsageError(f"`concurrency` must be at least 1, got {self.most}", fix="give 1 or more")
+        self._gate = asyncio.Semaphore(self.most)
+
+    @property
+    def model(self) -> str:
+        return self.policy.model
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        async with self._gate:
+            return await self.policy.complete(request, watch)
+
+    async def aclose(self) -> None:
+        await self.policy.aclose()
+
+
+def limit_calls(part: RoleConfig, most: int) -> RoleConfig:
+    """The same part with a policy that takes `most` calls at once."""
+    return replace(part, policy=Gated(part.policy, most))
