@@ -32,8 +32,7 @@ from hira.core.messages import Message
 from hira.core.policy import Completion, Request, Usage, Watch, cut_at_stop
 from hira.evaluation.rewards.answers import ByWords, Reward, Score
 from hira.evaluation.rewards.match import exact, extract_answer
-from hira.policies.dialects.answer import final, strip_thought
-from hira.policies.dialects.verdict import verdict
+from hira.policies.dialects.answer import final, strip_thought, verdict
 from hira.policies.offline.request import Asked as Seen
 from hira.policies.offline.request import read_request
 from hira.runtime.settings import Settings
@@ -324,14 +323,14 @@ class Alone:
     def roles(self) -> frozenset[str]:
         return self.workflow.roles
 
-    async def run(self, question: str, team: RunContext) -> str:
+    async def run(self, question: str, context: RunContext) -> str:
         task, problem = task_of(question), steps.Problem(question)
         right, wrong = sound(task), flawed(task)
         flagged = Review(correct=False, report=report(right, wrong[-1].end))
-        await _tried(steps.verify(problem, Solution(solution(wrong)), team, WRONG))
-        await _tried(steps.verify(problem, Solution(solution(right)), team, RIGHT))
-        await _tried(steps.correct(problem, Solution(solution(wrong)), flagged, team, REPAIR))
-        return await self.workflow.run(question, team)
+        await _tried(steps.verify(problem, Solution(solution(wrong)), context, WRONG))
+        await _tried(steps.verify(problem, Solution(solution(right)), context, RIGHT))
+        await _tried(steps.correct(problem, Solution(solution(wrong)), flagged, context, REPAIR))
+        return await self.workflow.run(question, context)
 
     def bound(self, sizes: Bounds) -> dict[str, Usage]:
         return self.workflow.bound(sizes)

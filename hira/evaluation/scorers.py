@@ -152,12 +152,12 @@ async def numeric(item: Item, answer: Answer) -> Score:
     return Score(right, float(right), "numeric", "", text)
 
 
-def score_by_race(team: RunContext) -> Scorer:
+def score_by_race(context: RunContext) -> Scorer:
     """The target's share against the item's `reference`, by its `criteria`."""
 
     async def scored(item: Item, answer: Answer) -> Score:
         dimensions, reference = require_race(item)
-        found = await judge_race(_own(team, item), item.question, dimensions, answer.text, reference)
+        found = await judge_race(_own(context, item), item.question, dimensions, answer.text, reference)
         if found is None:
             return Score(None, None, "race", "the judge failed")
         told = ", ".join(f"{name} {share:.4f}" for name, share in found.dimensions.items())
@@ -166,7 +166,7 @@ def score_by_race(team: RunContext) -> Scorer:
     return scored
 
 
-def score_by_fact(team: RunContext | None) -> Scorer:
+def score_by_fact(context: RunContext | None) -> Scorer:
     """Citation accuracy: the share of distinct pairs of claim and source that the source supports, by hira's own check
     or, with a judge, by what it reads in the stored source. The note tells how many (effective citations)."""
 
@@ -175,9 +175,9 @@ def score_by_fact(team: RunContext | None) -> Scorer:
         if not pairs:
             return Score(None, 0.0, "fact", "0 of 0 citations")
         verdicts = [str(one.verdict) for one in pairs.values()]
-        if team is not None:
+        if context is not None:
             claims = [SourcedClaim(claim, (answer.source(source),)) for claim, source in pairs]
-            judge = ModelVerifier(_own(team, _item), role="judge", every=True)
+            judge = ModelVerifier(_own(context, _item), role="judge", every=True)
             verdicts = [str(one.verdict) for one in await judge.verify(claims, answer.rollout.question)]
         checked = [one for one in verdicts if one != "unchecked"]
         if not checked:
@@ -188,12 +188,12 @@ def score_by_fact(team: RunContext | None) -> Scorer:
     return scored
 
 
-def score_by_rubric(team: RunContext) -> Scorer:
+def score_by_rubric(context: RunContext) -> Scorer:
     """The item's `rubric`, item by item, normalised to 0 to 1."""
 
     async def scored(item: Item, answer: Answer) -> Score:
         rubric = require_rubric(item)
-        found = await score(_own(team, item), rubric, item.question, answer.text)
+        found = await score(_own(context, item), rubric, item.question, answer.text)
         if found.normalised is None:
             return Score(None, None, "rubric", "the judge failed")
         told = ", ".join(f"{one.title} {rated}" for one, rated in zip(rubric.items, found.ratings, strict=True))
@@ -202,9 +202,9 @@ def score_by_rubric(team: RunContext) -> Scorer:
     return scored
 
 
-def _own(team: RunContext, item: Item) -> RunContext:
+def _own(context: RunContext, item: Item) -> RunContext:
     """A team for one judgement, so that no conversation outlives it."""
-    return RunContext(team.cast, Rollout("", item.question, "judge"), budget=team.budget)
+    return RunContext(context.cast, Rollout("", item.question, "judge"), budget=context.budget)
 
 
 BY_WORDS: Mapping[str, Scorer] = {"match": match, "em": exact_match, "numeric": numeric}
@@ -234,11 +234,11 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
     if metric == "fact" and not judge:
         yield score_by_fact(None)
         return
-    async with judging(settings, judge) as team:
+    async with judging(settings, judge) as context:
         if metric in REPORTS:
-            yield REPORTS[metric](team)
+            yield REPORTS[metric](context)
         else:
-            yield score_by_fact(team) if metric == "fact" else judged_by(metric, team)
+            yield score_by_fact(context) if metric == "fact" else judged_by(metric, context)
 
 
 @asynccontextmanager
@@ -286,7 +286,7 @@ async def _reached(settings: Settings) -> None:
     raise EndpointError(f"the judge cannot be reached: {found.error}", where=where, fix="check its base URL")
 
 
-def judged_by(name: str, team: RunContext) -> Scorer:
+def judged_by(name: str, context: RunContext) -> Scorer:
     """A judge as a scorer. Each answer has a team of its own, so that no conversation outlives its judgement."""
 
     async def judged(item: Item, answer: Answer) -> Score:
@@ -294,7 +294,7 @@ def judged_by(name: str, team: RunContext) -> Scorer:
             return score_abstention(answer, name)
         if not answer.text:
             return Score(correct=False, value=0.0, metric=name, note="there is no answer")
-        own = RunContext(team.cast, Rollout("", item.question, "judge"), budget=team.budget)
+        own = RunContext(context.cast, Rollout("", item.question, "judge"), budget=context.budget)
         judge = JUDGES[item.judge if name == "hira" and item.judge else name]
         verdict = await judge(own.conversation("judge"), item.question, item.gold, extract_answer(answer.text))
         if verdict is None:

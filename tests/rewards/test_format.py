@@ -11,7 +11,7 @@ from hira.core.errors import EndpointError, ToolError
 from hira.core.messages import user
 from hira.evaluation.rewards.answers import ByJudge, ByWords, Score, WithFormat, form, valid
 from hira.evaluation.rewards.match import equal, exact, f1
-from hira.testing import ScriptedPolicy, team_of
+from hira.testing import ScriptedPolicy, make_context
 from hira.tools import tool
 
 
@@ -102,8 +102,8 @@ async def test_the_loop_counts_calls_that_failed_were_repeated_or_could_not_be_r
         return place
 
     replies = [f"<|begin_peek_call|> {place} <|end_peek_call|>" for place in ("here", "", "away", "here", "there")]
-    team = team_of([*replies, "done"])
-    conversation = team.conversation("planner")
+    context = make_context([*replies, "done"])
+    conversation = context.conversation("planner")
     conversation.say(user("look"))
     await Loop(conversation, [peek]).run()
     path = conversation.trajectory

@@ -15,7 +15,7 @@ from hira.core.events import Events, Reader
 from hira.core.policy import Completion, Request, Tokens, Watch
 from hira.evaluation.rewards.answers import ByWords, Score, of_solution, of_verdict
 from hira.evaluation.rewards.match import exact
-from hira.testing import team_of
+from hira.testing import make_context
 from hira.trainers.agentic import Agentic, StepGroup, picks
 from hira.trainers.configuration import RolloutConfig, StageConfig
 from hira.trainers.credit import marsrl
@@ -56,7 +56,7 @@ def agentic(say: Say, *, size: int = 4, questions: int = 1, **settings: Any) -> 
 
     @asynccontextmanager
     async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
-        yield team_of(policy, events=Events(reader), rollout=Rollout(run, problem.question, "marsrl"))
+        yield make_context(policy, events=Events(reader), rollout=Rollout(run, problem.question, "marsrl"))
 
     problems = [Problem(f"p{at}", "2 + 2?", ("4",)) for at in range(3)]
     made = Rollouts(opened, None, problems, ByWords(exact), config=RolloutConfig(questions=questions, attempts=size))  # type: ignore[arg-type]

@@ -19,15 +19,15 @@ from hira.core.events import Events, Reader
 from hira.core.messages import user
 from hira.core.policy import Completion, Request, Tokens, Watch
 from hira.evaluation.rewards.answers import Score
-from hira.policies.refused import tools_refused
+from hira.policies.learned import tools_refused
 from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
-from hira.testing import team_of
+from hira.testing import make_context
 from hira.tools import Toolbox, tool
 from hira.trainers import records
 from hira.trainers.calls import Recording
 from hira.trainers.configuration import RolloutConfig
-from hira.trainers.rollouts import Problem, Rollouts, choose_problems, teams_of
+from hira.trainers.rollouts import Problem, Rollouts, choose_problems, open_contexts
 
 Say = Callable[[Request], str | BaseException]
 
@@ -63,19 +63,19 @@ class Asking:
 
     name: str = "asking"
 
-    async def run(self, question: str, team: RunContext) -> str:
-        planner = team.conversation("planner")
+    async def run(self, question: str, context: RunContext) -> str:
+        planner = context.conversation("planner")
         planner.say(user(question))
-        tools = [team.tools.search] if team.tools.search else []
+        tools = [context.tools.search] if context.tools.search else []
         step = await Loop(planner, tools, final=True).run()
-        worker = team.conversation("worker", "1")
+        worker = context.conversation("worker", "1")
         return step.answer + await worker.reply(user("and now?"))
 
 
-def teams(policy: Any, **given: Any) -> Any:
+def contexts(policy: Any, **given: Any) -> Any:
     @asynccontextmanager
     async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
-        made = team_of(policy, events=Events(reader), rollout=Rollout(run, problem.question, "asking"), **given)
+        made = make_context(policy, events=Events(reader), rollout=Rollout(run, problem.question, "asking"), **given)
         yield made
 
     return opened
@@ -92,7 +92,7 @@ def rollouts(policy: Any, tools: Mapping[str, Any] | None = None, **settings: An
     own = {name: settings.pop(name) for name in {*RolloutConfig.model_fields} - {"recording"} if name in settings}
     config = RolloutConfig(**({"questions": 2, "attempts": 3} | own))
     return Rollouts(
-        teams(policy, **(tools or {})), Asking(), PROBLEMS, settings.pop("reward", right), config=config, **settings
+        contexts(policy, **(tools or {})), Asking(), PROBLEMS, settings.pop("reward", right), config=config, **settings
     )
 
 
@@ -176,7 +176,7 @@ async def test_a_model_that_takes_no_tool_calls_is_asked_in_tags_and_its_rollout
 
     opened = await open_session(settings, policies={"*": (policy := Letters(say))})
     made = await Rollouts(
-        teams_of(opened), opened.workflow, PROBLEMS, right, config=RolloutConfig(questions=1, attempts=2)
+        open_contexts(opened), opened.workflow, PROBLEMS, right, config=RolloutConfig(questions=1, attempts=2)
     ).collect(0)
     await opened.aclose()
     assert {bool(request.tools) for request in policy.requests} == {True, False}

@@ -5,15 +5,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hira.agents.conversation import Conversation
-from hira.agents.rubrics.rubric import Item, Rubric, Scores
-from hira.agents.rubrics.writer import WRITER, Written, generate
+from hira.agents.rubrics.rubric import WRITER, Item, Rubric, Scores, Written, generate
 from hira.agents.run_context import RoleConfig, RunContext, together
 from hira.agents.trajectory import Rollout
 from hira.core.errors import DialectError, EndpointError, Stop, UsageError
 from hira.core.events import Notice
 from hira.evaluation.rewards.answers import Score
 from hira.evaluation.rewards.rubric_judge import quality, score
-from hira.policies.dialects import record
+from hira.policies.dialects.answer import read_record
 from hira.tools.once import Once
 
 Rubrics = Callable[[str], Awaitable[Rubric | None]]
@@ -165,7 +164,7 @@ def read_rubric(rollout: Rollout) -> Rubric | None:
     if not written:
         return None
     try:
-        return Rubric.of(record.read(written[-1].turns[-1].completion, Written).items)
+        return Rubric.of(read_record(written[-1].turns[-1].completion, Written).items)
     except (DialectError, ValueError):
         return None
 
@@ -192,11 +191,11 @@ class Hybrid:
         if rubric is None:
             return Score(total(INVALID, self.weights), _told(INVALID), why="the rubric cannot be read, or is not valid")
         notes: list[str] = []
-        team = RunContext({"*": self.part})
-        team.events.readers.append(lambda event: notes.append(event.text) if isinstance(event, Notice) else None)
+        context = RunContext({"*": self.part})
+        context.events.readers.append(lambda event: notes.append(event.text) if isinstance(event, Notice) else None)
         try:
-            scores = await self._scores(team, rollout.question, rubric, references)
-            reward = await self._quality(team.conversation("judge", "rubric"), rollout.question, rubric)
+            scores = await self._scores(context, rollout.question, rubric, references)
+            reward = await self._quality(context.conversation("judge", "rubric"), rollout.question, rubric)
         except Stop as stop:
             return Score(None, why=stop.what)
         parts = Parts(preference(*scores), reward, 0.0)
@@ -209,12 +208,12 @@ class Hybrid:
         await self.part.policy.aclose()
 
     async def _scores(
-        self, team: RunContext, query: str, rubric: Rubric, references: tuple[str, ...]
+        self, context: RunContext, query: str, rubric: Rubric, references: tuple[str, ...]
     ) -> tuple[float | None, float | None]:
         if not self.weights.preference:
             return None, None
         found = await together(
-            [score(team, rubric, query, report, name) for name, report in zip("ab", references, strict=True)]
+            [score(context, rubric, query, report, name) for name, report in zip("ab", references, strict=True)]
         )
         accepted, rejected = (by_definition(one, self.formula) for one in found)
         return accepted, rejected
