@@ -31,7 +31,7 @@ T = TypeVar("T")
 SMALL, LARGE = 50_000, 20_000_000
 """Characters: fewer are worked on in a thread, because that takes less than sending them to a child, and so are more,
 because sending them would hold up the loop itself."""
-_NICE = 10
+_NICE = 5
 """The child gives way to the process whose event loop it relieves."""
 _START = "from hira.core.worker import main; main()"
 _KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR")
