@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from rollouts_made import attempt, group, row
 
-from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit import matpo
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "training"
@@ -62,31 +61,3 @@ def test_the_fault_of_the_released_mask_is_what_it_is_said_to_be() -> None:
     assert worker.row.mask == (1, 1, 0, 0, 0)
     assert [one.weight for one in faulty.rows] == [one.weight for one in sound.rows]
     assert faulty.told["worker/without_advantage"] == pytest.approx(3 / 5)
-
-
-@pytest.mark.usefixtures("programs")
-async def test_the_policy_of_the_ablations_speaks_tokens_that_make_one_row_a_conversation(tmp_path: Path) -> None:
-    import keepers  # type: ignore[import-not-found]
-    import matpo as program
-
-    from hira.runtime.factory import open_session
-    from hira.runtime.settings import Settings
-    from hira.trainers.rollouts import Rollouts, open_contexts
-
-    world, novice = keepers.made(0), keepers.Novice()
-    world.write(tmp_path)
-    context = await open_session(
-        Settings(model="offline", docs=(tmp_path,), workflow="matpo", sandbox="off"),
-        policies={"*": novice},
-        workflow=program.FULL,
-    )
-    problems = world.problems(held_out=False)
-    made = await Rollouts(
-        open_contexts(context), program.FULL, problems, program.REWARD, config=RolloutConfig(questions=2, attempts=3)
-    ).collect(0)
-    await context.aclose()
-    assert made.measures["row_breaks"] == made.measures["rows_dropped"] == 0
-    rows = [one for group in made.groups for attempt in group.attempts for one in attempt.rows]
-    assert [one.role for one in rows] == ["planner", "worker"] * 6
-    decided = [id_ for one in rows for id_, own in zip(one.completion, one.mask, strict=True) if own and id_ > 1]
-    assert sorted(decided) == sorted(novice.decisions)

@@ -193,11 +193,6 @@ async def test_a_reply_of_thought_alone_is_the_agents_fault_and_a_dead_server_is
     assert sum(one.goes_on for one in first.outputs) == 2
 
 
-async def test_a_run_that_is_mostly_broken_ends() -> None:
-    with pytest.raises(HiraError, match="broken by what they ran on"):
-        await agentic(lambda *_: EndpointError("down", retryable=True)).collect(0)
-
-
 # --- training some roles (section 4.3)
 
 

@@ -41,36 +41,11 @@ def test_a_model_is_opened_with_an_adapter_for_each_role(folder: Path) -> None:
     assert torch.equal(said(made, "planner"), said(made, "worker"))
 
 
-@pytest.mark.heavy
-def test_an_adapter_is_gone_on_with_where_it_was_saved(folder: Path, tmp_path: Path) -> None:
-    first = model(("planner",))
-    first.save_pretrained(tmp_path / "saved")
-    start = {"planner": tmp_path / "saved" / "planner"}
-    made = add_adapters(
-        model(("other",)).unload(), ModelConfig(adapters={"one": "worker", "two": "planner"}, rank=2, start=start)
-    )
-    assert torch.equal(said(made, "planner"), said(first, "planner"))
-    assert not torch.equal(said(made, "worker"), said(made, "planner"))
-
-
 def test_a_tokenizer_without_a_chat_template_is_refused(tmp_path: Path) -> None:
     tokenizer().save_pretrained(tmp_path)
     model().unload().save_pretrained(tmp_path)
     with pytest.raises(UsageError, match="no chat template"):
         open_model(ModelConfig(name=str(tmp_path)))
-
-
-@pytest.mark.heavy
-def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be loaded"):
-        open_model(ModelConfig(name=str(tmp_path)))
-
-
-def test_a_base_in_four_bits_needs_a_gpu(folder: Path) -> None:
-    if torch.cuda.is_available():
-        pytest.skip("there is a GPU")
-    with pytest.raises(UsageError, match="4 bits needs a GPU"):
-        open_model(ModelConfig(name=str(folder), bits=4))
 
 
 @pytest.mark.heavy

@@ -175,9 +175,3 @@ def test_the_command_ends_with_1_where_there_is_a_fault(tmp_path: Path, capsys: 
     told = capsys.readouterr().out
     assert "FAULT    dead groups: 100 % of groups have no signal" in told
     assert "hira-train curate" in told
-
-
-@pytest.mark.parametrize("overrides", [["recipe=grpo", "settings.dialect=tags"], ["recipe=matpo"]])
-def test_a_template_without_tools_is_well_where_calls_are_written_as_text(overrides: list[str]) -> None:
-    found = {one.rule: one for one in examine(replace(with_run(*overrides), notices=NO_TOOLS))}
-    assert found["chat template"].verdict == "ok"

@@ -17,7 +17,6 @@ from rollouts_made import attempt, group, row
 
 from hira.trainers.agentic import Strategy, picks
 from hira.trainers.credit import grpo, mars, marsrl, matpo
-from hira.trainers.credit.masking import drop_mastered
 from hira.trainers.credit.normal import FLOOR
 from hira.trainers.rows import Attempt, Credited, Group, Row
 
@@ -199,32 +198,6 @@ def test_marsrl_is_the_mean_over_all_tokens_of_groups_that_share_their_input(
         credited = marsrl(groups, roles=roles)
         told = [one.weight * one.advantage / credited.normaliser for one in credited.rows]
         assert told == pytest.approx(expected)
-
-
-@settings(max_examples=30)
-@given(batches(), st.floats(-1.0, -0.001), st.sampled_from([0.5, 0.9, 0.99]), st.floats(0.01, 1.0))
-def test_masking_leaves_out_what_is_mastered_in_right_answers_and_nothing_of_the_denominator(
-    made: list[Group], logprob: float, tau: float, target: float
-) -> None:
-    def said(one: Row) -> Row:  # every other token is certain
-        spoken = [own * (logprob if at % 2 else -1e-4) for at, own in enumerate(one.mask)]
-        return replace(one, logprobs=tuple(spoken))
-
-    spoken = [Group(g.problem, tuple(replace(a, rows=tuple(map(said, a.rows))) for a in g.attempts)) for g in made]
-    credited = matpo(spoken)
-    masked = drop_mastered(credited, tau=tau, target=target)
-    tokens = [(one, at) for one in credited.rows for at, own in enumerate(one.row.mask) if own]
-    entropy = -sum(one.row.logprobs[at] for one, at in tokens) / len(tokens) if tokens else 0.0
-    left = {
-        (_name(one.row), at)
-        for one, at in tokens
-        if not (entropy < target and one.reward == 1 and math.exp(one.row.logprobs[at]) >= tau)
-    }
-    assert {(_name(one.row), at) for one in masked.rows for at, own in enumerate(one.row.mask) if own} == left
-    assert masked.normaliser == credited.normaliser
-    assert {_name(one.row): one.weight * one.advantage for one in masked.rows}.items() <= {
-        _name(one.row): one.weight * one.advantage for one in credited.rows
-    }.items()
 
 
 @settings(max_examples=30)

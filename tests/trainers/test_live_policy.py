@@ -1,6 +1,5 @@
 """The weights in training behind the policy seam: workflows as they are, prompts as at run time, rows from turns."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
@@ -136,31 +135,6 @@ async def test_a_template_that_rewrites_breaks_rows_and_still_shows_the_run_time
     assert all(turn.completion.reasoning == "hm" for turn in turns(record))
     assert [seen(turn) for turn in turns(record)] == [at_run_time(turn, live.template) for turn in turns(record)]
     assert live.counts["broken"] == rows_of(record).breaks > 0
-
-
-@pytest.mark.heavy
-async def test_many_rollouts_at_once_are_sampled_with_the_weights_that_are_told(tools: Toolbox) -> None:
-    tokenizer = tiny_tokenizer(window=8192)
-    model = with_adapters(tiny_model(tokenizer, window=8192), "planner", "worker")
-    engine = BatchingEngine(model, Template(tokenizer), seed=5)
-    live = LivePolicy("tiny", tokenizer, engine, {"planner": "planner", "*": "worker"})
-    part = RoleConfig(live, Sampling(1.0, top_p=1.0, max_tokens=20), DIALECTS["tags"])
-
-    async def one(at: int) -> Rollout:
-        return await rollout(HiRA(max_subtasks=1), f"Question {at % 2}?", RunContext({"*": part}, tools=tools))
-
-    records = await asyncio.gather(*map(one, range(8)))
-    rows = [row for record in records for row in rows_of(record).rows]
-    assert {row.model for row in rows} == {"tiny:planner@0"}
-    assert len({row.completion for row in rows}) > 6
-    model.eval()
-    model.set_adapter("planner")
-    for row in rows[:4]:
-        with torch.no_grad():
-            logits = model(torch.tensor([[*row.prompt, *row.completion]])).logits[0].float()
-        told = torch.log_softmax(logits, -1)[len(row.prompt) - 1 : -1]
-        for at, (token, own) in enumerate(zip(row.completion, row.mask, strict=True)):
-            assert not own or row.logprobs[at] == pytest.approx(told[at, token].item(), abs=2e-4)
 
 
 async def test_a_role_speaks_with_its_adapter_and_tells_the_version_of_its_weights() -> None:

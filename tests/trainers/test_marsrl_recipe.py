@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from later import later, needs
 
-from hira.core.errors import UsageError
 from hira.trainers import records
 from hira.trainers.assembly import TrainingPlan, credit_of, make_plan
 from hira.trainers.configuration import load_configuration
@@ -84,14 +83,6 @@ def test_overlong_conversations_are_left_out_where_the_configuration_says_so(fol
     given = [Group("solver", tuple(Attempt(at, (row,), float(at)) for at, row in enumerate(rows)))]
     assert [one.row.rollout for one in credit_of(plan(folder))(given).rows] == ["0", "1"]
     assert [one.row.rollout for one in credit_of(plan(folder, **{"train.mask_overlong": "true"}))(given).rows] == ["1"]
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("marsrl.roles", '["planner"]'), ("marsrl.sampling", "best"), ("marsrl.pick", 2)]
-)
-def test_what_cannot_be_is_refused(name: str, value: object, folder: Path) -> None:
-    with pytest.raises(UsageError):
-        plan(folder, **{name: value})
 
 
 @SLOW

@@ -33,7 +33,6 @@ from hira.trainers.credit import Credit, marsrl  # noqa: E402
 from hira.trainers.engines import LivePolicy  # noqa: E402
 from hira.trainers.grpo import RoleTrainer  # noqa: E402
 from hira.trainers.pipeline import (  # noqa: E402
-    SCHEDULE,
     PipelinedCollector,
     Segmented,
 )
@@ -173,23 +172,6 @@ def test_the_pipeline_trains_complete_groups_once_and_no_token_that_is_too_old(
     assert all(at - 2 <= int(row.model.rpartition("@")[2]) <= at for at, row in rows)
     assert len({(row.rollout, row.conversation) for _, row in rows}) == len(rows)
     assert all(len(one.groups) >= 12 for one in kept)
-
-
-def test_a_pipeline_that_was_stopped_begins_again_what_was_under_way(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        learned(tmp_path, model(), steps=6, stop=5, pipeline=Pipeline())
-    before = {one["step"]: one for one in records.read(tmp_path / SCHEDULE)}
-    kept: list[Collected] = []
-    told = learned(tmp_path, model(), steps=6, resume=True, pipeline=Pipeline(), kept=kept)
-    assert [one["step"] for one in told] == list(range(1, 7))
-    after = {one["step"]: one for one in records.read(tmp_path / SCHEDULE)}
-    assert list(after) == list(range(1, 7))
-    assert [after[step] for step in range(1, 5)] == [before[step] for step in range(1, 5)]
-    begun = {
-        int(row.rollout.split("-")[0]) for one in kept for group in one.groups for a in group.attempts for row in a.rows
-    }
-    assert set(before[4]["under_way"]) <= begun | set(after[6]["under_way"])
-    assert min(begun) >= min([*before[4]["under_way"], before[4]["next"]])
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 from math import log
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hira.trainers.credit import grpo
-from hira.trainers.credit.masking import drop_mastered, drop_overlong, entropy, mask_credit
+from hira.trainers.credit.masking import drop_mastered, drop_overlong, entropy
 from hira.trainers.metrics import measure_update
 from hira.trainers.rows import Attempt, Credited, Group, Key, Row, Weighted
 
@@ -44,55 +43,6 @@ def test_at_the_target_and_over_it_nothing_is_masked() -> None:
     at = entropy([one.row for one in before.rows])
     assert drop_mastered(before, target=at).rows == before.rows
     assert drop_mastered(before, target=at + 1e-9).rows != before.rows
-
-
-def test_the_entropy_may_be_that_of_each_row() -> None:
-    sure, unsure = row(SURE, SURE, log(0.9), rollout="a"), row(SURE, log(1e-3), rollout="b")
-    before = credited((sure, 1.0), (unsure, 1.0))
-    assert drop_mastered(before).rows == before.rows  # together they are over the target
-    assert [one.row.mask for one in drop_mastered(before, scope="row").rows] == [(0, 0, 1), (1, 1)]
-
-
-@pytest.mark.heavy
-@pytest.mark.filterwarnings("default")
-def test_one_step_of_the_trainer_is_that_of_a_hand_written_loss_with_the_masked_tokens_left_out(tmp_path: Path) -> None:
-    pytest.importorskip("trl")
-    from dataclasses import replace
-
-    from tiny import groups, hand_written, model, trainer
-    from transformers import TrainerCallback
-
-    class Gradients(TrainerCallback):
-        kept: dict[str, Any]
-
-        def on_pre_optimizer_step(self, *_: Any, **known: Any) -> None:
-            self.kept = {
-                name: one.grad.clone() for name, one in known["model"].named_parameters() if one.grad is not None
-            }
-
-    def sure(group: Group) -> Group:
-        """Every other token was almost certain."""
-
-        def of(one: Row) -> Row:
-            return replace(one, logprobs=tuple(own * (SURE if at % 2 else -0.1) for at, own in enumerate(one.mask)))
-
-        return Group(group.problem, tuple(replace(a, rows=tuple(map(of, a.rows))) for a in group.attempts))
-
-    given = tuple(map(sure, groups(3)))
-    credit = mask_credit(lambda many: grpo(many, norm="dapo"))
-    callback = Gradients()
-    run = trainer(tmp_path, model(), given, credit)
-    run.add_callback(callback)
-    run.run()
-    kept = credit(given)
-    assert 0.05 < kept.told["masked"] < 0.5
-    assert kept.normaliser == grpo(given, norm="dapo").normaliser
-    made = model()
-    loss: Any = hand_written(made, kept, adapters={"*": "default"})
-    loss.backward()
-    wanted = {name: one.grad for name, one in made.named_parameters() if one.grad is not None}
-    apart = sum(float(((one - wanted[name]) ** 2).sum()) for name, one in callback.kept.items())
-    assert (apart / sum(float((one**2).sum()) for one in wanted.values())) ** 0.5 < 1e-5
 
 
 @pytest.mark.parametrize(("norm", "before", "left"), [("dapo", 9.0, 7.0), ("grpo", 3.0, 2.0)])

@@ -24,7 +24,6 @@ from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
 from hira.testing import make_context
 from hira.tools import Toolbox, tool
-from hira.trainers import records
 from hira.trainers.calls import Recording
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.rollouts import Problem, Rollouts, choose_problems, open_contexts
@@ -254,16 +253,6 @@ async def test_a_judge_that_is_down_or_late_leaves_the_rollout_unscored() -> Non
         assert not made.groups[0].counting
 
 
-async def test_prompts_that_are_all_over_the_window_end_the_run() -> None:
-    def too_long(_: object) -> str:
-        raise ContextOverflow("the prompt has 1,789 tokens, and the model's window takes 256")
-
-    with pytest.raises(HiraError, match="6 of 6 rollouts ended before the model said a word") as caught:
-        await rollouts(Letters(too_long)).collect(0)
-    assert "1,789 tokens" in caught.value.where
-    assert "rollouts.window" in caught.value.fix
-
-
 async def test_a_reward_that_raises_ends_the_run_and_names_question_and_answer() -> None:
     async def wrong(_rollout: Rollout, _references: tuple[str, ...]) -> Score:
         raise KeyError("gold")
@@ -365,19 +354,3 @@ async def test_questions_without_a_signal_are_asked_again_as_others() -> None:
     assert refilled.measures["refilled"] == len(refilled.groups) - 2
     again = await rollouts(Letters(say), refill=3).collect(0)
     assert [group.problem for group in again.groups][:4] == [group.problem for group in refilled.groups][:4]
-
-
-def test_records_are_cut_back_to_the_step_that_is_resumed(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.jsonl"
-    records.append(path, [{"step": 1}, {"step": 2}, {"step": 3}])
-    with path.open("a") as file:
-        file.write('{"step": 2, "cut')
-    records.cut(path, 2)
-    assert records.read(path) == [{"step": 1}, {"step": 2}]
-
-
-def test_a_file_on_a_full_device_is_a_clear_error() -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("this system has no device that is always full")
-    with pytest.raises(HiraError, match="the disk is full"):
-        records.append(Path("/dev/full"), [{"step": 1}])

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hira.core.errors import HiraError
-from hira.testing.virtual import Stuck, VirtualEngine, virtually
+from hira.testing.virtual import VirtualEngine, virtually
 from hira.trainers.schedule import Gate, Limits, Released, Schedule
 
 
@@ -189,12 +189,6 @@ def test_a_group_is_trained_on_while_the_next_role_decodes() -> None:
     virtually(run())
 
 
-def test_without_staleness_every_step_is_sampled_by_the_weights_it_trains() -> None:
-    world = World(VirtualEngine(), seed=5, steps=5)
-    done = virtually(trained(world, Limits(problems=4, least=3, staleness=0), 10))
-    assert all(version == at for version, group in done.groups for row in group.outputs for at in row.versions)
-
-
 def test_without_staleness_nothing_is_begun_before_an_update_that_is_due() -> None:
     world = World(VirtualEngine(), seed=5, steps=5)
     done = virtually(trained(world, Limits(problems=1, least=1, staleness=0, most=50), 8))
@@ -212,14 +206,6 @@ def test_a_fault_in_sampling_is_raised_where_groups_are_taken() -> None:
 
     with pytest.raises(HiraError, match="the search is down"):
         virtually(trained(Broken(VirtualEngine(), seed=1), Limits(problems=2, least=1), 10))
-
-
-def test_a_schedule_that_would_wait_for_ever_is_found_out_by_the_clock() -> None:
-    async def run() -> None:
-        await asyncio.Event().wait()
-
-    with pytest.raises(Stuck):
-        virtually(run())
 
 
 async def test_a_gate_closes_when_all_are_out_and_lets_nobody_in_until_it_opens() -> None:

@@ -1,10 +1,5 @@
 """A training run from its first step to its last: what changes, what must not, and what stops it."""
 
-import json
-import shutil
-import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -169,61 +164,3 @@ def test_a_full_disk_is_a_clear_error_and_the_last_checkpoint_is_kept(tmp_path: 
     with pytest.raises(HiraError, match="the disk is full"):
         run.run()
     assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-1"
-
-
-RANK = """
-import json, os, sys
-sys.path.insert(0, {tests!r})
-from pathlib import Path
-from tiny import groups, model, trainer
-from hira.trainers.credit import matpo
-from hira.trainers.rows import Collected
-
-rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-collect = lambda update: Collected(groups(100 + update)[rank::world])
-run = trainer(Path({folder!r}), made := model(("one", "two"), fresh=True), collect, matpo, steps=2,
-    adapters={{"planner": "one", "*": "two"}}, budget=60, beta=0.1)
-run.run()
-if rank == 0:
-    import torch
-    torch.save({{name: one.detach() for name, one in made.named_parameters()}}, Path({folder!r}) / "weights.pt")
-"""
-
-
-def test_two_processes_make_the_step_of_one(tmp_path: Path) -> None:
-    alone = model(("one", "two"), fresh=True)
-    trainer(tmp_path / "alone", alone, collect, matpo, steps=2, adapters=OWN, budget=60, beta=0.1).run()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    script = RANK.format(tests=str(Path(__file__).parent), folder=str(tmp_path / "two"))
-    (tmp_path / "two").mkdir()
-    shared = {
-        "WORLD_SIZE": "2",
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": port,
-        "OMP_NUM_THREADS": "1",
-        "ACCELERATE_USE_CPU": "true",
-    }
-    import os
-
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-c", script], env={**os.environ, **shared, "RANK": str(at), "LOCAL_RANK": str(at)}
-        )
-        for at in range(2)
-    ]
-    try:
-        assert [one.wait(timeout=120) for one in ranks] == [0, 0]
-    finally:
-        for one in ranks:
-            one.kill()
-    found = torch.load(tmp_path / "two" / "weights.pt")
-    started = weights(model(("one", "two"), fresh=True))
-    moved = sum(float(((one - started[name]) ** 2).sum()) for name, one in weights(alone).items())
-    apart = sum(float(((one - found[name]) ** 2).sum()) for name, one in weights(alone).items())
-    assert (apart / moved) ** 0.5 < 1e-3
-    told = [json.loads(line) for line in (tmp_path / "two" / records.METRICS).read_text().splitlines()]
-    alone_told = records.read(tmp_path / "alone" / records.METRICS)
-    assert told[0]["reward"] == pytest.approx(alone_told[0]["reward"])
-    shutil.rmtree(tmp_path / "two")

@@ -1,12 +1,7 @@
 """The commands of `hira-train` one after another, as a user gives them, with a small model that knows the workflow."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,16 +99,6 @@ def test_a_cold_start_by_exported_runs_learns_the_last_replies_too(place: "Place
     assert 0 < apart <= 1.1e-3, "one step of Adam from where the cold start ended"
 
 
-def test_conversations_of_other_workflows_and_of_failed_runs_are_left_out(place: "Place") -> None:
-    lines = [json.loads(line) for line in (place.folder / "conversations.jsonl").read_text().splitlines()]
-    lines[0]["workflow"], lines[1]["status"], lines[2]["role"] = "react", "failed", "judge"
-    (place.folder / "some.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
-    assert place.train("sft", "run.toml", "sft.conversations=some.jsonl", "sft.steps=1", "out=runs/some") == 0
-    for why in ("of the workflow 'react'", "of a run that failed", "of the role 'judge'"):
-        assert f"1 conversations {why} are left out" in place.err
-    assert f"{len(lines) - 3} conversations," in place.err
-
-
 def test_what_was_trained_answers_and_its_adapter_speaks(first_run: "Place", tmp_path: Path) -> None:
     place = first_run.copy(tmp_path)
     place.environ = {"HIRA_TEMPERATURE": "0"}
@@ -129,82 +114,3 @@ def test_what_was_trained_answers_and_its_adapter_speaks(first_run: "Place", tmp
 
 
 # --- serving what was trained
-
-
-@contextmanager
-def started(place: "Place", *command: str, path: str = "") -> Iterator[subprocess.Popen[str]]:
-    environ = {"PATH": path or os.environ["PATH"], "HOME": str(place.folder), "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          cwd=place.folder, env=environ) as process:  # fmt: skip
-        try:
-            yield process
-        finally:
-            process.terminate()
-
-
-def said(process: subprocess.Popen[str], wanted: str) -> re.Match[str]:
-    """The first line with that; what was said instead, if there is none."""
-    lines: list[str] = []
-    for line in process.stdout or ():
-        lines.append(line)
-        if found := re.search(wanted, line):
-            return found
-    raise AssertionError("".join(lines))
-
-
-VLLM = """#!{python}
-import argparse, json
-from http.server import BaseHTTPRequestHandler, HTTPServer
-
-flags = argparse.ArgumentParser()
-flags.add_argument("command")
-flags.add_argument("base")
-for name in ("served-model-name", "tokenizer", "max-loras", "max-lora-rank", "port"):
-    flags.add_argument("--" + name, required=True)
-flags.add_argument("--enable-lora", action="store_true")
-flags.add_argument("--lora-modules", nargs="+")
-args = flags.parse_args()
-served = [args.served_model_name, *(one.partition("=")[0] for one in args.lora_modules)]
-
-class Server(BaseHTTPRequestHandler):
-    def log_message(self, *_): pass
-    def reply(self, told):
-        sent = json.dumps(told).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(sent)))
-        self.end_headers()
-        self.wfile.write(sent)
-    def do_GET(self):
-        self.reply({{"object": "list", "data": [{{"id": one, "object": "model"}} for one in served]}})
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        assert asked["model"] in served, asked["model"]
-        text = "The adapter " + asked["model"] + " was asked."
-        choice = {{"index": 0, "message": {{"role": "assistant", "content": text}}, "finish_reason": "stop"}}
-        usage = {{"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}
-        self.reply({{"id": "1", "object": "chat.completion", "created": 0, "model": asked["model"],
-                    "choices": [choice], "usage": usage}})
-
-server = HTTPServer(("127.0.0.1", int(args.port)), Server)
-print("listening", server.server_port, flush=True)
-server.serve_forever()
-"""
-
-
-def test_serve_starts_what_it_prints_and_the_roles_reach_their_adapter_there(
-    first_run: "Place", tmp_path: Path
-) -> None:
-    program = tmp_path / "vllm"
-    program.write_text(VLLM.format(python=sys.executable))
-    program.chmod(0o755)
-    command = ("hira.cli.training", "serve", "runs/first", "--start", "--port", "0")
-    with started(first_run, *command, path=str(tmp_path)) as process:
-        port = said(process, r"listening (\d+)")[1]
-        address = f"http://127.0.0.1:{port}/v1"
-        first_run.hira("ask", ASKED, "--profile", "runs/first", "--docs", "documents", "--base-url", address, "--json")
-        answer = json.loads(first_run.out)
-        assert answer["answer"] == "The adapter default was asked."
-        assert answer["workflow"] == "matpo"
-        process.terminate()
-        assert process.wait(timeout=60) != 0, "the server itself was ended, nothing is left behind"

@@ -2,8 +2,6 @@
 
 import json
 from pathlib import Path
-from threading import Event
-from time import sleep
 
 import pytest
 
@@ -12,7 +10,6 @@ from hira.core.errors import UsageError
 from hira.trainers.assembly import is_resumed, make_plan, write_configuration
 from hira.trainers.configuration import Configuration, load_configuration
 from hira.trainers.preflight import check_inputs, explain_window, own_window
-from hira.trainers.records import print_progress
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "training").glob("*.toml"))
 
@@ -46,12 +43,6 @@ def test_overrides_are_numbers_lists_truth_values_and_text() -> None:
     )
     assert (found.train.lr, found.train.checkpointing, found.train.report_to) == (1e-5, False, ("wandb",))
     assert (found.model.name, found.seed) == ("a/b", 3)
-
-
-def test_an_override_wins_over_the_file(tmp_path: Path) -> None:
-    (tmp_path / "run.toml").write_text("[train]\nlr = 1.0\nsteps = 7\n")
-    found = load_configuration(tmp_path / "run.toml", ["train.lr=0.5"])
-    assert (found.train.lr, found.train.steps) == (0.5, 7)
 
 
 @pytest.mark.parametrize(
@@ -113,11 +104,6 @@ def test_a_run_that_cannot_work_is_refused_before_anything_is_loaded(
     assert raised.value.fix
 
 
-def test_a_recipe_whose_roles_the_workflow_has_not_is_refused(folder: Path) -> None:
-    with pytest.raises(UsageError, match="trains system1, system2, which the workflow 'matpo' has not"):
-        make_plan(run("recipe=mars", "settings.workflow=matpo"), folder, {}, folder)
-
-
 def test_the_same_configuration_goes_on_in_its_folder_and_another_is_refused(folder: Path) -> None:
     plan = make_plan(run("out=here"), folder, {}, folder)
     assert not is_resumed(plan)
@@ -159,14 +145,6 @@ def test_what_is_not_there_is_told_before_the_folder_is_written(override: str, w
     assert raised.value.fix
 
 
-def test_questions_that_are_left_out_or_held_out_in_vain_are_counted(folder: Path) -> None:
-    rows = [{"question": "Who?", "answer": "Ada"}, {"question": "Why?", "answer": []}]
-    (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "held.jsonl").write_text(json.dumps({"question": " WHO? ", "answer": "Ada"}) + "\n")
-    plan = make_plan(run("data.held_out=held.jsonl"), folder, {}, folder)
-    assert (len(plan.problems), plan.unasked, plan.shared) == (1, 1, 1)
-
-
 def test_the_window_is_that_of_the_models_own_files(folder: Path) -> None:
     model = folder / "model"
     model.mkdir()
@@ -186,23 +164,6 @@ def test_a_run_says_whether_it_begins_or_from_where_it_goes_on(folder: Path) -> 
         plan, begun=True
     ).describe(None, 10)
     assert Going(plan, begun=True).describe(plan.folder / "checkpoint-20", 10).endswith("from checkpoint-20")
-
-
-def test_something_long_tells_how_far_it_is_also_while_nothing_else_can_run() -> None:
-    lines: list[str] = []
-    enough = Event()
-
-    def tell(line: str) -> None:
-        lines.append(line)
-        if len(lines) == 2:
-            enough.set()
-
-    with print_progress(0.01, tell, lambda: "3 of 4"):
-        assert enough.wait(60)
-    count = len(lines)
-    assert lines[:2] == ["3 of 4", "3 of 4"]
-    sleep(0.05)
-    assert len(lines) == count, "nothing is told afterwards"
 
 
 def test_several_sources_are_drawn_from_and_mixed(folder: Path) -> None:

@@ -80,22 +80,6 @@ def test_another_lesson_of_one_exchanges_names_and_nothing_else(tmp_path: Path) 
             assert {template.decode([one]).strip("/"), template.decode([another]).strip("/")} <= names
 
 
-def test_muon_learns_what_adam_does() -> None:
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 2))
-    given = torch.randn(64, 8)
-    wanted = given[:, :2] * given[:, 2:4]
-    optimiser = Muon(model)
-    losses = []
-    for _ in range(120):
-        loss = (model(given) - wanted).square().mean()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        losses.append(float(loss.detach()))
-    assert losses[-1] < 0.3 * losses[0]
-
-
 def test_a_demo_whose_model_cannot_be_asked_ends_with_the_exit_code_of_the_command_that_failed(tmp_path: Path) -> None:
     err = io.StringIO()
     shell = Shell(io.StringIO(), io.StringIO(), err, {}, tmp_path, tmp_path)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from later import later
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
@@ -161,48 +160,3 @@ def test_a_cold_start_that_is_killed_goes_on_as_if_it_had_not(place: "Place") ->
     assert place.train(*command, "out=killed") == 0, place.err
     assert "resuming in" in place.err
     same(place.folder / "whole", folder)
-
-
-MARSRL = """
-recipe = "marsrl"
-data.train = "questions.jsonl"
-rollouts = {questions = 2, attempts = 4, window = 1024, samples = 2}
-workflow.search = false
-settings = {max_tokens = 100_000}
-model = {name = "model", bits = 64, rank = 4}
-train = {steps = 2, lr = 0.01, save_every = 1, checkpointing = false}
-"""
-PIPELINE = ("marsrl.staleness=2", "marsrl.groups=2", "marsrl.problems=2", "marsrl.segment=8")
-
-
-@pytest.fixture(scope="module")
-def solving(tmp_path_factory: pytest.TempPathFactory) -> "Place":
-    """A folder in which a tiny model solves, verifies and corrects."""
-    base, tokenizer = later("test_marsrl_training:base"), later("test_marsrl_training:tokenizer")
-    folder = tmp_path_factory.mktemp("solving")
-    base().save_pretrained(folder / "model")
-    tokenizer().save_pretrained(folder / "model")
-    asked = [json.dumps({"question": f"{at} + {4 - at}?", "answer": "4"}) for at in range(3)]
-    (folder / "questions.jsonl").write_text("\n".join(asked))
-    (folder / "run.toml").write_text(MARSRL)
-    found: Place = later("small_place:Place")(folder)
-    return found
-
-
-@pytest.mark.heavy(seconds=20)
-def test_a_pipeline_that_is_killed_amid_rollouts_and_amid_an_update_begins_again_what_was_under_way(
-    solving: "Place",
-) -> None:
-    command = ("grpo", "run.toml", *PIPELINE, "out=pipeline")
-    folder = solving.folder / "pipeline"
-    killed(solving, "pipeline/checkpoint-1/complete.json", *command, amid="sample")
-    (before,) = records.read(folder / "schedule.jsonl")
-    killed(solving, "pipeline/rollouts.jsonl", *command, amid="forward")
-    assert solving.train(*command) == 0, solving.err
-    assert "resuming in" in solving.err
-    steps = records.read(folder / "schedule.jsonl")
-    assert (steps[0], [one["step"] for one in steps]) == (before, [1, 2])
-    told = [one for one in records.read(folder / records.METRICS) if "reward" in one]
-    assert [one["step"] for one in told] == [1, 2]
-    assert max(one["staleness/most"] for one in told) <= 2
-    assert (folder / "adapters" / "default" / "adapter_config.json").is_file()

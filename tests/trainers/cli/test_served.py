@@ -159,9 +159,3 @@ def test_a_server_that_is_not_there_or_serves_something_else_is_told_at_once(pla
     assert place.train(*RUN[:4], "out=runs/other", f"rollouts.vllm={server.base_url}", "rollouts.vllm_model=x") == 2
     assert "the server does not serve 'x'" in place.err
     assert "it has: base" in place.err
-
-
-def test_the_pipeline_refuses_a_server(place: "Place", server: Server) -> None:
-    own = ("recipe=marsrl", "workflow={}", "marsrl.staleness=1", f"rollouts.vllm={server.base_url}")
-    assert place.train(*RUN, *own) == 2
-    assert "leave rollouts.vllm out" in place.err

@@ -10,7 +10,6 @@ import pytest
 
 from hira.cli.shell import Shell
 from hira.cli.training import main
-from hira.cli.training.run import Steps
 from hira.runtime.settings import Settings, load
 from hira.trainers import records
 from hira.trainers.profile import write_profiles
@@ -87,23 +86,6 @@ def test_what_is_wrong_is_told_in_three_lines_with_code_2(
     assert not terminal.out
 
 
-def test_each_step_tells_how_many_there_are_and_how_long_they_take(terminal: Terminal) -> None:
-    out, err = io.StringIO(), io.StringIO()
-    steps = Steps(Shell(io.StringIO(), out, err, {}, terminal.folder, terminal.folder), 100)
-    steps({"step": 1, "loss": 0.0, "reward": 0.25, "rollout_seconds": 20.0, "update_seconds": 16.0})
-    steps({"step": 2, "loss": 0.0, "reward": 0.5, "rollout_seconds": 2.0, "update_seconds": 2.0})
-    steps({"step": 100, "loss": 0.0, "reward": 1.0})
-    assert [line.split(": ", 1)[0] for line in err.getvalue().splitlines()] == [
-        "  step 1 of 100",
-        "  step 2 of 100",
-        "  step 100 of 100",
-    ]
-    told = err.getvalue().splitlines()
-    assert told[0].endswith("reward 0.25, rollout_seconds 20, update_seconds 16, about 59 min left")
-    assert told[1].endswith("about 33 min left")
-    assert told[2].endswith("reward 1")
-
-
 def test_plan_tells_memory_and_time_by_gpu(terminal: Terminal, model: Path) -> None:
     assert terminal("plan", f"model.name={model}", "model.bits=4", "rollouts.window=8192") == 0
     assert "base weights" in terminal.out
@@ -139,15 +121,6 @@ def test_the_example_for_24_gb_has_room_there_and_its_sheet_in_the_docs_is_what_
     assert "of 32 configured; the others wait" in terminal.err
     assert terminal("plan", str(file), "model.name=.", "model.bits=16", "train.budget=200000", "--gpu", "l4") == 0
     assert "too small" in terminal.out
-
-
-def test_plan_wants_no_torch(model: Path) -> None:
-    code = (
-        "import sys; sys.modules.update(dict.fromkeys(['torch', 'transformers', 'peft', 'trl'])); "
-        f"from hira.cli.training import main; sys.exit(main(['plan', 'model.name={model}']))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("command", [["demo"], ["grpo", "model.name=x", "data.train=mini"], ["sft", "model.name=x"]])

@@ -1,6 +1,5 @@
 """Curation: what each stage keeps, that a decision is made once, and that what nobody could decide is not lost."""
 
-import itertools
 import json
 from collections import Counter
 from pathlib import Path
@@ -18,16 +17,10 @@ from hira.policies.dialects import NATIVE
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, ScriptedPolicy
 from hira.trainers.curation import funnel
-from hira.trainers.curation.decisions import DECISIONS
 from hira.trainers.curation.filters import (
     Alike,
     Challenge,
-    count_outcomes,
-    decide,
     find_duplicates,
-    jaccard,
-    outcome,
-    shingles,
 )
 from hira.trainers.curation.pipeline import CURATED, Curating, Curation
 
@@ -78,18 +71,6 @@ async def test_each_stage_keeps_what_it_is_there_for(tmp_path: Path) -> None:
     assert [one.id for one in items_of(tmp_path / CURATED)] == ["good"]
 
 
-async def test_a_crash_in_the_middle_of_a_line_loses_one_decision(tmp_path: Path) -> None:
-    curating = Curating("made", ALL, JUDGED)  # type: ignore[arg-type]
-    await Curation(curating, tmp_path, context()[0]).run()
-    path = tmp_path / DECISIONS
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(lines[:6]) + lines[6][:20])
-    speaking, policy = context()
-    assert [one.id for one in await Curation(curating, tmp_path, speaking).run()] == ["good"]
-    assert 0 < len(policy.requests) < 4 + 5
-    assert sorted(path.read_text().splitlines()) == sorted(line.strip() for line in lines)
-
-
 async def test_what_a_judge_could_not_decide_is_neither_kept_nor_removed(tmp_path: Path) -> None:
     def down(request: Request) -> str:
         if request.messages[0].prompt == "curation_clarity":
@@ -102,15 +83,6 @@ async def test_what_a_judge_could_not_decide_is_neither_kept_nor_removed(tmp_pat
     clarity = next(one for one in first.passed if one.stage == "clarity")
     assert (clarity.undecided, clarity.removed) == (("good", "vague", "easy"), 0)
     assert [one.id for one in await Curation(curating, tmp_path, context()[0]).run()] == ["good"]
-
-
-@pytest.mark.parametrize(
-    ("level", "kept"), [("school", False), ("undergraduate", True), ("graduate", True), ("none", False)]
-)
-async def test_what_may_be_of_undergraduate_or_graduate_level_is_kept(level: str, kept: bool, tmp_path: Path) -> None:
-    said = json.dumps({"reason": "so", "discipline": "biology", "level": level})
-    found = await Curation(Curating("made", (GOOD,), ("level",)), tmp_path, context(lambda _: said)[0]).run()
-    assert bool(found) is kept
 
 
 def test_a_folder_of_another_curation_is_not_mixed_up(tmp_path: Path) -> None:
@@ -145,16 +117,6 @@ def test_the_first_of_those_that_are_alike_is_kept_and_numbers_tell_questions_ap
     assert not {one.id: one for one in find_duplicates(asked, Alike(numbers=False))}["3"].kept
 
 
-def test_a_chain_of_small_changes_does_not_swallow_what_is_different() -> None:
-    """Each is as near to the one before as a duplicate is, the last to none that is kept."""
-    words = "alpha bravo charlie delta echo foxtrot golf hotel india juliet".split()
-    steps = [" ".join([*words[: 10 - at], *("xyzzy plugh frotz rezrov".split()[:at])]) for at in range(5)]
-    near = [jaccard(shingles(one, 4), shingles(other, 4)) for one, other in itertools.pairwise(steps)]
-    assert min(near) >= 0.7 > jaccard(shingles(steps[0], 4), shingles(steps[2], 4))
-    found = find_duplicates([item(str(at), text) for at, text in enumerate(steps)])
-    assert [one.id for one in found if one.kept] == ["0", "2", "4"]
-
-
 # --- best of N
 
 
@@ -180,18 +142,6 @@ def test_one_to_twelve_of_sixteen_are_kept_and_what_is_open_stays_open(
 
 def record(name: str, correct: bool | None, error: str = "") -> Record:
     return Record("direct/seed-0", name, "", "?", "yes", "", "answered", Score(correct, None, "match"), error)
-
-
-def test_what_the_infrastructure_did_is_no_wrong_answer() -> None:
-    assert outcome(record("a", correct=False)) is False
-    assert outcome(record("a", correct=False, error="DialectError: no call")) is False
-    assert outcome(record("a", correct=False, error="RateLimited: later")) is None
-    assert outcome(record("a", correct=None)) is None
-    found = decide(
-        Challenge(attempts=3, most=2),
-        count_outcomes([record("a", correct=True), record("a", correct=False, error="RateLimited: later")], ["a", "b"]),
-    )
-    assert found == []  # of three attempts one is right, two are open
 
 
 async def test_attempts_of_a_workflow_decide_and_go_on_where_they_were(tmp_path: Path) -> None:

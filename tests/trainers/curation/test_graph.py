@@ -76,19 +76,6 @@ def test_a_chain_takes_only_steps_that_have_one_outcome() -> None:
     assert paths([], 5) == []
 
 
-def test_nothing_goes_on_from_a_value_or_through_what_has_to_do_with_everything() -> None:
-    facts = [
-        Fact("mill", "stands in", "Brevik"),
-        Fact("Brevik", "founded in", "1871", value=True),
-        Fact("1871", "is the number of", "house"),
-        Fact("Brevik", "lies on", "coast"),
-        Fact("coast", "belongs to", "sea"),
-    ]
-    ends = {(one.start, one.end) for one in paths(facts, 20, Hops(2, 4))}
-    assert ends == {("mill", "1871"), ("mill", "coast"), ("mill", "sea"), ("Brevik", "sea")}
-    assert {(one.start, one.end) for one in paths(facts, 20, Hops(2, 4, branching=1))} == {("Brevik", "sea")}
-
-
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2), st.integers(0, 7)), max_size=30),
