@@ -138,19 +138,6 @@ def _effect(margins: Sequence[float], draws: int) -> Effect | None:
     return Effect(found.value, low, high)
 
 
-def correlation(ones: Sequence[float], others: Sequence[float]) -> float | None:
-    """Pearson's r; None where one of both does not vary. Of a judge's quality and whether a rubric orders the reports
-    as people did, it says whether the judge may lead: only then hybrid rewards do better than preferences alone."""
-    if len(ones) != len(others):
-        raise ValueError(f"expected as many values, got {len(ones)} and {len(others)}")
-    if len(ones) < 2:
-        return None
-    centre, other = sum(ones) / len(ones), sum(others) / len(others)
-    a, b = [one - centre for one in ones], [one - other for one in others]
-    size = (sum(one * one for one in a) * sum(one * one for one in b)) ** 0.5
-    return sum(x * y for x, y in zip(a, b, strict=True)) / size if size else None
-
-
 def table(found: Sequence[Agreement], told: Mapping[str, str] | None = None) -> str:
     """The figures as in the paper's Table 1, in Markdown, with ties and what has no score."""
     lines = [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hira.agents.rubrics.rubric import faults
 from hira.core.errors import UsageError
 from hira.core.policy import Request
-from hira.evaluation.preferences import GENERAL, WAYS, Pair, agreement, correlation, margins, pairs_of, split, table
+from hira.evaluation.preferences import GENERAL, WAYS, Pair, agreement, margins, pairs_of, split, table
 from hira.policies.offline import OfflinePolicy
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
@@ -77,12 +77,6 @@ def test_accuracy_is_the_auc_exactly_where_nothing_ties(margins: list[int]) -> N
     assert found.accuracy is not None
     assert found.auc is not None
     assert found.auc - found.accuracy.value == pytest.approx(found.ties / 2 / len(margins))
-
-
-def test_a_correlation_worked_by_hand() -> None:
-    assert correlation([1, 2, 3], [2, 4, 6]) == pytest.approx(1.0)
-    assert correlation([1, 2, 3, 4], [1, -1, -1, 1]) == pytest.approx(0.0)
-    assert correlation([1, 1], [0, 1]) is None
 
 
 @given(st.integers(1, 60), st.integers(1, 4), st.integers(0, 5))
