@@ -121,7 +121,7 @@ def count_supported(citations: Sequence[Citation]) -> str:
 def summarise_findings(record: Rollout) -> str:
     """What the findings say so far, for a run that ended without an answer of its own. That an expert came to no
     conclusion is no answer."""
-    found = [finding.conclusion for finding in record.findings if finding.ok]
+    found = [one.conclusion for one in record.findings if one.ok and not has_only_marks(one.conclusion, record.sources)]
     return "\n".join(f"- {conclusion}" for conclusion in found if conclusion != NO_CONCLUSION.fill())
 
 

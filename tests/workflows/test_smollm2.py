@@ -1,17 +1,26 @@
 """A real, very small model: whatever it writes, a run ends by itself, and no call stands in its answer."""
 
+import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hira import Hira
+from hira import Answer, Hira
+from hira.agents.coordinator import assignment_of
 from hira.agents.loop import UNREADABLE_IN_A_ROW
+from hira.agents.record import schema_of
+from hira.core.errors import BadReply, OutOfBudget
+from hira.core.messages import user
+from hira.core.policy import Request, Sampling
+from hira.policies import open_policy
 from hira.policies.dialects import DIALECTS
 from hira.policies.dialects.text_calls import find_calls
 from hira.runtime.settings import Settings
-from hira.tools import tool
+from hira.tools import Tool, tool
+from hira.workflows import WORKFLOWS
 
 pytestmark = [
     pytest.mark.heavy(seconds=120),
@@ -28,22 +37,52 @@ def look_up(query: str) -> str:
     return "The tower of Varnholm is 31 metres high."
 
 
+QUESTION = "How high is the tower of Varnholm?"
+REPLY = 60
+"""Tokens of a reply at most."""
+CALLS = 4 * UNREADABLE_IN_A_ROW
+
+
+async def ask(tmp_path: Path, *own: Tool, **settings: Any) -> Answer:
+    """The answer of a run whose calls and replies are bounded."""
+    bounds = {"max_reply_tokens": REPLY, "max_calls": CALLS, "max_time": 100.0, "temperature": 0}
+    asked = Settings(model="gguf:smollm2", cache=tmp_path / "cache", journal=None, **bounds, **settings)
+    async with Hira(settings=asked, tools=own) as hira:
+        run = hira.stream(QUESTION)
+        await run.work()
+    assert not find_calls(run.answer.text, [look_up])
+    assert not any(mark in run.answer.text for mark in ("<tool_call>", "<|begin_", "<use_mcp_tool>"))
+    return run.answer
+
+
 @pytest.mark.parametrize("dialect", [*DIALECTS, None])
 async def test_a_run_ends_by_itself_in_each_dialect_and_its_answer_is_no_call(
     dialect: str | None, tmp_path: Path
 ) -> None:
-    settings = Settings(
-        model="gguf:smollm2",
-        workflow="react",
-        dialect=dialect,  # type: ignore[arg-type]
-        max_reply_tokens=60,
-        max_calls=4 * UNREADABLE_IN_A_ROW,
-        temperature=0,
-        cache=tmp_path,
-        journal=None,
-    )
-    async with Hira(settings=settings, tools=[look_up]) as hira:
-        answer = await hira.ask("How high is the tower of Varnholm?")
+    answer = await ask(tmp_path, look_up, workflow="react", dialect=dialect)
     assert answer.status in ("answered", "insufficient_evidence", "partial", "unverified")
-    assert not find_calls(answer.text, [look_up])
-    assert not any(mark in answer.text for mark in ("<tool_call>", "<|begin_", "<use_mcp_tool>"))
+
+
+@pytest.mark.parametrize("workflow", [name for name in WORKFLOWS if name != "multimodal"])  # which needs eyes
+async def test_every_workflow_ends_by_itself_within_its_bounds(workflow: str, tmp_path: Path) -> None:
+    (tmp_path / "towers.md").write_text("The tower of Varnholm is 31 metres high.\n", encoding="utf-8")
+    answer = await ask(tmp_path, workflow=workflow, docs=(tmp_path / "towers.md",))
+    record = answer.rollout
+    turns = [turn for trajectory in record.trajectories.values() for turn in trajectory.turns]
+    assert turns
+    assert max(turn.completion.usage.completion_tokens for turn in turns) <= REPLY + 1
+    assert record.usage.calls <= CALLS
+    assert record.failure is None or isinstance(record.failure, BadReply | OutOfBudget), record.error
+
+
+async def test_a_grammar_makes_a_model_choose_among_the_experts() -> None:
+    experts = ("simple_search", "code", "deep_search")
+    asked = user("Choose an expert for this task: find the height of the tower of Varnholm.")
+    policy = open_policy("gguf:smollm2")
+    try:
+        reply = await policy.complete(
+            Request((asked,), Sampling(0.0, max_tokens=150), schema=schema_of(assignment_of(experts, notes=False)))
+        )
+    finally:
+        await policy.aclose()
+    assert json.loads(reply.text)["expert"] in experts
