@@ -25,7 +25,6 @@ from pathlib import Path
 import httpx
 import uvicorn
 from batch import DOCUMENTS, QUESTION, resident
-from hostile import PATTERNS
 from lag import METHOD, lagging
 
 from hira import Settings
@@ -39,12 +38,14 @@ from hira.testing.web import Served
 RESULTS = Path(__file__).parent / "results" / "serve.md"
 READ = "What does this page say? "
 HOSTILE = """Meanwhile one more client's runs read hostile pages,
-a megabyte each (hostile.py has the patterns): the loop shares its interpreter with the threads that read them. """
+a megabyte each (hostile.py has the patterns): a child process parses them and checks claims on them. """
 MEGABYTE, ANSWERED = 1_000_000, 20_000
 
 
 def hostile_web() -> FakeWeb:
     """Each pattern of hostile.py as a page and as plain text."""
+    from hostile import PATTERNS
+
     pages: dict[str, Served] = {}
     for at, (head, unit) in enumerate(PATTERNS):
         text = (head + unit * (MEGABYTE // len(unit)))[:MEGABYTE]
@@ -78,7 +79,7 @@ class Reader:
 
 async def served(clients: int, seconds: float, *, hostile: bool = False) -> list[tuple[str, str]]:
     listening = socket.create_server(("127.0.0.1", 0), backlog=1024)
-    with tempfile.TemporaryDirectory() as folder, hostile_web() as web:
+    with tempfile.TemporaryDirectory() as folder, hostile_web() if hostile else FakeWeb({}, hits={}) as web:
         settings = Settings(model="offline", docs=(DOCUMENTS,), journal=Path(folder) / "journal.sqlite")
         if hostile:
             more = {"search": "documents,searxng", "searxng_url": web.url, "allow": (web.host,)}
@@ -134,6 +135,8 @@ async def ask(address: str, clients: int, seconds: float, web: str) -> None:
                     failed += 1
 
     async def hostile() -> None:
+        from hostile import PATTERNS
+
         nonlocal failed
         pages = cycle(f"{web}/{at}.{kind}" for at in range(len(PATTERNS)) for kind in ("html", "txt"))
         async with httpx.AsyncClient(base_url=address, timeout=120) as http:

@@ -47,7 +47,7 @@ class Connection:
             return await session.ask(session.client.call_tool(tool, dict(arguments)))
         except Ended:
             await session.end()
-            why = session.why or "closed during the call"
+            why = session.why if session.overlong else "closed during the call"
             raise ToolDown(f"the server {self.server.name!r} {why}; the next call connects again") from None
         except Exception as error:  # noqa: BLE001 - a server may break its client in any way; the model is told
             raise ToolError(f"the server {self.server.name!r} gave no result: {reason(error)}") from None

@@ -71,6 +71,7 @@ class Session:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.why = ""
+        self.overlong = False
         self._status = 0
         self._entered = asyncio.Event()
         self._leaving = asyncio.Event()
@@ -180,6 +181,7 @@ class Session:
             yield streams
 
     def _end_overlong(self) -> None:
+        self.overlong = True
         self.why = f"sent a message of more than {LONGEST_MESSAGE // 10**6} MB"
         self._leaving.set()
 
