@@ -20,11 +20,12 @@ from hira.core.errors import UsageError
 from hira.core.policy import Effort, Policy
 from hira.evidence import Verifier
 from hira.runtime.answer import Answer
+from hira.runtime.chat import Chat
 from hira.runtime.factory import open_session
 from hira.runtime.run import Run, resume_run
 from hira.runtime.session import Session
 from hira.runtime.settings import Settings, load
-from hira.runtime.validation import check, paths_of, present
+from hira.runtime.validation import Paths, check, paths_of, present
 from hira.tools import Tool
 from hira.workflows import Workflow
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 NUMBERS = ("temperature", "reasoning_effort", "max_cost", "max_time", "max_reply_tokens")
 """Arguments of `Hira` that are settings, for which None means: as set elsewhere."""
-Paths = str | Path | Sequence[str | Path]
 
 
 @dataclass(eq=False)
@@ -106,18 +106,26 @@ class Hira:
 
     async def ask(self, question: str, *, files: Paths = ()) -> Answer:
         """The answer. Raises `HiraError` only where there is nothing to answer from, such as a key that is refused."""
-        run = self.stream(question, files=files)
-        await run.work()
-        if run.failure and not run.answer.text:
-            raise run.failure
-        return run.answer
+        return await self.stream(question, files=files).finish()
 
     def ask_sync(self, question: str, *, files: Paths = ()) -> Answer:
         """`ask` for code that is not async; works inside a running loop too, because it has a loop of its own."""
+        return self.wait_for(self.ask(question, files=files))
+
+    def chat(self, run: str = "") -> Chat:
+        """A conversation, whose questions follow up on each other; `run` is a recorded run that it continues."""
+        return Chat(self, run)
+
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of the work, done in the loop that `ask_sync` has of its own."""
         if self._thread is None:
-            self._check_open()
+            try:
+                self._check_open()
+            except UsageError:
+                work.close()
+                raise
             self._thread = _LoopThread()
-        return self._thread.run(self.ask(question, files=files))
+        return self._thread.run(work)
 
     def stream(self, question: str, *, files: Paths = ()) -> Run:
         """The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there."""

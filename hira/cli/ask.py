@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
@@ -16,8 +17,9 @@ from hira.api import Hira
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, explain, output
 from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.dry_run import dry_run
-from hira.cli.parser import LIMITS, check_options, collect_flags
+from hira.cli.parser import LIMITS, check_options
 from hira.cli.progress import JsonLines, Lines, Silent, View
+from hira.cli.recorded import load_settings
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.redaction import without_userinfo
@@ -26,7 +28,6 @@ from hira.policies.names import OFFLINE
 from hira.runtime.answer import Answer
 from hira.runtime.run import Run
 from hira.runtime.session import Session
-from hira.runtime.settings import load
 from hira.runtime.validation import present
 
 CODES: dict[Status, int] = {
@@ -53,7 +54,7 @@ class Stoppable(Protocol):
 
 
 def ask(args: argparse.Namespace, shell: Shell) -> int:
-    settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
+    settings = load_settings(args, shell)
     check_options(args.set, [settings.workflow])
     if args.batch:
         if args.approve:
@@ -61,6 +62,8 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
                 "--approve and --batch cannot be combined: --approve asks about the subtasks of one question",
                 fix="remove one of them",
             )
+        if args.continues:
+            raise UsageError("--continue and --batch cannot be combined", fix="remove one of them")
         from hira.cli.batch import batch  # one question does without it
 
         return batch(args, settings, shell)
@@ -72,18 +75,20 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
     question = printable(shell.stdin.read() if args.question == "-" else args.question).strip()
     if not question:
         raise UsageError("the question is empty", fix='hira ask "question", or hira ask - to read it from stdin')
-    if "" in args.files:
-        raise UsageError("the path after --file is empty", fix="name a file; is a shell variable unset?")
-    files = present([shell.folder / name for name in args.files])
+    files = attached_files(args, shell)
     if args.dry_run:
         return dry_run(args, settings, shell)
     path = output.check_output_path(args.output, shell.folder) if args.output else None
     hira = Hira(settings=settings, approve=at_terminal(args, shell) if args.approve else None)
-
-    async def begin() -> Run:
-        return hira.stream(question, files=files)
-
+    begin = partial(hira.chat(args.continues or "").stream, question, files=files)
     return finish_run(hira, begin, args, shell, path)
+
+
+def attached_files(args: argparse.Namespace, shell: Shell) -> tuple[Path, ...]:
+    """The files of --file. Raises `UsageError` for one that cannot be attached."""
+    if "" in args.files:
+        raise UsageError("the path after --file is empty", fix="name a file; is a shell variable unset?")
+    return present([shell.folder / name for name in args.files])
 
 
 def finish_run(
@@ -97,11 +102,24 @@ def finish_run(
     write: Callable[[Answer, Path], None] = output.write,
 ) -> int:
     """Work on a run until it ends, and `tell` its answer; `path` is where it is written as well."""
-    run = asyncio.run(_worked(hira, begin, args, shell))
+
+    async def worked() -> Run | None:
+        async with hira:
+            return await work_shown(hira, begin, args, shell)
+
+    try:
+        run = asyncio.run(worked())
+    except asyncio.CancelledError:
+        run = None
+    if run and path:
+        write(run.answer, path)
+    return conclude_run(hira, run, args, shell, tell)
+
+
+def conclude_run(hira: Hira, run: Run | None, args: argparse.Namespace, shell: Shell, tell: Tell = output.tell) -> int:
+    """Print the answer of a run that has ended, None for one that the person would not wait for."""
     if run is None:
         return INTERRUPTED
-    if path:
-        write(run.answer, path)
     if run.failure:
         tell(run.answer, args, shell)
         explain(_resumable(run, run.failure), shell)
@@ -179,24 +197,28 @@ def _resumable(run: Run, failure: HiraError) -> HiraError:
     return HiraError(failure.what, where=failure.where, fix=f"{again}resume the run: hira resume {run.id}")
 
 
-async def _worked(
-    hira: Hira, begin: Callable[[], Awaitable[Run]], args: argparse.Namespace, shell: Shell
+async def work_shown(
+    hira: Hira,
+    begin: Callable[[], Awaitable[Run]],
+    args: argparse.Namespace,
+    shell: Shell,
+    *,
+    announce: bool = True,
 ) -> Run | None:
-    """The run at its end, with its progress told; None if the person would not wait for it."""
+    """The run at its end, with its progress shown; None if the person would not wait for it."""
     working = asyncio.current_task()
     assert working is not None  # noqa: S101 - asyncio.run has made it
     run: Run | None = None
     try:
-        async with hira:
-            with show_progress(args, shell) as view:
-                if isinstance(hira.approve, AtTerminal):
-                    hira.approve.view = view
-                run = await begin()
-                said = announce_model(await hira.open_session(), run.files)
-                with interruptible(run, working, view.say):
-                    if said:
-                        view.say(said)
-                    await _watched(run, view, said=said)
+        with show_progress(args, shell) as view:
+            if isinstance(hira.approve, AtTerminal):
+                hira.approve.view = view
+            run = await begin()
+            said = announce_model(await hira.open_session(), run.files) if announce else ""
+            with interruptible(run, working, view.say):
+                if said:
+                    view.say(said)
+                await _watched(run, view, said=said)
     except asyncio.CancelledError:
         if run and run.resumable:
             shell.remark(f"to resume: hira resume {run.id}")

@@ -112,8 +112,21 @@ def parser(version: str) -> Parser:
     group.add_argument("--ray", metavar="ADDRESS", help="ask on a Ray cluster: local, auto, ray://HOST:PORT")
     ask.add_argument("--approve", action="store_true", help="ask before each subtask runs; you can edit or reject it")
     ask.add_argument("--dry-run", action="store_true", help="print the maximum cost and exit")
+    _continue(ask)
     _record(ask)
     _output(ask)
+    chat = commands.add_parser(
+        "chat",
+        help="ask questions that follow up on each other",
+        description="Read questions from standard input, one per line; each follows up on those before it. Ends at the "
+        "end of the input, or at `exit`.",
+    )
+    _model(chat)
+    _work(chat)
+    _limits(chat)
+    _continue(chat)
+    _record(chat)
+    _shown(chat)
     flags.add_init(commands)
     doctor = commands.add_parser(
         "doctor",
@@ -332,18 +345,31 @@ def _record(command: Parser) -> None:
     )
 
 
+def _continue(command: Parser) -> None:
+    command.add_argument(
+        "--continue",
+        dest="continues",
+        metavar="RUN",
+        help="follow up on a recorded run, with its settings; `last` is the newest",
+    )
+
+
 def _output(command: Parser) -> None:
-    group = command.add_argument_group("output")
-    group.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    group.add_argument("--events", action="store_true", help="progress as JSON lines on stderr")
-    group.add_argument(
+    _shown(command).add_argument(
         "-o",
         "--output",
         metavar="FILE",
         help="write the answer to a .json, .md or .txt file as well; with --batch: the answers as JSON lines",
     )
+
+
+def _shown(command: Parser) -> "argparse._ArgumentGroup":
+    group = command.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    group.add_argument("--events", action="store_true", help="progress as JSON lines on stderr")
     group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     group.add_argument("--debug", action="store_true", help="show tracebacks")
+    return group
 
 
 def collect_flags(args: argparse.Namespace) -> dict[str, Any]:

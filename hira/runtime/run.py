@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from hira.agents.history import Earlier
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import HiraError, Interrupted, Stop, UsageError
@@ -15,6 +16,7 @@ from hira.core.policy import Usage
 from hira.journal import Entry, Log, StillGoing
 from hira.runtime.answer import Answer, answer_of
 from hira.runtime.session import HANDED, Session
+from hira.runtime.trace.reading import read_earlier
 from hira.runtime.validation import question_of
 from hira.workflows import rollout
 
@@ -34,6 +36,8 @@ class Run:
     >>> async for event in run: ...
     >>> run.answer.text
 
+    `earlier` are the turns that a follow-up question continues.
+
     Python closes an iteration that a `break` leaves a moment later; `contextlib.aclosing(aiter(run))` does so at once.
     """
 
@@ -46,10 +50,12 @@ class Run:
         run: str = "",
         log: Log | None = None,
         past: Entry | None = None,
+        earlier: Earlier | None = None,
     ) -> None:
         self.id = run or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
         self._log = log
         self._past = past
+        self._earlier = earlier
         self._begun = False
         self.question = question_of(question)
         self.files = tuple(files)
@@ -66,6 +72,18 @@ class Run:
             how = "iterate over it to its end, or leave it early inside of contextlib.aclosing(aiter(run))"
             raise RuntimeError(f"the run has not ended yet: {how}")
         return self._answer
+
+    @property
+    def ended(self) -> bool:
+        """Whether the answer is there."""
+        return self._answer is not None
+
+    async def finish(self) -> Answer:
+        """Ask the question and return its answer. Raises `HiraError` only where there is nothing to answer from."""
+        await self.work()
+        if self.failure and not self.answer.text:
+            raise self.failure
+        return self.answer
 
     @property
     def spent(self) -> Usage:
@@ -122,7 +140,7 @@ class Run:
         if self._context:
             raise RuntimeError("a run asks its question once; start another run for the next question")
         session = await self._owner.open_session()
-        log = self._log = self._log or session.begin_log(self.id, self.files)
+        log = self._log = self._log or session.begin_log(self.id, self.files, self._earlier)
         if log and said:
             log.event(Notice(said))
         try:
@@ -133,7 +151,7 @@ class Run:
                 if self._stop:
                     self.stop()
                 self._begun = True
-                record = await rollout(session.workflow, self.question, context)
+                record = await rollout(session.workflow, self.question, context, self._earlier)
                 if log and log.trouble:
                     context.events(Notice(f"{log.trouble}; this run cannot be resumed"))
         except asyncio.CancelledError:
@@ -174,5 +192,7 @@ async def resume_run(owner: SessionOwner, run: str) -> Run:
     if entry.workflow not in ("", session.workflow.name):
         what = f"run {entry.id} used the workflow {entry.workflow!r}, not {session.workflow.name!r}"
         raise UsageError(what, fix=f"give it: Hira(workflow={entry.workflow!r})")
+    earlier = await asyncio.to_thread(read_earlier, journal, entry)
     log = await asyncio.to_thread(journal.resume, entry)
-    return Run(owner, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log, past=entry)
+    files = tuple(map(Path, entry.files))
+    return Run(owner, entry.question, files, run=entry.id, log=log, past=entry, earlier=earlier)

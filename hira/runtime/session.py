@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hira.agents.history import CONTINUES, Earlier
 from hira.agents.run_context import Approve, RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.budget import Allowance, Budget, Limits
@@ -139,14 +140,16 @@ class Session:
     def _learning(self, part: RoleConfig) -> RoleConfig:
         return replace(part, learn=partial(self.learned.keep, *part.place, DIALECT)) if any(part.place) else part
 
-    def begin_log(self, run: str, files: Sequence[Path]) -> Log | None:
+    def begin_log(self, run: str, files: Sequence[Path], earlier: Earlier | None = None) -> Log | None:
         """The record of a new run, None if nothing is recorded."""
         if self.journal is None:
             return None
         verifier = {"verifier": self.settings.verifier or self.verifier.name} if self.verifier else {}
+        told = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()}
+        continues = {CONTINUES: earlier.run} if earlier else {}
         return self.journal.begin(
             run,
-            settings={**self.settings.shown(), HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()},
+            settings={**self.settings.shown(), **told, **continues},
             files=files,
             versions=versions(),
             scope=scope_of(self.settings, files),

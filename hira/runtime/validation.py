@@ -14,6 +14,8 @@ from hira.runtime.settings import Settings
 from hira.tools import Tool
 from hira.tools.files import check_attached
 
+Paths = str | Path | Sequence[str | Path]
+
 # The names that tools of hira's own have in the prompts of experts and planner.
 TAKEN = frozenset(["search", "scholar", "browse", "files", "python", "look", "subtask"])
 _EXPERT = "an expert has name, description, ability, cost, needs and async work(task, context): docs/experts.md"

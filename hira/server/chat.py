@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from hira.agents.history import add_history
 from hira.core.errors import AccessDenied, ContextOverflow, EndpointError, HiraError, UsageError
 from hira.core.events import (
     Event,
@@ -27,13 +28,11 @@ from hira.core.events import (
     ToolStarted,
 )
 from hira.core.policy import Usage
-from hira.core.prompts import Prompt
 from hira.evidence import CITED
 from hira.runtime.answer import Answer
 from hira.server.keys import Refused
 from hira.server.outside import without_folders
 
-HISTORY = Prompt(__file__, "serve_history")
 _SUFFIX = re.compile(r"\.\w{1,16}", re.ASCII)
 _PLAIN = re.compile(r"\w[\w .()+-]{0,80}\.\w{1,16}")
 _DATA = re.compile(r"data:([\w.+/-]+);base64,(.*)", re.DOTALL)
@@ -106,10 +105,7 @@ def question_of(asked: Asked) -> str:
         raise Refused(400, "messages: a user message with text is missing", "invalid_request_error")
     earlier = [(role, text) for role, text in turns[:last] if text]
     check_length(sum(len(text) for _, text in turns))
-    if not earlier:
-        return turns[last][1]
-    history = "\n".join(f"{role}: {text}" for role, text in earlier)
-    return str(HISTORY.fill(history=history, question=turns[last][1]))
+    return add_history(turns[last][1], earlier)
 
 
 def check_length(characters: int) -> None:

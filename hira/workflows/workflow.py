@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Protocol
 
 from hira.agents.distiller import NO_CONCLUSION
+from hira.agents.history import Earlier, add_history
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout, Status
 from hira.agents.verifier import check_answer
@@ -44,19 +45,22 @@ class BuiltIn(Workflow, Protocol):
         ...
 
 
-async def rollout(workflow: Workflow, question: str, context: RunContext) -> Rollout:
+async def rollout(workflow: Workflow, question: str, context: RunContext, earlier: Earlier | None = None) -> Rollout:
     """Run the workflow and hold its answer against the sources. A failed run is a rollout with a status and an error.
 
-    What the run knew when it ended early stays in the rollout and is its answer's last resort.
+    What the run knew when it ended early stays in the rollout and is its answer's last resort. A follow-up question
+    begins with what the `earlier` turns of its conversation left.
     """
     record = context.rollout
     record.question, record.workflow = question, workflow.name
+    if earlier:
+        earlier.seed(record)
     if context.log:
         context.log.describe(question, workflow.name)  # from here on it can be resumed
     models = {role: part.policy.model for role, part in context.cast.items()}
     context.events(RunStarted(record.run, question, workflow.name, models, context.budget.limits))
     try:
-        await _answered(workflow, question, context)
+        await _answered(workflow, add_history(question, earlier.messages if earlier else ()), context)
         await settle(record, context)
     except asyncio.CancelledError:
         record.status, record.failure = "interrupted", Interrupted("cancelled")

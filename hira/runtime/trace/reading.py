@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from hira.agents.history import CONTINUES, Earlier
 from hira.agents.trajectory import Finding, Rollout, Status, Subtask, Trajectory, Turn
-from hira.core.errors import HiraError
+from hira.core.errors import HiraError, UsageError
 from hira.core.events import (
     AnswerChecked,
     Event,
@@ -24,7 +25,7 @@ from hira.core.memory import DualMemory, Fact, Resource
 from hira.core.messages import Media, Message, ToolCall
 from hira.core.policy import Completion, Request, Sampling, Usage
 from hira.evidence import Citation, Source, Sources, claims, verify
-from hira.journal import Call, Entry, Journal
+from hira.journal import Call, Entry, Journal, NoRun
 from hira.journal.encoding import completion_of, digest_of_tool
 from hira.runtime.answer import Answer
 
@@ -84,7 +85,8 @@ class ReadSubtask:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One run. `usage` is all that was paid for, also for what a resumed run had no more use for."""
+    """One run. `usage` is all that was paid for, also for what a resumed run had no more use for; `earlier` are the
+    turns before it in its conversation."""
 
     entry: Entry
     rollout: Rollout
@@ -94,6 +96,7 @@ class Reading:
     remembered: Sequence[Remembered]
     notices: Sequence[str]
     usage: Usage
+    earlier: Earlier | None = None
 
     @property
     def answer(self) -> Answer:
@@ -138,8 +141,11 @@ def read(journal: Journal, run: str) -> Reading:
         if turn.completion:
             trajectory = record.trajectories.setdefault(turn.conversation, Trajectory(turn.conversation, turn.role))
             trajectory.turns.append(Turn(turn.request, turn.completion))
-    record.memory = memory_of(remembered)
-    record.sources = sources_of(calls, journal.sources(entry.id))
+    earlier = read_earlier(journal, entry)
+    if earlier:
+        earlier.seed(record)
+    fill_memory(record.memory, remembered)
+    record.sources = sources_of(calls, journal.sources(entry.id), record.sources)
     record.findings = [
         Finding(Subtask(one.id, one.text), one.expert, "", one.conclusion, ok=one.ok)
         for one in subtasks
@@ -151,7 +157,29 @@ def read(journal: Journal, run: str) -> Reading:
     record.failure = HiraError(entry.error) if entry.error else None
     notices = [event.text for event in events if isinstance(event, Notice)]
     usage = sum((completion_of(call.result).usage for call in calls if _replied(call)), Usage())
-    return Reading(entry, record, turns, tools_of(calls, events), subtasks, remembered, notices, usage)
+    return Reading(entry, record, turns, tools_of(calls, events), subtasks, remembered, notices, usage, earlier)
+
+
+def read_earlier(journal: Journal, entry: Entry) -> Earlier | None:
+    """What the earlier turns of the run's conversation left; None for a first question, and for one whose earlier run
+    was deleted."""
+    before = entry.settings.get(CONTINUES)
+    try:
+        return read_conversation(journal, before) if before else None
+    except NoRun:
+        return None
+
+
+def read_conversation(journal: Journal, run: str) -> Earlier:
+    """What the run and the turns before it leave for a follow-up question.
+
+    Raises `UsageError` for a run that is not there, and for one without an answer.
+    """
+    reading = read(journal, run)
+    if not reading.entry.answer:
+        what = f"run {reading.entry.id} has no answer to continue from"
+        raise UsageError(what, fix=f"resume it first: hira resume {reading.entry.id}")
+    return Earlier.of(reading.rollout, reading.earlier)
 
 
 def citations_of(events: Sequence[Event], record: Rollout) -> list[Citation]:
@@ -285,9 +313,10 @@ def subtasks_of(events: Sequence[Event]) -> list[ReadSubtask]:
     return list(found.values())
 
 
-def sources_of(calls: Sequence[Call], ids: Mapping[str, str]) -> Sources:
-    """What was read, with its text, under the ids that it was given (`ids`, by location)."""
-    sources = Sources(reserved=dict(ids))
+def sources_of(calls: Sequence[Call], ids: Mapping[str, str], sources: Sources) -> Sources:
+    """What was read, with its text, under the ids that it was given (`ids`, by location), and the `sources` of earlier
+    turns."""
+    sources.reserved.update(ids)
     for call in calls:
         if call.kind == "tool" and isinstance(call.result, dict):
             for passage in call.result.get("passages", ()):
@@ -295,16 +324,14 @@ def sources_of(calls: Sequence[Call], ids: Mapping[str, str]) -> Sources:
                 if source.location in ids:
                     sources.add(source)
     in_order = sorted(sources.read.items(), key=lambda item: (len(item[0]), item[0]))
-    return Sources(dict(in_order), dict(ids))
+    return Sources(dict(in_order), sources.reserved)
 
 
-def memory_of(remembered: Sequence[Remembered]) -> DualMemory:
-    """The memory as it stood at the end."""
-    memory = DualMemory()
+def fill_memory(memory: DualMemory, remembered: Sequence[Remembered]) -> None:
+    """Enter what a run remembered."""
     for one in remembered:
         if one.channel == "fact":
             ids = tuple(part for part in one.origin.split(", ") if part)
             memory.add_fact(Fact(one.text, ids, one.subtask))
         else:
             memory.add_resource(Resource(one.text, one.origin, one.subtask))
-    return memory

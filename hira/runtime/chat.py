@@ -1,0 +1,66 @@
+"""`Chat`: questions that follow up on each other."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from hira.agents.history import Earlier
+from hira.core.errors import UsageError
+from hira.runtime.answer import Answer
+from hira.runtime.run import Run
+from hira.runtime.trace.reading import read_conversation
+from hira.runtime.validation import Paths, paths_of, present
+
+if TYPE_CHECKING:
+    from hira.api import Hira
+
+
+class Chat:
+    """A conversation: each question is asked with what was said before it, and begins with the sources and the memory
+    of the earlier turns. A source keeps its id in all of them. `runs` are the questions asked here, in order.
+
+    >>> chat = hira.chat()
+    >>> await chat.ask("When was ASEAN founded?")
+    >>> await chat.ask("And by whom?")
+
+    Ask one question at a time. A turn without an answer is left out of what the next one knows. Where runs are
+    recorded, each names the one that it continues, so that it can be resumed and replayed; `run` names a recorded run
+    that the first question continues.
+    """
+
+    def __init__(self, hira: "Hira", run: str = "") -> None:
+        self.runs: list[Run] = []
+        self._hira = hira
+        self._run = run
+        self._earlier: Earlier | None = None
+
+    async def ask(self, question: str, *, files: Paths = ()) -> Answer:
+        """The answer, as `Hira.ask` gives it."""
+        run = await self.stream(question, files=files)
+        return await run.finish()
+
+    def ask_sync(self, question: str, *, files: Paths = ()) -> Answer:
+        """`ask` for code that is not async."""
+        return self._hira.wait_for(self.ask(question, files=files))
+
+    async def stream(self, question: str, *, files: Paths = ()) -> Run:
+        """The run of the next question, to be iterated for its events.
+
+        Raises `UsageError` while the question before it is under way, and for a recorded run that is not there.
+        """
+        attached = present(paths_of(files, "files"))
+        if self.runs and not self.runs[-1].ended:
+            raise UsageError("the question before has no answer yet", fix="await it, then ask the next one")
+        journal = (await self._hira.open_session()).journal
+        last = self.runs[-1] if self.runs else None
+        if last is None and self._run:
+            if journal is None:
+                raise UsageError("no runs are recorded here", fix="name the journal, or leave out --journal off")
+            self._earlier = await asyncio.to_thread(read_conversation, journal, self._run)
+        elif last and last.answer.text:
+            if journal and last.resumable:  # what a resumed or replayed run will read
+                self._earlier = await asyncio.to_thread(read_conversation, journal, last.id)
+            else:
+                self._earlier = Earlier.of(last.answer.rollout, self._earlier)
+        run = Run(self._hira, question, attached, earlier=self._earlier)
+        self.runs.append(run)
+        return run

@@ -1,0 +1,100 @@
+"""Follow-up questions: a conversation keeps what was said, read and remembered, in memory and in the journal."""
+
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira import Hira, Settings
+from hira.core.errors import UsageError
+from hira.journal import Journal
+from hira.runtime.replay import replay
+from hira.runtime.trace import read
+from hira.testing import ScriptedPolicy, calling
+
+FIRST, SECOND, THIRD = "When was ASEAN founded?", "Where was that?", "Who hosted the 2023 summit?"
+FOUNDED, BANGKOK = "ASEAN was founded on 8 August 1967 [s1].", "It was founded in Bangkok [s1]."
+HOSTED = "Indonesia hosted the summit of 2023 [s2]."
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "asean.txt").write_text("ASEAN was founded on 8 August 1967 in Bangkok.\n", encoding="utf-8")
+    (folder / "summit.txt").write_text("Indonesia hosted the 2023 summit of ASEAN.\n", encoding="utf-8")
+    return folder
+
+
+def script(*turns: tuple[Any, ...]) -> ScriptedPolicy:
+    """What the planner says in these turns; a subtask is done by simple search."""
+    return ScriptedPolicy(
+        {
+            "planner": [reply for turn in turns for reply in turn],
+            "coordinator": ['{"reason": "a page states it", "expert": "simple_search"}', *[RECALLED] * 3],
+            "simple_search": [FOUNDED, HOSTED],
+        }
+    )
+
+
+RECALLED = '{"reason": "a page states it", "expert": "simple_search", "entries": [1]}'
+READS, KNOWS = (calling("subtask", task=FIRST), FOUNDED), (BANGKOK,)
+READS_MORE = (calling("subtask", task=THIRD), HOSTED)
+
+
+@pytest.fixture(params=["in memory", "recorded"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+    journal = tmp_path / "journal.sqlite" if request.param == "recorded" else None
+    return Settings(model="offline", journal=journal)
+
+
+async def test_a_follow_up_question_knows_what_was_said_read_and_remembered(docs: Path, settings: Settings) -> None:
+    policy = script(READS, KNOWS, READS_MORE)
+    async with Hira(docs=docs, policies={"*": policy}, settings=settings) as hira:
+        chat = hira.chat()
+        first, second, third = [await chat.ask(question) for question in (FIRST, SECOND, THIRD)]
+
+    assert second.text == BANGKOK
+    assert second.rollout.question == SECOND
+    assert (second.status, second.source("s1").location) == ("answered", first.source("s1").location)
+    assert second.rollout.memory.facts[0].text == first.rollout.memory.facts[0].text
+    asked = next(one for one in reversed(policy.requests) if one.conversation == "planner")
+    told = "\n".join(message.text for message in asked.messages)
+    assert f"user: {SECOND}\nassistant: {BANGKOK}" in told
+    assert told.index(FIRST) < told.index(SECOND)
+    assert [one.id for one in third.sources] == ["s1", "s2"]
+    assert third.source("s2").location.endswith("summit.txt")
+
+
+async def test_follow_up_questions_are_resumed_and_replayed_with_what_came_before(docs: Path, tmp_path: Path) -> None:
+    settings = Settings(model="offline", journal=tmp_path / "journal.sqlite")
+    async with Hira(docs=docs, policies={"*": script(READS, KNOWS)}, settings=settings) as hira:
+        chat = hira.chat()
+        await chat.ask(FIRST)
+        await chat.ask(SECOND)
+        run = await chat.stream(THIRD)
+        async with aclosing(aiter(run)) as events:
+            await anext(events)  # and then it is given up
+    async with Hira(docs=docs, policies={"*": script(READS_MORE)}, settings=settings) as hira:
+        resumed = await (await hira.resume(run.id)).finish()
+    assert (resumed.text, [one.id for one in resumed.sources]) == (HOSTED, ["s1", "s2"])
+
+    journal = Journal(tmp_path / "journal.sqlite")
+    try:
+        for one in (*chat.runs[:2], run):
+            assert (await replay(journal, one.id)).same
+        reading = read(journal, run.id)
+        assert reading.earlier
+        assert [text for _, text in reading.earlier.messages] == [FIRST, FOUNDED, SECOND, BANGKOK]
+        assert [one.verdict for one in reading.answer.citations] == ["supported"]
+    finally:
+        journal.close()
+
+
+async def test_a_question_is_asked_when_the_one_before_it_is_answered(docs: Path, settings: Settings) -> None:
+    async with Hira(docs=docs, policies={"*": script(READS)}, settings=settings) as hira:
+        chat = hira.chat()
+        await chat.stream(FIRST)
+        with pytest.raises(UsageError, match="the question before has no answer yet"):
+            await chat.ask(SECOND)
