@@ -19,7 +19,7 @@ from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.dry_run import dry_run
 from hira.cli.parser import LIMITS, check_options
 from hira.cli.progress import JsonLines, Lines, Silent, View
-from hira.cli.recorded import load_settings
+from hira.cli.runs import load_settings
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.redaction import without_userinfo
