@@ -17,9 +17,9 @@ from hira.api import Hira
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, explain, output
 from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.dry_run import dry_run
+from hira.cli.earlier import load_settings
 from hira.cli.parser import LIMITS, check_options
 from hira.cli.progress import JsonLines, Lines, Silent, View
-from hira.cli.runs import load_settings
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.redaction import without_userinfo

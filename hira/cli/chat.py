@@ -7,8 +7,8 @@ from functools import partial
 from hira.api import Hira
 from hira.cli import INTERRUPTED, OK
 from hira.cli.ask import attached_files, conclude_run, work_shown
+from hira.cli.earlier import load_settings
 from hira.cli.parser import check_options
-from hira.cli.runs import load_settings
 from hira.cli.shell import Shell
 from hira.core.sanitize import printable
 

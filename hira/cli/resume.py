@@ -7,9 +7,10 @@ from hira.api import Hira
 from hira.cli import output, report
 from hira.cli.approve import at_terminal
 from hira.cli.ask import finish_run, print_answer
+from hira.cli.earlier import as_flags
 from hira.cli.flags import REPORTING
 from hira.cli.parser import LIMITS
-from hira.cli.runs import as_flags, open_journal
+from hira.cli.runs import open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.runtime.run import Run
