@@ -81,8 +81,8 @@ one search tool that returns the paragraphs of `plain`; what takes longer than e
 `right` counts answers that hold the known answer; `accepted` those of them that hira accepts with a citation; `refused`
 questions whose answer the documents do not hold and that hira did not answer. Tokens, calls and seconds are means a
 question; `unreadable` counts turns whose call could not be read. A system that was asked fewer questions was asked the
-first ones of the set. Seconds were measured on a busy machine and only
-compare within the table.
+first ones of the set. The tokens of a reply that hira stops reading count as well. Seconds were measured on a busy
+machine and only compare within the table.
 
 {chr(10).join(table)}
 """
