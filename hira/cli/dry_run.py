@@ -62,6 +62,8 @@ def forecast(workflow: BuiltIn, settings: Settings) -> Forecast:
     )
     workflow, alternatives = _staffed(workflow, settings)
     free = not settings.model
+    if not hasattr(workflow, "bound"):
+        raise UsageError(f"workflow {workflow.name!r} does not state the most that it takes", fix="remove --dry-run")
     bounds = dict(workflow.bound(Sizes()))
     if settings.verify == "model" or not (settings.verify or settings.verifier or settings.model == OFFLINE):
         bounds[ROLE] = bound_verifier(Sizes())

@@ -28,6 +28,7 @@ from hira.runtime.session import Session
 from hira.runtime.settings import OFF, RoleSettings, Settings
 from hira.runtime.settings.keys import placed_for
 from hira.runtime.toolset import workbench
+from hira.runtime.validation import check_tools
 from hira.tools import Tool
 from hira.workflows import Workflow
 
@@ -52,9 +53,11 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     A `client` sends the requests of every role that has no endpoint of its own.
     """
     given = dict(policies or {})
+    all_tools = [*tools, *map(load_object, settings.tools)]
+    check_tools(all_tools)
     flow = workflow or made_workflow(settings, experts)
     check_roles(settings, flow, given)
-    unused = unused_tools(settings, flow, tools)
+    unused = unused_tools(settings, flow, all_tools)
     if client is not None:
         settings = with_client(settings, client)
     elif "*" not in given:
@@ -64,7 +67,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     verifier = verifier or (open_verifier(settings.verifier) if settings.verifier else None)
     settings = settings.with_values({"verify": choose_verify(settings, given, cast)}, settings.origin("verify"))
     sees = "look" in getattr(flow, "roles", ()) and cast.get("look", cast["*"]).policy.model != OFFLINE
-    bench = await workbench(settings, tools, sees=sees)
+    bench = await workbench(settings, all_tools, sees=sees)
     bench.notices += map(Notice, unused)
     journal = await asyncio.to_thread(opened_journal, settings, bench.notices)
     learned = await asyncio.to_thread(Learned, settings.cache)

@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -12,9 +12,11 @@ from hira.agents.experts import EXPERTS
 from hira.agents.run_context import RunContext
 from hira.agents.verifier import ROLE
 from hira.core.errors import UsageError
+from hira.core.plugin import load_object
 from hira.core.policy import Policy
 from hira.policies.dialects import DIALECTS, NATIVE, Dialect
 from hira.runtime.settings import McpSettings, Settings, did_you_mean, nearest
+from hira.runtime.validation import check_experts, check_workflow
 from hira.tools import Tool
 from hira.workflows import WORKFLOWS, BuiltIn, Workflow
 
@@ -30,11 +32,19 @@ _NO_OPTIONS = frozenset({"name", "experts"})
 
 
 def made_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn:
-    """The workflow that the settings name, with one's own experts beside the built-in ones.
+    """The workflow that the settings name, with one's own experts and those of the settings beside the built-in ones.
 
     Raises `UsageError` for a workflow or an option that is not known, and for a flag that this workflow has no use for.
+    One that is named as `module:Object` is loaded, and has its own options only.
     """
     name = settings.workflow
+    if ":" in name:
+        own = load_object(name)
+        if isinstance(own, str):
+            raise UsageError(f"{name!r} is not a workflow: {own!r:.80}", fix="name an object: docs/workflows.md")
+        check_workflow(own)
+        _check_tables(settings)
+        return cast("BuiltIn", own)
     if name not in WORKFLOWS:
         raise UsageError(f"unknown workflow {name!r}", fix=did_you_mean(name, WORKFLOWS))
     make = WORKFLOWS[name]
@@ -50,7 +60,9 @@ def made_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
     for option, value in settings.workflows.get(name, {}).items():
         given[option] = _option(name, has, option, value)
     if "experts" in typing.get_type_hints(make):
-        given["experts"] = (*EXPERTS, *experts)
+        own = [*experts, *map(load_object, settings.experts)]
+        check_experts(own)
+        given["experts"] = (*EXPERTS, *own)
     return make(**given)
 
 

@@ -37,9 +37,9 @@ def check(given: Mapping[str, Any]) -> None:
     if not isinstance(given["settings"], Settings | None):
         raise UsageError(f"`settings` must be a Settings, got {given['settings']!r}", fix="write settings=Settings(…)")
     _check_client(given["client"])
-    _check_workflow(given["workflow"])
-    _check_tools(given["tools"])
-    _check_experts(given["experts"])
+    check_workflow(given["workflow"])
+    check_tools(given["tools"])
+    check_experts(given["experts"])
     _check_policies(given["policies"])
     if not isinstance(given["verifier"], str | Verifier | None):
         fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
@@ -91,7 +91,8 @@ def _check_client(client: Any) -> None:
         raise UsageError(f"`client` must be an asynchronous OpenAI client, got {type(client).__name__}", fix=fix)
 
 
-def _check_workflow(workflow: Any) -> None:
+def check_workflow(workflow: Any) -> None:
+    """Raise `UsageError` for what is no workflow; a name is one."""
     if isinstance(workflow, str):
         return
     _no_class(workflow, "workflow")
@@ -101,7 +102,8 @@ def _check_workflow(workflow: Any) -> None:
         raise UsageError(f"workflow {workflow.name!r} has no async method run", fix=_WORKFLOW)
 
 
-def _check_tools(tools: Any) -> None:
+def check_tools(tools: Any) -> None:
+    """Raise `UsageError` for a list in which something is no tool, or none that can be used beside hira's own."""
     for one in _several(tools, "tools", _TOOL):
         if not isinstance(one, Tool):
             raise UsageError(f"`tools` must contain only tools, got {one!r}", fix=_TOOL)
@@ -114,7 +116,8 @@ def _check_tools(tools: Any) -> None:
     _no_name_twice([one.name for one in tools], "tools")
 
 
-def _check_experts(experts: Any) -> None:
+def check_experts(experts: Any) -> None:
+    """Raise `UsageError` for a list in which something is no expert, or none that can be used beside hira's own."""
     for one in _several(experts, "experts", _EXPERT):
         _no_class(one, "experts")
         for name, kinds in (("name", str), ("description", str), ("ability", str), ("cost", (int, float))):

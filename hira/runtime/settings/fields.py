@@ -172,7 +172,8 @@ class Settings(Checked):
     whose tools experts are given. Files and folders that `exclude` names are read neither as documents nor by
     programs. `max_subtasks`, `parallel` and `dialect` are the workflow's own where they are not set; `workflows`
     holds further options of workflows, by their names. `verify` says how answers are checked, None for a model where
-    one is connected and by words alone elsewhere; `verifier` names a verifier of your own as `module:Object`. `otel`
+    one is connected and by words alone elsewhere; `verifier`, `tools`, `experts` and `workflow` name
+    objects of your own as `module:Object`. `otel`
     is the base URL of a collector of spans, empty or "off" for none.
     """
 
@@ -185,6 +186,8 @@ class Settings(Checked):
     workflow: str = "hira"
     workflows: Mapping[str, Mapping[str, bool | int | float | str]] = Field(default_factory=dict)
     roles: Mapping[str, RoleSettings] = Field(default_factory=dict)
+    tools: tuple[str, ...] = ()
+    experts: tuple[str, ...] = ()
     docs: tuple[Path, ...] = ()
     exclude: tuple[Path, ...] = ()
     search: str = ""
@@ -233,7 +236,7 @@ class Settings(Checked):
         except ValidationError as error:
             raise invalid(error, (info.context or {}).get(ORIGINS, {})) from None
 
-    @field_validator("docs", "exclude", mode="before")
+    @field_validator("docs", "exclude", "tools", "experts", mode="before")
     @classmethod
     def _one_or_several(cls, paths: Any) -> Any:
         return (paths,) if paths and isinstance(paths, str | Path) else paths

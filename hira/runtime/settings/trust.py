@@ -17,8 +17,8 @@ from hira.runtime.settings.layer import Layer, split_list
 
 # The servers of a project's file that may be started, by name: its command would run with the user's rights.
 MCP_CONSENT = "HIRA_MCP"
-# The endpoints of a project's file that may be sent questions and documents, and the verifier of its own that may run;
-# else the user is asked, once per folder.
+# The endpoints of a project's file that may be sent questions and documents, and the code of its own that may run; else
+# the user is asked, once per folder.
 TRUST = "HIRA_TRUST"
 TRUSTED = "trusted.json"
 _STORE = TypeAdapter(dict[str, list[str]])
@@ -96,8 +96,8 @@ def drop_untrusted(layers: Iterable[Layer], environ: Mapping[str, str]) -> tuple
 def check_trusted(
     layers: Sequence[Layer], values: Mapping[str, Any], environ: Mapping[str, str], path: Path, store: Path
 ) -> None:
-    """Raise `NotTrusted` for endpoints and the verifier of the project's file at `path` that would be used and that
-    nobody allowed.
+    """Raise `NotTrusted` for endpoints and code of the project's file at `path` that would be used and that nobody
+    allowed.
 
     Those that the user or a profile of theirs names as well need no consent. `store` keeps what was allowed.
     """
@@ -105,11 +105,10 @@ def check_trusted(
     named = {url for layer in (*others, user) for url in endpoints_of(layer.values)}
     allowed = {*map(endpoint, split_list(environ.get(TRUST, ""), ",")), *allowed_at(path, store)}
     urls = sorted((endpoints_of(project.values).keys() & endpoints_of(values).keys()) - named - allowed)
-    verifier = project.values.get("verifier", "")
-    own = [layer.values.get("verifier") for layer in (*others, user)]
-    code = [verifier] if verifier == values.get("verifier") and verifier not in ("", *own, *allowed) else []
+    own = allowed.union(*(_code(layer.values) for layer in (*others, user)))
+    code = [one for one in _code(project.values) if one in _code(values) and one not in own]
     asked = [f"sends questions and documents to {', '.join(urls)}"] if urls else []
-    asked += [f"runs {one} with your rights" for one in code]
+    asked += [f"runs {', '.join(code)} with your rights"] if code else []
     wanted = [*urls, *code]
     if wanted:
         raise NotTrusted(
@@ -120,8 +119,16 @@ def check_trusted(
         )
 
 
+def _code(values: Mapping[str, Any]) -> list[str]:
+    """The objects of modules that these values name."""
+    several = [values.get(name) or () for name in ("tools", "experts")]
+    lists = [(one,) if isinstance(one, str) else one for one in several]
+    names = [values.get("verifier"), values.get("workflow"), *(name for one in lists for name in one)]
+    return [str(name) for name in names if ":" in str(name)]
+
+
 def allowed_at(path: Path, store: Path) -> set[str]:
-    """The endpoints and verifiers that the user has allowed to the project's file at `path`."""
+    """The endpoints and the code that the user has allowed to the project's file at `path`."""
     return set(_allowed(store).get(str(path.resolve()), ()))
 
 

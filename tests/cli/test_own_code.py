@@ -1,0 +1,87 @@
+"""A workflow, tools and experts of one's own, named as `module:Object` on the command line and in hira.toml."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command import Command
+
+CODE = '''
+from hira import tool
+
+@tool
+def depth(lake: str) -> str:
+    """The depth of a lake in metres."""
+    return f"{lake} is 251 metres deep."
+
+class Echo:
+    name = "echo"
+
+    async def run(self, question, context):
+        names = [tool.name for tool in context.tools.extra_for("deep_search")]
+        return " ".join([question, *names])
+
+class Diver:
+    name, ability, cost, needs = "diver", "diving", 1, frozenset()
+    description = "Dives for an answer."
+
+    async def work(self, task, context):
+        raise NotImplementedError
+
+number = 5
+'''
+
+
+@pytest.fixture
+def hira(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_code_of_a_test.py").write_text(CODE, encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    yield Command(tmp_path, {"HIRA_MODEL": "offline"})
+    sys.modules.pop("own_code_of_a_test", None)
+
+
+def write(hira: Command, text: str) -> None:
+    (hira.folder / "hira.toml").write_text(text.replace("own:", "own_code_of_a_test:"), encoding="utf-8")
+
+
+def test_the_command_runs_a_workflow_of_a_module(hira: Command) -> None:
+    said = hira("ask", "-q", "--verify", "off", "--workflow", "own_code_of_a_test:Echo", "Hello?")
+
+    assert said.out == "Hello?\n"
+    assert hira("replay", "last", "-q").out == hira("resume", "last", "-q").out == said.out
+
+
+def test_code_that_a_projects_file_names_runs_once_it_is_allowed(hira: Command) -> None:
+    write(hira, 'workflow = "own:Echo"\ntools = ["own:depth"]\nexperts = ["own:Diver"]\n')
+    refused = hira("ask", "-q", "Hello?")
+    trust = ",".join(f"own_code_of_a_test:{name}" for name in ("Echo", "depth", "Diver"))
+    allowed = hira("ask", "-q", "--verify", "off", "Hello?", HIRA_TRUST=trust)
+
+    assert (refused.code, "own_code_of_a_test:depth" in refused.err) == (2, True)
+    assert allowed.out == "Hello? depth\n"
+
+
+def test_an_expert_of_a_module_stands_beside_the_built_in_ones(hira: Command) -> None:
+    said = hira("ask", "-q", "What is 2 + 3?", HIRA_EXPERTS="own_code_of_a_test:Diver")
+
+    assert said.out.startswith("2 + 3 = 5")
+    twice = hira("ask", "What is 2 + 3?", HIRA_EXPERTS="own_code_of_a_test:Diver,own_code_of_a_test:Diver")
+    assert "contain the name 'diver' twice" in twice.err
+
+
+@pytest.mark.parametrize(
+    ("variable", "named", "said"),
+    [
+        ("HIRA_TOOLS", "number", "`tools` must contain only tools, got 5"),
+        ("HIRA_EXPERTS", "number", "has no name"),
+        ("HIRA_WORKFLOW", "number", "workflow has no name: 5"),
+        ("HIRA_WORKFLOW", "absent", "'own_code_of_a_test:absent' cannot be loaded"),
+    ],
+)
+def test_what_is_no_such_object_is_a_mistake(hira: Command, variable: str, named: str, said: str) -> None:
+    refused = hira("ask", "Hello?", **{variable: f"own_code_of_a_test:{named}"})
+
+    assert refused.code == 2
+    assert said in refused.err
