@@ -12,9 +12,10 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 from weakref import WeakKeyDictionary, WeakSet
 
+from hira.agents.output import OutputType
 from hira.agents.run_context import Approve
 from hira.core.errors import UsageError
 from hira.core.policy import Effort, Policy
@@ -104,13 +105,33 @@ class Hira:
         elif given:
             self.settings = self.settings.with_values(given, "Hira(…)")
 
-    async def ask(self, question: str, *, files: Paths = ()) -> Answer:
-        """The answer. Raises `HiraError` only where there is nothing to answer from, such as a key that is refused."""
-        return await self.stream(question, files=files).finish()
+    @overload
+    async def ask(self, question: str, *, files: Paths = ()) -> Answer[None]: ...
+    @overload
+    async def ask(self, question: str, *, files: Paths = (), output_type: type[T]) -> Answer[T]: ...
+    @overload
+    async def ask(self, question: str, *, files: Paths = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
+    async def ask(
+        self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
+    ) -> Answer[Any]:
+        """The answer. With an `output_type` (a pydantic model, a dataclass, another type, or a JSON schema) it has an
+        `output` too, which costs one call.
 
-    def ask_sync(self, question: str, *, files: Paths = ()) -> Answer:
+        Raises `HiraError` only where there is nothing to answer from, such as a key that is refused.
+        """
+        return await self.stream(question, files=files, output_type=output_type).finish()
+
+    @overload
+    def ask_sync(self, question: str, *, files: Paths = ()) -> Answer[None]: ...
+    @overload
+    def ask_sync(self, question: str, *, files: Paths = (), output_type: type[T]) -> Answer[T]: ...
+    @overload
+    def ask_sync(self, question: str, *, files: Paths = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
+    def ask_sync(
+        self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
+    ) -> Answer[Any]:
         """`ask` for code that is not async; works inside a running loop too, because it has a loop of its own."""
-        return self.wait_for(self.ask(question, files=files))
+        return self.wait_for(self.stream(question, files=files, output_type=output_type).finish())
 
     def chat(self, run: str = "") -> Chat:
         """A conversation, whose questions follow up on each other; `run` is a recorded run that it continues."""
@@ -127,9 +148,12 @@ class Hira:
             self._thread = _LoopThread()
         return self._thread.run(work)
 
-    def stream(self, question: str, *, files: Paths = ()) -> Run:
+    def stream(
+        self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
+    ) -> Run:
         """The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there."""
-        return Run(self, question, present(paths_of(files, "files")))
+        output = None if output_type is None else OutputType(output_type)
+        return Run(self, question, present(paths_of(files, "files")), output=output)
 
     def batch(self, questions: "Iterable[str | Question]", *, concurrency: int = 8) -> "Batch":
         """Many questions, `concurrency` at a time, to be iterated for their answers, which come as they finish.

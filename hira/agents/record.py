@@ -40,9 +40,16 @@ def _fits(_: object) -> str:
 
 
 async def ask_for_record(
-    conversation: Conversation, message: Message, shape: type[M], *, wrong: Callable[[M], str] = _fits
+    conversation: Conversation,
+    message: Message,
+    shape: type[M],
+    *,
+    wrong: Callable[[M], str] = _fits,
+    schema: Mapping[str, Any] | None = None,
 ) -> M:
     """The record of pydantic model `shape` that the role replies with.
+
+    `schema` is the shape's JSON schema, made of it where none is given.
 
     `wrong` may say what a valid record still gets wrong, empty if nothing; the model then corrects its record. A reply
     that cannot be read is left out of the second request, which names what was wrong with it, since a model repeats
@@ -50,7 +57,7 @@ async def ask_for_record(
     the model.
     """
     conversation.say(message)
-    schema = schema_of(shape)  # type: ignore[arg-type]  # a class is hashable, whatever its metaclass may say
+    schema = schema or schema_of(shape)  # type: ignore[arg-type]  # a class is hashable, whatever its metaclass may say
     again = False
     while True:
         try:

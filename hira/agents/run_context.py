@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hira.agents.conversation import Conversation
 from hira.agents.trajectory import Rejected, Rollout, Subtask, Trajectory
@@ -19,6 +19,9 @@ from hira.journal import Log
 from hira.policies.dialects import NATIVE, Dialect
 from hira.tools import Tool, Toolbox
 from hira.tools.once import Once
+
+if TYPE_CHECKING:
+    from hira.agents.output import OutputType
 
 __all__ = ["Approve", "Continuation", "Conversation", "RoleConfig", "RunContext", "Verify", "together"]
 
@@ -82,7 +85,7 @@ class RunContext:
     offered, by name, and `silent` counts the replies in a row that said nothing. `unmade` are, by subtask, the calls of
     Python whose results came from the journal: the files that they wrote are not there. `approve` is asked about every
     subtask before it is handed out, None for nobody. `verify` says how the answer is checked, unless a `verifier` of
-    the program's own does it.
+    the program's own does it. `output` is the type of the value that the answer is to be given as.
     """
 
     cast: Mapping[str, RoleConfig]
@@ -101,6 +104,7 @@ class RunContext:
     approve: Approve | None = None
     verify: Verify = "lexical"
     verifier: Verifier | None = None
+    output: "OutputType | None" = None
     _bell: asyncio.Future[None] | None = None
     _reason: Stop | None = None
     _once: Once = field(default_factory=Once)

@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 from hira.core.errors import HiraError
 from hira.core.memory import DualMemory, Fact, Resource
@@ -78,7 +78,8 @@ class Rollout:
     """One question's whole way through a workflow. `findings` are what came back from experts, in order.
 
     `failure` is what ended the run early, if anything did. `began` is in seconds since the epoch; a run that is resumed
-    keeps it, so that its prompts tell the same day.
+    keeps it, so that its prompts tell the same day. `output` is the answer as a value, where one was asked for and
+    had; else `output_error` says why not.
     """
 
     run: str
@@ -93,6 +94,9 @@ class Rollout:
     status: Status = "partial"
     failure: HiraError | None = None
     began: float = field(default_factory=time.time)
+    output: Any = None
+    has_output: bool = False
+    output_error: str = ""
 
     @property
     def today(self) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import json
 import os
 import signal
 import threading
@@ -64,23 +65,22 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
             )
         if args.continues:
             raise UsageError("--continue and --batch cannot be combined", fix="remove one of them")
+        if args.schema:
+            raise UsageError("--schema and --batch cannot be combined", fix="remove one of them")
         from hira.cli.batch import batch  # one question does without it
 
         return batch(args, settings, shell)
+    schema = read_schema(shell.folder / args.schema) if args.schema else None
     for flag in ("concurrency", "ray"):
         if getattr(args, flag) is not None:
             raise UsageError(f"--{flag} works only with --batch", fix="name the file of questions with --batch")
-    if args.question is None:
-        raise UsageError("there is no question", fix='hira ask "question", or --batch FILE for many')
-    question = printable(shell.stdin.read() if args.question == "-" else args.question).strip()
-    if not question:
-        raise UsageError("the question is empty", fix='hira ask "question", or hira ask - to read it from stdin')
+    question = read_question(args, shell)
     files = attached_files(args, shell)
     if args.dry_run:
         return dry_run(args, settings, shell)
     path = output.check_output_path(args.output, shell.folder) if args.output else None
     hira = Hira(settings=settings, approve=at_terminal(args, shell) if args.approve else None)
-    begin = partial(hira.chat(args.continues or "").stream, question, files=files)
+    begin = partial(hira.chat(args.continues or "").stream, question, files=files, output_type=schema)
     return finish_run(hira, begin, args, shell, path)
 
 
@@ -89,6 +89,26 @@ def attached_files(args: argparse.Namespace, shell: Shell) -> tuple[Path, ...]:
     if "" in args.files:
         raise UsageError("the path after --file is empty", fix="name a file; is a shell variable unset?")
     return present([shell.folder / name for name in args.files])
+
+
+def read_question(args: argparse.Namespace, shell: Shell) -> str:
+    if args.question is None:
+        raise UsageError("there is no question", fix='hira ask "question", or --batch FILE for many')
+    question = printable(shell.stdin.read() if args.question == "-" else args.question).strip()
+    if not question:
+        raise UsageError("the question is empty", fix='hira ask "question", or hira ask - to read it from stdin')
+    return question
+
+
+def read_schema(path: Path) -> Mapping[str, Any]:
+    """The JSON schema in a file."""
+    try:
+        schema = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--schema: {error}", where=str(path), fix="name a file that holds a JSON schema") from None
+    if not isinstance(schema, dict):
+        raise UsageError("--schema: a JSON schema is an object", where=str(path), fix='begin with {"type": "object"')
+    return schema
 
 
 def finish_run(
@@ -148,6 +168,9 @@ def print_answer(
     elif answer.status != "answered":
         first, *_ = answer.error.splitlines() or [f"the run was {answer.status}"]
         explain(HiraError(first, where="this answer uses the results so far" if answer.text else "", fix=again), shell)
+    if answer.output_type and not answer.rollout.has_output and answer.status in ("answered", "unverified"):
+        explain(HiraError(answer.rollout.output_error, fix="use a stronger model, or a simpler schema"), shell)
+        return NO_EVIDENCE
     return CODES[answer.status]
 
 

@@ -59,6 +59,43 @@ def add_eval(commands: Any, model: Any, limits: Any) -> None:
         hints={"WHAT": "hira eval mini asks the questions that come with hira, hira eval FILE.jsonl yours"},
     )
     what = command.add_subparsers(dest="what", metavar="WHAT", required=True)
+    run, ablate, sweep = _add_runs(what, model, limits)
+    diff = what.add_parser(
+        "diff",
+        help="two evaluations of the same questions, or two ways in one, question by question",
+        description="Compare two evaluations of the same questions, or two ways of asking in one, question by "
+        "question.",
+    )
+    diff.add_argument(
+        "folders",
+        nargs="+",
+        metavar="FOLDER",
+        help="two folders of evaluations, or one and two of its ways of asking, such as hira rag",
+    )
+    diff.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    judge = what.add_parser(
+        "judge",
+        help="measure how often a judge agrees with human labels",
+        description="Have a judge (--model) judge answers that have human labels, and report how often both agree.",
+    )
+    model(judge)
+    judge.add_argument("file", metavar="FILE", help="question, answer, response and label, one JSON object per line")
+    judge.add_argument(
+        "--metric", metavar="NAME", default="hira", help="judge prompt: hira (default), webwalker, simpleqa, hle"
+    )
+    judge.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    preferences, candidates = _add_preferences(what, model)
+    report = what.add_parser(
+        "report",
+        help="rebuild the report of a folder from its records",
+        description="Rebuild the report of an evaluation from the records in its folder.",
+    )
+    report.add_argument("folder", metavar="FOLDER", help="the folder of an evaluation")
+    for one in (run, ablate, sweep, diff, judge, preferences, candidates, report):
+        one.add_argument("--debug", action="store_true", help="show tracebacks")
+
+
+def _add_runs(what: Any, model: Any, limits: Any) -> tuple["Parser", "Parser", "Parser"]:
     run = what.add_parser(
         "run",
         help="ask and score (`hira eval DATA` is short for it)",
@@ -93,39 +130,7 @@ def add_eval(commands: Any, model: Any, limits: Any) -> None:
         metavar="N,N",
         help="the limits, separated by commas (1,2,3,4,5,10,15)",
     )
-    diff = what.add_parser(
-        "diff",
-        help="two evaluations of the same questions, or two ways in one, question by question",
-        description="Compare two evaluations of the same questions, or two ways of asking in one, question by "
-        "question.",
-    )
-    diff.add_argument(
-        "folders",
-        nargs="+",
-        metavar="FOLDER",
-        help="two folders of evaluations, or one and two of its ways of asking, such as hira rag",
-    )
-    diff.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    judge = what.add_parser(
-        "judge",
-        help="measure how often a judge agrees with human labels",
-        description="Have a judge (--model) judge answers that have human labels, and report how often both agree.",
-    )
-    model(judge)
-    judge.add_argument("file", metavar="FILE", help="question, answer, response and label, one JSON object per line")
-    judge.add_argument(
-        "--metric", metavar="NAME", default="hira", help="judge prompt: hira (default), webwalker, simpleqa, hle"
-    )
-    judge.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    preferences, candidates = _add_preferences(what, model)
-    report = what.add_parser(
-        "report",
-        help="rebuild the report of a folder from its records",
-        description="Rebuild the report of an evaluation from the records in its folder.",
-    )
-    report.add_argument("folder", metavar="FOLDER", help="the folder of an evaluation")
-    for one in (run, ablate, sweep, diff, judge, preferences, candidates, report):
-        one.add_argument("--debug", action="store_true", help="show tracebacks")
+    return run, ablate, sweep
 
 
 def _add_preferences(what: Any, model: Any) -> tuple["Parser", "Parser"]:

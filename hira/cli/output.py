@@ -20,6 +20,8 @@ def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
     """The answer on stdout, as JSON if that is asked for; nothing where there is no text."""
     if args.json:
         shell.say(as_json(answer))
+    elif answer.rollout.has_output and answer.output_type:
+        shell.say(json.dumps(answer.output_type.dump(answer.output), ensure_ascii=False, indent=2))
     elif answer.text:
         shell.say(text(answer))
 

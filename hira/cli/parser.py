@@ -115,6 +115,7 @@ def parser(version: str) -> Parser:
     _continue(ask)
     _record(ask)
     _output(ask)
+    ask.add_argument("--schema", metavar="FILE", help="answer with JSON that fits this JSON schema")
     chat = commands.add_parser(
         "chat",
         help="ask questions that follow up on each other",

@@ -2,14 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Generic
 
+from typing_extensions import TypeVar
+
+from hira.agents.output import OutputType, find_field_sources
 from hira.agents.trajectory import Rollout, Status
+from hira.core.errors import BadReply
 from hira.evidence import Citation, Source, Sources, find_cited, flag_claims
+
+T = TypeVar("T", default=Any)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Generic[T]):
     """What a run ends with. `sources` is everything that was read, `citations` what the text rests on.
 
     `status` is `answered`, `unverified` (nothing that was read supports the main claim, or a source contradicts one),
@@ -24,6 +30,21 @@ class Answer:
     rollout: Rollout = field(repr=False)
     model: str
     error: str = ""
+    output_type: OutputType | None = field(default=None, repr=False)
+
+    @property
+    def output(self) -> T:
+        """The answer as a value of the `output_type` that was asked for. Raises `BadReply` where there is none."""
+        if not self.rollout.has_output:
+            fix = "read `text` instead, or ask again" if self.output_type else "give ask an output_type"
+            raise BadReply(f"the answer has no output: {self.rollout.output_error or 'none was asked for'}", fix=fix)
+        value: T = self.rollout.output
+        return value
+
+    @property
+    def output_sources(self) -> dict[str, tuple[str, ...]]:
+        """For each field of `output`, such as `orders.0.price`, the ids of the sources that support it."""
+        return find_field_sources(self.rollout.output, list(self.citations)) if self.rollout.has_output else {}
 
     @property
     def cited(self) -> tuple[Source, ...]:
@@ -42,7 +63,7 @@ class Answer:
         return self.rollout.sources.read[source]
 
     def json(self) -> dict[str, Any]:
-        """The answer as one JSON object: the same keys for every run."""
+        """The answer as one JSON object: the same keys for every run, and `output` where a type was asked for."""
         record, usage = self.rollout, self.rollout.usage
         return {
             "question": record.question,
@@ -72,7 +93,15 @@ class Answer:
             "workflow": record.workflow,
             "model": self.model,
             "run_id": record.run,
+            **self._output_as_json(),
         }
+
+    def _output_as_json(self) -> dict[str, Any]:
+        if self.output_type is None:
+            return {}
+        value = self.output_type.dump(self.rollout.output) if self.rollout.has_output else None
+        sources = {path: list(ids) for path, ids in self.output_sources.items()}
+        return {"output": value, "output_sources": sources, "output_error": self.rollout.output_error}
 
 
 def citations_as_json(citations: Sequence[Citation], sources: Sources) -> list[dict[str, Any]]:
@@ -92,7 +121,7 @@ def citations_as_json(citations: Sequence[Citation], sources: Sources) -> list[d
     ]
 
 
-def answer_of(record: Rollout, model: str) -> Answer:
+def answer_of(record: Rollout, model: str, output_type: OutputType | None = None) -> Answer[Any]:
     """The answer that a rollout came to."""
     return Answer(
         record.answer,
@@ -102,4 +131,5 @@ def answer_of(record: Rollout, model: str) -> Answer:
         record,
         model,
         record.error,
+        output_type,
     )

@@ -1,9 +1,11 @@
 """`Chat`: questions that follow up on each other."""
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from hira.agents.history import Earlier
+from hira.agents.output import OutputType
 from hira.core.errors import UsageError
 from hira.runtime.answer import Answer
 from hira.runtime.run import Run
@@ -12,6 +14,8 @@ from hira.runtime.validation import Paths, paths_of, present
 
 if TYPE_CHECKING:
     from hira.api import Hira
+
+T = TypeVar("T")
 
 
 class Chat:
@@ -33,21 +37,32 @@ class Chat:
         self._run = run
         self._earlier: Earlier | None = None
 
-    async def ask(self, question: str, *, files: Paths = ()) -> Answer:
+    @overload
+    async def ask(self, question: str, *, files: Paths = ()) -> Answer[None]: ...
+    @overload
+    async def ask(self, question: str, *, files: Paths = (), output_type: type[T]) -> Answer[T]: ...
+    @overload
+    async def ask(self, question: str, *, files: Paths = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
+    async def ask(
+        self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
+    ) -> Answer[Any]:
         """The answer, as `Hira.ask` gives it."""
-        run = await self.stream(question, files=files)
+        run = await self.stream(question, files=files, output_type=output_type)
         return await run.finish()
 
     def ask_sync(self, question: str, *, files: Paths = ()) -> Answer:
         """`ask` for code that is not async."""
         return self._hira.wait_for(self.ask(question, files=files))
 
-    async def stream(self, question: str, *, files: Paths = ()) -> Run:
+    async def stream(
+        self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
+    ) -> Run:
         """The run of the next question, to be iterated for its events.
 
         Raises `UsageError` while the question before it is under way, and for a recorded run that is not there.
         """
         attached = present(paths_of(files, "files"))
+        output = None if output_type is None else OutputType(output_type)
         if self.runs and not self.runs[-1].ended:
             raise UsageError("the question before has no answer yet", fix="await it, then ask the next one")
         journal = (await self._hira.open_session()).journal
@@ -61,6 +76,6 @@ class Chat:
                 self._earlier = await asyncio.to_thread(read_conversation, journal, last.id)
             else:
                 self._earlier = Earlier.of(last.answer.rollout, self._earlier)
-        run = Run(self._hira, question, attached, earlier=self._earlier)
+        run = Run(self._hira, question, attached, earlier=self._earlier, output=output)
         self.runs.append(run)
         return run

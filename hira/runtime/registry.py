@@ -9,8 +9,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from hira.agents.expert import Expert
 from hira.agents.experts import EXPERTS
+from hira.agents.output import ROLE as OUTPUT
 from hira.agents.run_context import RunContext
-from hira.agents.verifier import ROLE
+from hira.agents.verifier import ROLE as VERIFIER
 from hira.core.errors import UsageError
 from hira.core.plugin import load_object
 from hira.core.policy import Policy
@@ -24,7 +25,7 @@ GENERAL = ("max_subtasks", "parallel", "without")
 """Settings that mean the same in every workflow that has them; without a value the workflow's own holds."""
 JUDGE = "judge"
 """The role that scores answers and reports; no workflow has it."""
-ANYWHERE = frozenset({ROLE})
+ANYWHERE = frozenset({VERIFIER, OUTPUT})
 """Roles of every workflow: the one that checks the answer."""
 MAY_BE_ZERO = frozenset({"pages", "papers"})
 """Numbers of a workflow that may be 0; of all others there is at least one."""

@@ -14,7 +14,7 @@ from hira.journal import Entry, Journal, NotRecorded
 from hira.runtime.answer import Answer, answer_of
 from hira.runtime.factory import cast_of
 from hira.runtime.registry import dialect_of, made_workflow
-from hira.runtime.session import in_dialects
+from hira.runtime.session import in_dialects, recorded_output
 from hira.runtime.settings import Settings
 from hira.runtime.trace.reading import read_earlier
 from hira.tools.toolbox import stand_ins
@@ -84,9 +84,10 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     context = RunContext(cast, record, Events(), tools=stand_ins(entry.tools), files=files, log=log)
     context.verify = settings.verify or "lexical"
     context.verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
+    context.output = recorded_output(entry.settings)
     await rollout(flow, entry.question, context, read_earlier(journal, entry))
     ends = record.failure.what if isinstance(record.failure, NotRecorded) else ""
-    return Replay(entry, events, answer_of(record, settings.model), ends)
+    return Replay(entry, events, answer_of(record, settings.model, context.output), ends)
 
 
 def recorded_settings(entry: Entry) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hira.agents.history import Earlier
+from hira.agents.output import OutputType
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import HiraError, Interrupted, Stop, UsageError
@@ -15,7 +16,7 @@ from hira.core.events import Event, Notice, Reader, RunEnded
 from hira.core.policy import Usage
 from hira.journal import Entry, Log, StillGoing
 from hira.runtime.answer import Answer, answer_of
-from hira.runtime.session import HANDED, Session
+from hira.runtime.session import HANDED, Session, recorded_output
 from hira.runtime.trace.reading import read_earlier
 from hira.runtime.validation import question_of
 from hira.workflows import rollout
@@ -41,7 +42,7 @@ class Run:
     Python closes an iteration that a `break` leaves a moment later; `contextlib.aclosing(aiter(run))` does so at once.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a run that is resumed brings its record
         self,
         owner: SessionOwner,
         question: str,
@@ -51,11 +52,13 @@ class Run:
         log: Log | None = None,
         past: Entry | None = None,
         earlier: Earlier | None = None,
+        output: OutputType | None = None,
     ) -> None:
         self.id = run or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
         self._log = log
         self._past = past
         self._earlier = earlier
+        self.output = output
         self._begun = False
         self.question = question_of(question)
         self.files = tuple(files)
@@ -140,7 +143,7 @@ class Run:
         if self._context:
             raise RuntimeError("a run asks its question once; start another run for the next question")
         session = await self._owner.open_session()
-        log = self._log = self._log or session.begin_log(self.id, self.files, self._earlier)
+        log = self._log = self._log or session.begin_log(self.id, self.files, self._earlier, self.output)
         if log and said:
             log.event(Notice(said))
         try:
@@ -148,6 +151,7 @@ class Run:
                 self.id, self.question, self.files, readers, stream=stream, log=log
             ) as context:
                 self._context = context
+                context.output = self.output
                 if self._stop:
                     self.stop()
                 self._begun = True
@@ -160,7 +164,7 @@ class Run:
             self.give_up()
             record = self._context.rollout if self._context else Rollout(self.id, self.question, session.workflow.name)
             record.status, record.failure = "interrupted", record.failure or Interrupted("cancelled")
-            self._answer = answer_of(record, session.model)
+            self._answer = answer_of(record, session.model, self.output)
             raise
         except Exception as error:
             self._begun = True
@@ -170,7 +174,7 @@ class Run:
                 await log.settle()
             raise
         self.failure = None if isinstance(record.failure, Stop) else record.failure
-        self._answer = answer_of(record, session.model)
+        self._answer = answer_of(record, session.model, self.output)
 
 
 async def resume_run(owner: SessionOwner, run: str) -> Run:
@@ -195,4 +199,5 @@ async def resume_run(owner: SessionOwner, run: str) -> Run:
     earlier = await asyncio.to_thread(read_earlier, journal, entry)
     log = await asyncio.to_thread(journal.resume, entry)
     files = tuple(map(Path, entry.files))
-    return Run(owner, entry.question, files, run=entry.id, log=log, past=entry, earlier=earlier)
+    output = recorded_output(entry.settings)
+    return Run(owner, entry.question, files, run=entry.id, log=log, past=entry, earlier=earlier, output=output)

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hira.agents.history import CONTINUES, Earlier
+from hira.agents.output import OutputType
 from hira.agents.run_context import Approve, RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.budget import Allowance, Budget, Limits
@@ -36,8 +37,16 @@ HANDED = "handed"
 """Stands in a run's recorded settings for what its program handed over as objects."""
 DIALECTS_OF = "dialects"
 """Stands in a run's recorded settings for the dialects in which its roles began, where they were learned."""
+OUTPUT_SCHEMA = "output_schema"
+"""Stands in a run's recorded settings for the JSON schema of the output that was asked for."""
 APPROVAL = "approval"
 """Stands among what is handed over for a person who is asked about subtasks."""
+
+
+def recorded_output(settings: Mapping[str, Any]) -> OutputType | None:
+    """The output that a run was asked for, by its recorded settings; its value is then a plain JSON one."""
+    schema = settings.get(OUTPUT_SCHEMA)
+    return OutputType(schema) if schema else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +149,19 @@ class Session:
     def _learning(self, part: RoleConfig) -> RoleConfig:
         return replace(part, learn=partial(self.learned.keep, *part.place, DIALECT)) if any(part.place) else part
 
-    def begin_log(self, run: str, files: Sequence[Path], earlier: Earlier | None = None) -> Log | None:
+    def begin_log(
+        self, run: str, files: Sequence[Path], earlier: Earlier | None = None, output: OutputType | None = None
+    ) -> Log | None:
         """The record of a new run, None if nothing is recorded."""
         if self.journal is None:
             return None
         verifier = {"verifier": self.settings.verifier or self.verifier.name} if self.verifier else {}
         told = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()}
         continues = {CONTINUES: earlier.run} if earlier else {}
+        wanted = {OUTPUT_SCHEMA: output.schema} if output else {}
         return self.journal.begin(
             run,
-            settings={**self.settings.shown(), **told, **continues},
+            settings={**self.settings.shown(), **told, **continues, **wanted},
             files=files,
             versions=versions(),
             scope=scope_of(self.settings, files),

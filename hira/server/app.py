@@ -148,7 +148,8 @@ async def completions(door: AppState, request: Request) -> Response:
     files: list[Path] = []
     if any(isinstance(one.content, list) for one in asked.messages):
         files = await asyncio.to_thread(chat.write_attachments, asked, door.folder)
-    watched = door.runs.begin(client, asked.model, question, files)
+    output = chat.output_of(asked)
+    watched = door.runs.begin(client, asked.model, question, files, output=output)
     made = chat.now()
     if asked.stream:
         counted = bool(asked.stream_options and asked.stream_options.include_usage)
@@ -208,8 +209,8 @@ async def _streamed(
     run = watched.id
     yield chat.sse(chat.chunk(run, model, made, {"role": "assistant", "content": ""}))
     async for news in watched.follow():
-        if told := "".join(map(chat.describe_progress, news)):
-            yield chat.sse(chat.chunk(run, model, made, {"reasoning_content": door.outside(told)}))
+        if thought := "".join(map(chat.describe_progress, news)):
+            yield chat.sse(chat.chunk(run, model, made, {"reasoning_content": door.outside(thought)}))
         elif not news:
             yield chat.STILL
     if watched.failure:
@@ -218,9 +219,12 @@ async def _streamed(
     else:
         answer = watched.run.answer
         text = door.outside(answer.text)
-        for piece in chat.pieces(text):
-            yield chat.sse(chat.chunk(run, model, made, {"content": piece}))
-        ending = chat.chunk(run, model, made, {"annotations": chat.annotations(answer, text)}, chat.finish(answer))
+        told = {name: one for name, one in chat.content_of(answer, text).items() if one}
+        for name, one in told.items():
+            for piece in chat.pieces(one):
+                yield chat.sse(chat.chunk(run, model, made, {name: piece}))
+        marked = [] if answer.output_type else chat.annotations(answer, text)
+        ending = chat.chunk(run, model, made, {"annotations": marked}, chat.finish(answer))
         yield chat.sse(door.outside({**ending, "hira": chat.about(answer)}))
         if counted:
             yield chat.sse(chat.last_chunk(answer, model, made))

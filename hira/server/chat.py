@@ -16,6 +16,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hira.agents.history import add_history
+from hira.agents.output import OutputType
 from hira.core.errors import AccessDenied, ContextOverflow, EndpointError, HiraError, UsageError
 from hira.core.events import (
     Event,
@@ -90,10 +91,27 @@ def _check_abilities(asked: Asked) -> None:
     if asked.tools or asked.functions or asked.tool_choice not in (None, "auto", "none"):
         what = "tools: hira calls only its own tools; remove them"
         raise Refused(400, what, "invalid_request_error", "unsupported_parameter")
-    form = (asked.response_format or {}).get("type", "text")
-    if form != "text":
-        what = f"response_format: hira answers in plain text with citations, not as {form!r}; remove it"
-        raise Refused(400, what, "invalid_request_error", "unsupported_value")
+    output_of(asked)
+
+
+def output_of(asked: Asked) -> OutputType | None:
+    """The output that `response_format` asks for; None for plain text. Raises `Refused` for a schema that is none."""
+    form = asked.response_format or {}
+    kind = form.get("type", "text")
+    if kind == "text":
+        return None
+    if kind == "json_schema":
+        told = form.get("json_schema")
+        schema = told.get("schema") if isinstance(told, dict) else None
+        if not isinstance(schema, dict):
+            what = "response_format: json_schema.schema is missing"
+            raise Refused(400, what, "invalid_request_error")
+        try:
+            return OutputType(schema)
+        except UsageError as error:
+            raise Refused(400, f"response_format: {error.what}", "invalid_request_error") from None
+    what = f"response_format: {kind!r} is not supported; use 'text' or 'json_schema'"
+    raise Refused(400, what, "invalid_request_error", "unsupported_value")
 
 
 def question_of(asked: Asked) -> str:
@@ -175,10 +193,10 @@ def _saved(data: str, path: Path, suffix: str) -> Path:
 
 def completion(answer: Answer, text: str, model: str, reasoning: str, made: int) -> dict[str, Any]:
     """The whole answer as one chat completion, with its text as it is told."""
-    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+    message: dict[str, Any] = {"role": "assistant", **content_of(answer, text)}
     if reasoning:
         message["reasoning_content"] = reasoning
-    message["annotations"] = annotations(answer, text)
+    message["annotations"] = [] if answer.output_type else annotations(answer, text)
     return {
         "id": f"chatcmpl-{answer.rollout.run}",
         "object": "chat.completion",
@@ -188,6 +206,16 @@ def completion(answer: Answer, text: str, model: str, reasoning: str, made: int)
         "usage": usage(answer.rollout.usage),
         "hira": about(answer),
     }
+
+
+def content_of(answer: Answer, text: str) -> dict[str, str | None]:
+    """The text, or the JSON that `response_format` asked for; where that was not had, the text is told as a refusal."""
+    if answer.output_type is None:
+        return {"content": text, "refusal": None}
+    if not answer.rollout.has_output:
+        return {"content": None, "refusal": text or answer.rollout.output_error}
+    value = answer.output_type.dump(answer.output)
+    return {"content": json.dumps(value, ensure_ascii=False), "refusal": None}
 
 
 def chunk(run: str, model: str, made: int, delta: Mapping[str, Any], ending: str | None = None) -> dict[str, Any]:
@@ -226,7 +254,7 @@ def about(answer: Answer) -> dict[str, Any]:
         "workflow": answer.rollout.workflow,
         "calls": answer.rollout.usage.calls,
         "cost": answer.rollout.usage.cost,
-        "citations": answer.json()["citations"],
+        **{name: value for name, value in answer.json().items() if name in ("citations", "output_sources")},
     }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from hira.agents.output import OutputType
 from hira.agents.trajectory import Rejected, Subtask
 from hira.core.errors import HiraError, Interrupted
 from hira.core.events import Event, RunEnded, record
@@ -174,7 +175,14 @@ class Runs:
         return self.sessions[name]
 
     def begin(
-        self, client: Client, workflow: str, question: str, files: Sequence[Path] = (), *, approve: bool = False
+        self,
+        client: Client,
+        workflow: str,
+        question: str,
+        files: Sequence[Path] = (),
+        *,
+        approve: bool = False,
+        output: OutputType | None = None,
     ) -> Watched:
         """Begin a run of the client; it waits until the client's limits let it, with `approve` also for decisions.
 
@@ -184,7 +192,7 @@ class Runs:
         session = self.session(workflow)
         desk = Desk() if approve else None
         session = session.spending(client.allowance)
-        run = Run(session.approving(desk) if desk else session, question, files, run=name)
+        run = Run(session.approving(desk) if desk else session, question, files, run=name, output=output)
         return self._started(
             client, Watched(name, question, session.workflow.name, run, Deltas(self.hidden), desk=desk, attached=files)
         )

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from hira.agents.distiller import NO_CONCLUSION
 from hira.agents.history import Earlier, add_history
+from hira.agents.output import describe_wanted, settle_output
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout, Status
 from hira.agents.verifier import check_answer
@@ -60,8 +61,14 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
     models = {role: part.policy.model for role, part in context.cast.items()}
     context.events(RunStarted(record.run, question, workflow.name, models, context.budget.limits))
     try:
-        await _answered(workflow, add_history(question, earlier.messages if earlier else ()), context)
+        await _answered(
+            workflow,
+            describe_wanted(add_history(question, earlier.messages if earlier else ()), context.output),
+            context,
+        )
         await settle(record, context)
+        if context.output:
+            await settle_output(context, context.output)
     except asyncio.CancelledError:
         record.status, record.failure = "interrupted", Interrupted("cancelled")
         if context.log:

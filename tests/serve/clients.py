@@ -216,7 +216,6 @@ def llm(url: str, key: str, slow: str) -> dict[str, Any]:
                 "wrong_key": failed(asked(own="wrong")),
                 "unknown_model": failed(asked(model="nobody")),
                 "tools": failed(asked("-T", "llm_version")),
-                "form": failed(asked("--schema", "height int")),
             },
         }
 

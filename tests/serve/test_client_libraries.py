@@ -97,7 +97,7 @@ def test_parameters_that_are_not_read_do_no_harm(driven: Driven) -> None:
         ("wrong_key", 401, "the key is wrong"),
         ("unknown_model", 404, "'nobody' does not exist"),
         ("tools", 400, "its own tools"),
-        ("form", 400, "in plain text"),
+        ("form", 400, "not supported"),
     ],
 )
 def test_a_refusal_reaches_it_with_its_reason(driven: Driven, what: str, status: int, says: str) -> None:

@@ -1,0 +1,193 @@
+"""Structured output: an answer as a value of a type that the caller names, and the sources of its fields."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, get_origin
+
+from pydantic import BaseModel, PydanticUserError, TypeAdapter, create_model
+
+from hira.agents.record import ask_for_record
+from hira.agents.run_context import RunContext
+from hira.core.bm25 import words
+from hira.core.errors import DialectError, EndpointError, Stop, UsageError
+from hira.core.messages import Filled, user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import clean, sanitize
+from hira.evidence import Citation
+from hira.policies.names import OFFLINE
+
+WANTED = Prompt(__file__, "output_wanted")
+FILL = Prompt(__file__, "output_fill")
+ROLE = "output"
+"""The role that writes the value; the run's model speaks for it unless another is named."""
+_VALUE = "value"
+
+
+@dataclass(frozen=True)
+class OutputType:
+    """What an answer is to be: a pydantic model, a dataclass, any other type that pydantic validates, or a JSON schema
+    as a mapping. Raises `UsageError` for what is neither."""
+
+    shape: Any
+
+    def __post_init__(self) -> None:
+        if isinstance(self.shape, Mapping):
+            _validator_of(self.shape)
+            return
+        what = f"`output_type` is no type of which a JSON schema can be made: {self.shape!r:.80}"
+        fix = "give a pydantic model, a dataclass, another type, or a JSON schema"
+        if not (isinstance(self.shape, type) or get_origin(self.shape)):
+            raise UsageError(what, fix=fix)
+        try:
+            _ = self.schema
+        except PydanticUserError as error:
+            raise UsageError(f"{what}: {error.message.splitlines()[0]}", fix=fix) from None
+
+    @cached_property
+    def _is_bare(self) -> bool:
+        """Whether the value is no JSON object, and stands in one when it is written."""
+        schema = self.shape if isinstance(self.shape, Mapping) else TypeAdapter(self.shape).json_schema()
+        return schema.get("type") != "object" and "properties" not in schema and "$ref" not in schema
+
+    @cached_property
+    def reads(self) -> Any:
+        """What a reply is read as."""
+        if isinstance(self.shape, Mapping):
+            return dict[str, Any]
+        return create_model("Output", value=(self.shape, ...)) if self._is_bare else self.shape
+
+    @cached_property
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON schema of what is written."""
+        if not isinstance(self.shape, Mapping):
+            return TypeAdapter(self.reads).json_schema()
+        if self._is_bare:
+            return {"type": "object", "properties": {_VALUE: self.shape}, "required": [_VALUE]}
+        return self.shape
+
+    def find_fault(self, value: Any) -> str:
+        """What a JSON schema finds wrong with a value, empty for nothing. Types were validated when they were read."""
+        if not isinstance(self.shape, Mapping):
+            return ""
+        faults = sorted(_validator_of(self.schema).iter_errors(value), key=lambda one: len(one.path))
+        told = [f"{'.'.join(map(str, one.path)) or 'object'}: {one.message}" for one in faults[:5]]
+        return f"Your JSON object does not fit: {'; '.join(told)}." if told else ""
+
+    def unwrap(self, value: Any) -> Any:
+        if not self._is_bare:
+            return value
+        return value[_VALUE] if isinstance(value, dict) else value.value
+
+    def dump(self, value: Any) -> Any:
+        """The value as JSON has it."""
+        return value if isinstance(self.shape, Mapping) else TypeAdapter(self.shape).dump_python(value, mode="json")
+
+
+def _validator_of(schema: Mapping[str, Any]) -> Any:
+    try:
+        from jsonschema import validators  # type: ignore[import-untyped]
+        from jsonschema.exceptions import SchemaError  # type: ignore[import-untyped]
+    except ImportError:
+        raise UsageError("a JSON schema needs a package", fix="pip install 'hira[schema]'") from None
+
+    kind = validators.validator_for(schema, default=validators.Draft202012Validator)
+    try:
+        kind.check_schema(schema)
+    except SchemaError as error:
+        where = ".".join(map(str, error.path))
+        raise UsageError(f"the JSON schema is not valid: {error.message}", where=where, fix="correct it") from None
+    return kind(schema)
+
+
+def describe_wanted(question: str, output: OutputType | None) -> str:
+    """The question as it is put to the workflow: it names the fields of the output, so that they are looked for."""
+    fields = [*_fields(output.schema, output.schema)] if output else []
+    if not fields:
+        return question
+    return str(WANTED.fill(question=sanitize(question), fields=Filled("\n".join(f"- {one}" for one in fields))))
+
+
+def _fields(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Iterator[str]:
+    for name, field in schema.get("properties", {}).items():
+        one = _follow(field, whole)
+        told = " ".join(str(one.get("description", "")).split())
+        parts = ", ".join(_follow(one.get("items", one), whole).get("properties", {}))
+        yield clean(f"{name}{f' ({parts})' if parts else ''}{f': {told}' if told else ''}")
+
+
+def _follow(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a reference within the schema stands for; what is no reference stands for itself."""
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    return whole.get("$defs", {}).get(name, {}) if name else schema
+
+
+async def fill_output(context: RunContext, output: OutputType) -> Any:
+    """The value that the run's answer gives, asked for in one call and once more where it does not fit.
+
+    Raises `DialectError`, `EndpointError` or `Stop` where no value was had.
+    """
+    record = context.rollout
+    conversation = context.conversation(ROLE)
+    sampling = replace(conversation.part.sampling, temperature=0.0)
+    conversation.part = replace(conversation.part, sampling=sampling)
+    quotes = "\n".join(f"- {clean(one.quote)}" for one in _supported(record.citations) if one.quote)
+    prompt = FILL.fill(
+        question=sanitize(record.question),
+        answer=sanitize(record.answer),
+        quotes=Filled(quotes or "-"),
+        schema=Filled(json.dumps(output.schema, ensure_ascii=False)),
+    )
+    found = await ask_for_record(
+        conversation, user(prompt), output.reads, wrong=output.find_fault, schema=output.schema
+    )
+    return output.unwrap(found)
+
+
+async def settle_output(context: RunContext, output: OutputType) -> None:
+    """Give the rollout its output, or the reason why it has none."""
+    record = context.rollout
+    if record.status not in ("answered", "unverified"):
+        record.output_error = f"the answer has the status {record.status!r}"
+        return
+    if context.part(ROLE).policy.model == OFFLINE:
+        record.output_error = "`offline` writes no values; name a model"
+        return
+    try:
+        record.output = await fill_output(context, output)
+        record.has_output = True
+    except (DialectError, EndpointError, Stop) as error:
+        record.output_error = f"the model wrote no value of the output type: {error.what}"
+        context.note(record.output_error, important=True)
+
+
+def find_field_sources(value: Any, citations: list[Citation]) -> dict[str, tuple[str, ...]]:
+    """For each field of a JSON value, such as `orders.0.price`, the ids of the sources whose supported claim or quote
+    holds it."""
+    found: dict[str, tuple[str, ...]] = {}
+    texts = [(one.source, f" {' '.join(words(f'{one.claim} {one.quote}'))} ") for one in _supported(citations)]
+    for path, leaf in _leaves(value, ""):
+        spelled = " ".join(words(leaf))
+        if spelled:
+            found[path] = tuple(dict.fromkeys(source for source, text in texts if f" {spelled} " in text))
+    return found
+
+
+def _supported(citations: list[Citation]) -> list[Citation]:
+    return [one for one in citations if one.verdict == "supported"]
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
+        value = TypeAdapter(type(value)).dump_python(value, mode="json")
+    if isinstance(value, Mapping | list):
+        items = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for name, one in items:
+            yield from _leaves(one, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, float) and math.isfinite(value):
+        yield path or _VALUE, f"{value:g}" if value == int(value) else repr(value)
+    elif value is not None and not isinstance(value, bool):
+        yield path or _VALUE, str(value)

@@ -1,0 +1,128 @@
+"""Structured output: an answer as a value of a type of the caller's own."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from hira import Answer, Hira
+from hira.core.errors import BadReply, UsageError
+from hira.journal import Journal
+from hira.runtime.replay import replay
+from hira.runtime.settings import Settings
+from hira.testing import ScriptedPolicy
+
+ANSWER = r"\boxed{The Nordmole was built by Asta Brink in 1931 and cost 1,250.5 crowns [s1].}"
+VALUE = {"builder": "Asta Brink", "year": 1931, "cost": 1250.5}
+
+
+class Mole(BaseModel):
+    builder: str = Field(description="who built it")
+    year: int
+    cost: float | None = None
+
+
+@dataclass
+class Built:
+    builder: str
+    year: int
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "mole.md").write_text(
+        "# Nordmole\n\nThe Nordmole was built by Asta Brink in 1931 and cost 1,250.5 crowns.\n"
+    )
+    return folder
+
+
+def asking(docs: Path, *replies: str, **more: Any) -> tuple[Hira, ScriptedPolicy]:
+    policy = ScriptedPolicy([ANSWER, *replies])
+    settings = Settings(docs=(str(docs),), workflow="rag", verify="lexical", journal=None, **more)
+    return Hira(settings=settings, policies={"*": policy}), policy
+
+
+async def test_an_answer_is_given_as_a_pydantic_model_with_the_sources_of_its_fields(docs: Path) -> None:
+    hira, policy = asking(docs, json.dumps(VALUE))
+    async with hira:
+        answer: Answer[Mole] = await hira.ask("Who built the Nordmole?", output_type=Mole)
+    assert answer.output == Mole(builder="Asta Brink", year=1931, cost=1250.5)
+    assert answer.output_sources == {"builder": ("s1",), "year": ("s1",), "cost": ("s1",)}
+    assert answer.rollout.question == "Who built the Nordmole?"
+    first, last = policy.requests[0], policy.requests[-1]
+    assert "builder: who built it" in first.messages[-1].text  # so that the field is looked for
+    assert last.schema
+    assert last.schema["required"] == ["builder", "year"]
+
+
+async def test_a_value_that_does_not_fit_is_asked_for_once_more(docs: Path) -> None:
+    hira, policy = asking(docs, '{"builder": "Asta Brink"}', json.dumps(VALUE))
+    async with hira:
+        answer = await hira.ask("Who built the Nordmole?", output_type=Mole)
+    assert answer.output.year == 1931
+    assert "year: field required" in policy.requests[-1].messages[-1].text
+
+
+async def test_without_a_value_the_answer_is_kept_and_reading_the_output_says_why(docs: Path) -> None:
+    hira, _ = asking(docs, "no JSON", "still none")
+    async with hira:
+        answer = await hira.ask("Who built the Nordmole?", output_type=Mole)
+    assert answer.status == "answered"
+    assert "Asta Brink" in answer.text
+    with pytest.raises(BadReply, match="holds no JSON object"):
+        _ = answer.output
+
+
+@pytest.mark.parametrize(
+    ("shape", "reply", "output"),
+    [
+        (Built, '{"builder": "Asta Brink", "year": 1931}', Built("Asta Brink", 1931)),
+        (list[str], '{"value": ["Asta Brink"]}', ["Asta Brink"]),
+        (int, '{"value": 1931}', 1931),
+        ({"type": "object", "properties": {"year": {"type": "integer"}}, "required": ["year"]}, '{"year": 1931}', {"year": 1931}),
+        ({"type": "array", "items": {"type": "integer"}}, '{"value": [1931]}', [1931]),
+    ],
+    ids=["dataclass", "list", "number", "schema", "schema of a list"],
+)  # fmt: skip
+async def test_any_type_or_schema_will_do(docs: Path, shape: Any, reply: str, output: Any) -> None:
+    hira, _ = asking(docs, reply)
+    async with hira:
+        answer = await hira.ask("When was the Nordmole built?", output_type=shape)
+    assert answer.output == output
+    assert json.dumps(answer.json()["output"]) in (reply, json.dumps(json.loads(reply).get("value")))
+
+
+async def test_a_json_schema_is_enforced_by_hira_too(docs: Path) -> None:
+    hira, policy = asking(docs, '{"year": "1931"}', '{"year": 1931}')
+    schema = {"type": "object", "properties": {"year": {"type": "integer"}}, "required": ["year"]}
+    async with hira:
+        answer = await hira.ask("When?", output_type=schema)
+    assert answer.output == {"year": 1931}
+    assert "'1931' is not of type 'integer'" in policy.requests[-1].messages[-1].text
+
+
+@pytest.mark.parametrize("shape", [{"type": "objekt"}, lambda: None, 42])
+def test_what_is_no_type_is_refused_before_anything_is_asked(docs: Path, shape: Any) -> None:
+    hira, policy = asking(docs)
+    with pytest.raises(UsageError):
+        hira.ask_sync("When?", output_type=shape)
+    assert not policy.requests
+    hira.close()
+
+
+async def test_a_recorded_run_has_the_same_output_when_it_is_replayed(docs: Path, tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    settings = Settings(docs=(str(docs),), workflow="rag", verify="lexical", journal=path)
+    async with Hira(settings=settings, policies={"*": ScriptedPolicy([ANSWER, json.dumps(VALUE)])}) as hira:
+        answer = await hira.ask("Who built the Nordmole?", output_type=Mole)
+    journal = Journal(path)
+    try:
+        again = await replay(journal, answer.rollout.run)
+    finally:
+        journal.close()
+    assert again.answer.output == VALUE == answer.json()["output"]

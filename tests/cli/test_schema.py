@@ -1,0 +1,47 @@
+"""`hira ask --schema FILE`: the answer as JSON that fits a schema."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command import Command
+
+from hira.testing import Endpoint
+
+ANSWER = r"\boxed{The tower of Alta is 31 metres high [s1].}"
+SCHEMA = {"type": "object", "properties": {"height": {"type": "integer"}}, "required": ["height"]}
+
+
+@pytest.fixture
+def hira(tmp_path: Path) -> Command:
+    (tmp_path / "alta.txt").write_text("The tower of Alta is 31 metres high.\n", encoding="utf-8")
+    (tmp_path / "tower.json").write_text(json.dumps(SCHEMA), encoding="utf-8")
+    return Command(tmp_path, {})
+
+
+def ask(hira: Command, replies: list[str], *flags: str) -> tuple[int, str, str]:
+    with Endpoint(replies) as endpoint:
+        said = hira(
+            "ask", "How high is the tower?", "--docs", "alta.txt", "--workflow", "rag", "--verify", "lexical",
+            "-m", "m", "--base-url", endpoint.base_url, *flags,
+        )  # fmt: skip
+    return said.code, said.out, said.err
+
+
+def test_stdout_is_the_json(hira: Command) -> None:
+    code, out, _ = ask(hira, [ANSWER, '{"height": 31}'], "--schema", "tower.json")
+    assert (code, json.loads(out)) == (0, {"height": 31})
+
+
+def test_without_a_value_the_text_is_printed_and_the_code_is_4(hira: Command) -> None:
+    code, out, err = ask(hira, [ANSWER, "31", "31 metres"], "--schema", "tower.json")
+    assert code == 4
+    assert out.startswith("The tower of Alta is 31 metres high [s1].")
+    assert "use a stronger model" in err
+
+
+@pytest.mark.parametrize("schema", ["missing.json", "alta.txt"])
+def test_a_file_without_a_schema_is_refused_before_any_call(hira: Command, schema: str) -> None:
+    code, out, err = ask(hira, [], "--schema", schema)
+    assert (code, out) == (2, "")
+    assert schema in err
