@@ -134,13 +134,14 @@ def main() -> int:
             ]
             sys.exit(f"these fail without any change: {' '.join(failing)}")
         with ThreadPoolExecutor(args.at_once) as pool:
-            outcomes = list(pool.map(lambda one: try_mutation(one[1], rows[one[0]], trees, heavy=args.heavy), chosen))
+            trying = pool.map(lambda one: try_mutation(one[1], rows[one[0]], trees, heavy=args.heavy), chosen)
+            outcomes = []
+            for (row, mutation), outcome in zip(chosen, trying, strict=True):
+                outcomes.append(outcome)
+                print(f"{outcome:<9} {row}: {mutation.old!r} -> {mutation.new!r}", flush=True)
     finally:
         for tree in copies:
             shutil.rmtree(tree)
-    for (row, mutation), outcome in zip(chosen, outcomes, strict=True):
-        if outcome != "killed":
-            print(f"{outcome:<9} {row}\n          {mutation.old!r} -> {mutation.new!r}")
     without = [row for row in rows if row not in {one for one, _ in chosen}]
     for row in without:
         print(f"no change {row}")
