@@ -32,7 +32,7 @@ from hira.core.messages import Message
 from hira.core.policy import Completion, Request, Usage, Watch, cut_at_stop
 from hira.evaluation.rewards.answers import ByWords, Reward, Score
 from hira.evaluation.rewards.match import exact, extract_answer
-from hira.policies.dialects.answer import final, strip_thought, verdict
+from hira.policies.dialects.answer import find_final_answer, read_verdict, strip_thought
 from hira.policies.offline.request import Asked as Seen
 from hira.policies.offline.request import read_request
 from hira.runtime.settings import Settings
@@ -213,12 +213,12 @@ class Teacher:
     def verifier(self, seen: Seen) -> str:
         if self._fails(self.faults.glancing):
             return GLANCED[self._fails(0.5)]
-        return report(self._counted(seen), final(seen.value("solution")))
+        return report(self._counted(seen), find_final_answer(seen.value("solution")))
 
     def corrector(self, seen: Seen) -> str:
         """What the report counted or, if it did not, counted anew."""
         if self._fails(self.faults.patching):
-            written = final(seen.value("solution"))
+            written = find_final_answer(seen.value("solution"))
             return boxed(self.chance.choice([day for day in WEEK if day != written]))
         return solution(lines_of(seen.value("report")) or self._counted(seen))
 
@@ -361,9 +361,9 @@ async def by_role(rollout: Rollout, references: tuple[str, ...]) -> Score:
             continue
         step, completion = int(name.split("/")[0]), trajectory.turns[-1].completion
         if trajectory.role == "verifier":
-            parts |= _verdict(step, accepts=verdict(completion), right=before)
+            parts |= _verdict(step, accepts=read_verdict(completion), right=before)
             continue
-        right = completion.finish != "length" and exact(final(strip_thought(completion)), gold)
+        right = completion.finish != "length" and exact(find_final_answer(strip_thought(completion)), gold)
         if step == REPAIR:
             parts["repaired"] = float(right)
         elif trajectory.role == "solver":

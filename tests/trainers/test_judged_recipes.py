@@ -36,14 +36,14 @@ RUBRICS = (json.dumps({"items": ITEMS}), json.dumps({"items": ITEMS[:6]}), "so")
 
 
 def said(request: Request) -> str:
-    """A judge for all that is asked: it likes reports with many letters e, and writes one rubric for every query."""
+    """A judge for all that is asked: it rates reports by their letters e, and writes one rubric for every query."""
     text = request.messages[-1].text
     if "Write a rubric" in text or '"items"' in text.rpartition("Reply with")[2]:
         return json.dumps({"items": ITEMS})
     if '"reward"' in text.rpartition("Reply with")[2]:
         return json.dumps({"reward": 2, "confidence": 50})
     report = text.partition("Report:\n")[2].partition("\n\nHow to rate")[0]
-    return json.dumps({"rating": min(10, 1 + report.count("e"))})
+    return json.dumps({"rating": 1 + report.count("e") % 10})
 
 
 @pytest.fixture
@@ -186,7 +186,7 @@ def test_two_updates_and_on_after_a_kill_between_them(recipe: str, folder: Path,
             "workflow.max_turns": 1,
             "settings.dialect": "tags",
             "rollouts.questions": 1,
-            "rollouts.attempts": 2,  # each writes as much as the window holds
+            "rollouts.attempts": 4,
             "data.held_out": "exam.jsonl",
         },
     }[recipe]

@@ -62,7 +62,7 @@ def test_two_processes_make_the_step_that_one_makes(place: "Place") -> None:
 @ON_CPU
 @pytest.mark.parametrize(
     ("across", "told"),
-    [("fsdp", "a base that is split across GPUs"), ("zero2", "zero2 want")],
+    [("fsdp", "a base that is split across GPUs"), ("zero2", "zero2 need")],
 )
 def test_what_would_hang_or_fail_late_is_refused_at_once(across: str, told: str, place: "Place") -> None:
     assert place.train("grpo", "run.toml", "--processes", "2", "--across", across) == 2
