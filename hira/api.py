@@ -25,7 +25,7 @@ from hira.runtime.chat import Chat
 from hira.runtime.factory import open_session
 from hira.runtime.run import Run, resume_run
 from hira.runtime.session import Session
-from hira.runtime.settings import Settings, load
+from hira.runtime.settings import OFF, Settings, find_journal, load
 from hira.runtime.validation import Paths, check, paths_of, present
 from hira.tools import Tool
 from hira.workflows import Workflow
@@ -50,6 +50,8 @@ class Hira:
     is a name or an object of one's own, `approve` is asked about subtasks before they are handed out, and
     `max_reply_tokens` bounds each reply of a model (4,096 where nobody sets it). `verify` says how answers are checked:
     `lexical` (by words alone), `model` or `off`; a `verifier` of your own, an object or `"module:Object"`, replaces it.
+    `journal` records the runs: True in the user's own file, or at a path; without it, runs are recorded only where
+    the environment, a hira.toml or `settings` names a journal, and False records nothing.
     One object serves many questions at once and any number of event loops; `async with` opens and closes it, else the
     first question does. Close it when done, with `aclose` in each loop, or `close` for good. What is closed raises
     `UsageError` when it is asked again.
@@ -75,6 +77,7 @@ class Hira:
     max_reply_tokens: int | None = None
     verify: str = ""
     verifier: str | Verifier | None = None
+    journal: bool | str | Path | None = None
     settings: Settings | None = None
     _sessions: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Session]]" = field(
         default_factory=WeakKeyDictionary, init=False, repr=False
@@ -97,6 +100,8 @@ class Hira:
             "roles": {role: {"model": model} for role, model in self.roles.items()},
         }
         given = {name: value for name, value in given.items() if value}
+        if self.journal is not None:
+            given["journal"] = find_journal(self.journal, os.environ, Path.cwd(), Path.home()) or OFF
         numbers = {name: getattr(self, name) for name in NUMBERS}
         given |= {name: value for name, value in numbers.items() if value is not None}
         if self.settings is None:

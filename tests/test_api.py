@@ -360,3 +360,28 @@ async def test_what_is_given_beside_settings_wins_over_them() -> None:
     hira = Hira("mine", search="brave", settings=Settings(model="theirs", parallel=3))
     assert hira.settings
     assert (hira.settings.model, hira.settings.search, hira.settings.parallel) == ("mine", "brave", 3)
+
+
+@pytest.mark.parametrize(
+    ("journal", "variable", "made"),
+    [
+        (None, "", ""),
+        (True, "", "state/hira/journal.sqlite"),
+        ("own.sqlite", "", "own.sqlite"),
+        (None, "named.sqlite", "named.sqlite"),
+        (False, "named.sqlite", ""),
+    ],
+)
+def test_a_program_records_runs_only_where_it_or_its_settings_name_a_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: bool | str | None, variable: str, made: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("HIRA_JOURNAL", variable)
+    with Hira("offline", journal=journal) as hira:
+        assert hira.ask_sync("What is 2 + 3?").status == "answered"
+
+    files = [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.sqlite")]
+    assert [one for one in files if "cache" not in one and not one.startswith("home/")] == ([made] if made else [])

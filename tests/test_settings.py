@@ -130,7 +130,7 @@ def test_what_is_not_said_to_load_is_that_of_this_process(
     settings = load({"max_time": 60})
     assert (settings.max_time, settings.model, settings.max_calls) == (60, "environment", 7)
     assert settings.exclude == (folder / "drafts",)
-    assert settings.journal == home / ".local" / "state" / "hira" / "journal.sqlite"
+    assert settings.journal is None  # a program that does not name one records nothing
     with pytest.raises(UsageError, match=r"max_time: .*\nset by load\(max_time=…\)"):
         load({"max_time": -1})
 

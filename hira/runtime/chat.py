@@ -69,7 +69,7 @@ class Chat:
         last = self.runs[-1] if self.runs else None
         if last is None and self._run:
             if journal is None:
-                raise UsageError("no runs are recorded here", fix="name the journal, or leave out --journal off")
+                raise UsageError("no runs are recorded here", fix="record them: Hira(journal=True)")
             self._earlier = await asyncio.to_thread(read_conversation, journal, self._run)
         elif last and last.answer.text:
             if journal and last.resumable:  # what a resumed or replayed run will read

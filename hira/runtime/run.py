@@ -185,7 +185,7 @@ async def resume_run(owner: SessionOwner, run: str) -> Run:
     session = await owner.open_session()
     journal = session.journal
     if journal is None:
-        raise UsageError("no runs are recorded here", fix="name the journal, or leave out --journal off")
+        raise UsageError("no runs are recorded here", fix="record them: Hira(journal=True)")
     entry = await asyncio.to_thread(journal.entry, run)
     if entry.alive:
         fix = "wait until it ends, or stop that process"

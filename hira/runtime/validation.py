@@ -36,6 +36,8 @@ def check(given: Mapping[str, Any]) -> None:
         raise UsageError(f"`roles` must map roles to models, got {roles!r}", fix='write roles={"planner": "MODEL"}')
     if not isinstance(given["settings"], Settings | None):
         raise UsageError(f"`settings` must be a Settings, got {given['settings']!r}", fix="write settings=Settings(…)")
+    if not isinstance(given["journal"], bool | str | Path | None):
+        raise UsageError(f"`journal` must be a path or a bool, got {given['journal']!r}", fix="write journal=True")
     _check_client(given["client"])
     check_workflow(given["workflow"])
     check_tools(given["tools"])

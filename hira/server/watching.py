@@ -18,6 +18,7 @@ from hira.runtime.answer import Answer
 from hira.runtime.replay import replay
 from hira.runtime.run import Run
 from hira.runtime.session import APPROVAL, HANDED, Session, recorded_output
+from hira.runtime.trace.reading import read_earlier
 from hira.server.chat import STILL, check_length, refused_by, sse, trouble
 from hira.server.keys import Client, Refused
 from hira.server.outside import Deltas, without_folders
@@ -243,9 +244,10 @@ async def _gone_on(door: AppState, client: Client, name: str) -> Response:
     owner = owner.approving(desk) if desk else owner
     client.check_budget()  # before the run is claimed
     log = await asyncio.to_thread(journal.resume, entry)
+    earlier = await asyncio.to_thread(read_earlier, journal, entry)
     output = recorded_output(entry.settings)
     files = tuple(map(Path, entry.files))
-    run = Run(owner, entry.question, files, run=entry.id, log=log, past=entry, output=output)
+    run = Run(owner, entry.question, files, run=entry.id, log=log, past=entry, earlier=earlier, output=output)
     return JSONResponse(door.runs.go_on(client, run, entry.workflow, desk).told(), 201)
 
 

@@ -49,7 +49,7 @@ from hira.runtime.settings.fields import (
     TimeoutSettings,
 )
 from hira.runtime.settings.layer import did_you_mean, nearest
-from hira.runtime.settings.reading import load
+from hira.runtime.settings.reading import find_journal, load
 from hira.runtime.settings.trust import MCP_CONSENT, TRUST
 
 __all__ = [
@@ -73,6 +73,7 @@ __all__ = [
     "Settings",
     "TimeoutSettings",
     "did_you_mean",
+    "find_journal",
     "load",
     "nearest",
 ]

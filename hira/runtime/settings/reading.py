@@ -204,8 +204,9 @@ def load(
     """The settings of one run. `flags` are named as the fields are; `folder` may hold a hira.toml, and so may the
     user's configuration under `home`. Raises `UsageError` that names the value's origin, never a key itself.
 
-    `names` says what the flags are called in such errors, if they are none of the command line. What is left out is
-    that of this process, as for `Hira(…)`: `load({"max_time": 60})` is what holds here, with a limit.
+    `names` says what the flags are called in such errors, if they are none of the command line: a program's runs are
+    recorded only where a journal is named. What is left out is that of this process, as for `Hira(…)`:
+    `load({"max_time": 60})` is what holds here, with a limit.
     """
     if environ is None:
         environ, names = os.environ, names or {name: f"load({name}=…)" for name in flags}
@@ -229,16 +230,25 @@ def load(
     check_trusted(layers, values, environ, folder / FILE, config.with_name(TRUSTED))
     if "cache" not in values:
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
-    if "journal" not in values:
-        values["journal"] = Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "hira" / JOURNAL
-    elif Path(values["journal"]).name == OFF:
-        values["journal"] = None
-    else:
-        values["journal"] = folder / Path(values["journal"]).expanduser()
+    values["journal"] = find_journal(values.get("journal", names is None), environ, folder, home)
     withheld = [*refused, *pair_keys(layers, values, origins), *documents_alone(layers, values, origins)]
     settings = Settings.model_validate(values, context={ORIGINS: origins})
     secrets = [value for name, value in environ.items() if is_secret(name)]
     return settings.told(origins, withheld, secrets)
+
+
+def find_journal(
+    journal: str | Path | bool | None,  # noqa: FBT001 - a value of a setting
+    environ: Mapping[str, str],
+    folder: Path,
+    home: Path,
+) -> Path | None:
+    """The file of a journal, None for none: True is the user's own, "off" and False are none."""
+    if journal is True:
+        return Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "hira" / JOURNAL
+    if not journal or Path(journal).name == OFF:
+        return None
+    return folder / Path(journal).expanduser()
 
 
 def merge_layers(layers: Iterable[Layer]) -> tuple[dict[str, Any], dict[str, str]]:
