@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     from hira.core.errors import HiraError
     from hira.core.events import Event
     from hira.core.policy import Policy
-    from hira.core.tool import Tool, tool
+    from hira.core.tool import Context, Tool, tool
     from hira.runtime.answer import Answer
+    from hira.runtime.chat import Chat
     from hira.runtime.settings import Settings
     from hira.workflows.workflow import Workflow
 
 __version__ = "0.1.0"
 __all__ = [
     "Answer",
+    "Chat",
+    "Context",
     "Event",
     "Hira",
     "HiraError",
@@ -39,6 +42,8 @@ __all__ = [
 
 _HOMES = {
     "Answer": "runtime.answer",
+    "Chat": "runtime.chat",
+    "Context": "core.tool",
     "Event": "core.events",
     "Hira": "api",
     "HiraError": "core.errors",

@@ -51,6 +51,7 @@ class Conversation:
     closes: Literal["", "role", "run"] = ""
     callable: tuple[Tool, ...] = ()
     fell_back: bool = False
+    instructions: str = ""
     _sized: tuple[int, Message | None, int] = (0, None, 0)
     _streamed: list[str] = field(default_factory=list)
     _told: set[str] = field(default_factory=set)
@@ -60,6 +61,12 @@ class Conversation:
         return self.trajectory.conversation
 
     def say(self, *messages: Message) -> None:
+        """Add the messages. The first of the user's also tells the `instructions` of whoever runs hira."""
+        if self.instructions and not any(one.role == "user" for one in self.messages):
+            first = next((at for at, one in enumerate(messages) if one.role == "user"), None)
+            if first is not None:
+                told = replace(messages[first], text=f"{messages[first].text}\n\n{self.instructions}")
+                messages = (*messages[:first], told, *messages[first + 1 :])
         self.messages += messages
 
     def carry_on(self, text: str, results: Sequence[tuple[Call, str]] = ()) -> None:

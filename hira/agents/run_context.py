@@ -14,6 +14,8 @@ from hira.core.errors import Interrupted, OutOfBudget, Stop
 from hira.core.events import Events, Notice, SourceRead
 from hira.core.policy import Completion, Policy, Sampling
 from hira.core.prices import NO_PRICES, Price, Prices
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
 from hira.evidence import Source, Verifier
 from hira.journal import Log
 from hira.policies.dialects import NATIVE, Dialect
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["Approve", "Continuation", "Conversation", "RoleConfig", "RunContext", "Verify", "together"]
 
 T = TypeVar("T")
+INSTRUCTIONS = Prompt(__file__, "instructions")
+UNINSTRUCTED = frozenset({"coordinator", "look", "output", "reader", "state", "system1", "verifier"})
+"""Roles that only read, choose or check for those that plan and answer."""
 
 
 async def together(works: Sequence[Awaitable[T]]) -> list[T]:
@@ -85,7 +90,8 @@ class RunContext:
     offered, by name, and `silent` counts the replies in a row that said nothing. `unmade` are, by subtask, the calls of
     Python whose results came from the journal: the files that they wrote are not there. `approve` is asked about every
     subtask before it is handed out, None for nobody. `verify` says how the answer is checked, unless a `verifier` of
-    the program's own does it. `output` is the type of the value that the answer is to be given as.
+    the program's own does it. `output` is the type of the value that the answer
+    is to be given as, `instructions` what the roles that plan and answer are told besides.
     """
 
     cast: Mapping[str, RoleConfig]
@@ -105,6 +111,7 @@ class RunContext:
     verify: Verify = "lexical"
     verifier: Verifier | None = None
     output: "OutputType | None" = None
+    instructions: str = ""
     _bell: asyncio.Future[None] | None = None
     _reason: Stop | None = None
     _once: Once = field(default_factory=Once)
@@ -126,7 +133,8 @@ class RunContext:
         part = self.part(role)
         if reply is not None:
             part = replace(part, sampling=replace(part.sampling, max_tokens=reply))
-        return Conversation(self, trajectory, part)
+        told = INSTRUCTIONS.fill(instructions=sanitize(self.instructions)) if self.instructions else ""
+        return Conversation(self, trajectory, part, instructions="" if role in UNINSTRUCTED else told)
 
     def read(self, source: Source) -> Source:
         """Enter a source into the run's record and return it with its id."""

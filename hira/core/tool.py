@@ -7,7 +7,9 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, get_origin, get_type_hints, overload
+
+from typing_extensions import ParamSpec, TypeVar
 
 from hira.core.errors import ToolError, UsageError
 from hira.core.sanitize import clip_title
@@ -50,10 +52,23 @@ class Observation:
 
 
 Run = Callable[[dict[str, Any]], Awaitable[Observation]]
+D = TypeVar("D", default=Any)
+P = ParamSpec("P", default=...)
+R = TypeVar("R", default=Any)
+
+
+@dataclass(frozen=True, slots=True)
+class Context(Generic[D]):
+    """What a tool is told of the run that calls it, as its first parameter: `deps` are what the program handed to
+    `Hira(deps=…)`, such as a pool of connections. The model never sees it."""
+
+    deps: D
+    run_id: str = ""
+    question: str = ""
 
 
 @dataclass(frozen=True)
-class Tool:
+class Tool(Generic[P, R]):
     """A tool. `parameters` is the JSON schema of an object; `run` gets arguments that were checked against it.
 
     `seconds` bounds one call. `pure` says that the same arguments bring the same within one run, so that it calls once;
@@ -76,9 +91,14 @@ class Tool:
     blocked: Collection[str] = ()
     speaks: str = ""
     shown: int = SHOWN
-    function: Callable[..., Any] | None = field(default=None, repr=False)
+    function: Callable[P, R] | None = field(default=None, repr=False)
+    bound: Callable[[Context], Run] | None = field(default=None, repr=False)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def bind(self, context: Context) -> "Tool[P, R]":
+        """The tool for one run; the same where its function asks for no `Context`."""
+        return replace(self, run=self.bound(context)) if self.bound else self
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """What the function itself returns, as its own test wants it. `call` is how a model calls it."""
         if self.function is None:
             raise UsageError(f"the tool {self.name!r} was not made of a function", fix="await its method call({…})")
@@ -156,14 +176,14 @@ def locate_call(place: str, arguments: Mapping[str, Any]) -> str:
 
 @overload
 def tool(
-    function: Callable[..., Any], *, name: str = "", seconds: float = 120.0, pure: bool = False, shown: int = SHOWN
-) -> Tool: ...
+    function: Callable[P, R], *, name: str = "", seconds: float = 120.0, pure: bool = False, shown: int = SHOWN
+) -> Tool[P, R]: ...
 
 
 @overload
 def tool(
     function: None = None, *, name: str = "", seconds: float = 120.0, pure: bool = False, shown: int = SHOWN
-) -> Callable[[Callable[..., Any]], Tool]: ...
+) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
 
 def tool(
@@ -173,7 +193,7 @@ def tool(
     seconds: float = 120.0,
     pure: bool = False,
     shown: int = SHOWN,
-) -> Tool | Callable[[Callable[..., Any]], Tool]:
+) -> Any:
     """Make a tool of a typed function: its docstring is the description, its signature the schema.
 
     >>> @tool
@@ -182,12 +202,14 @@ def tool(
     ...     return CENSUS[city]
 
     A plain function runs in a thread and may block. It may return text or an `Observation`; `shown` tokens of each of
-    its texts reach the model, and what is longer stays whole as a source. The function can still be called. Raises
+    its texts reach the model, and what is longer stays whole as a source. The function can still be called. A first
+    parameter of the type `Context` is not shown to the model: each run hands its own over. Raises
     `UsageError` for a function that no model could call.
     """
     if function is None:
         return partial(tool, name=name, seconds=seconds, pure=pure, shown=shown)
-    model, parameters = _arguments(function)
+    first = _context_of(function)
+    model, parameters = _arguments(function, first)
 
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
         from pydantic import ValidationError
@@ -201,7 +223,11 @@ def tool(
             raise ToolError(f"wrong arguments for {name or function.__name__}: {wrong}") from None
         return {key: getattr(checked, key) for key in type(checked).model_fields}
 
-    async def run(arguments: dict[str, Any]) -> Observation:
+    async def run(arguments: dict[str, Any], context: Context | None = None) -> Observation:
+        if first:
+            if context is None:
+                raise ToolError(f"{name or function.__name__} works only within a run, which tells it the context")
+            arguments = {first: context, **arguments}
         if inspect.iscoroutinefunction(function):
             result = await function(**arguments)
         else:
@@ -221,16 +247,28 @@ def tool(
         check=check,
         shown=shown,
         function=function,
+        bound=(lambda context: partial(run, context=context)) if first else None,
     )
 
 
-def _arguments(function: Callable[..., Any]) -> "tuple[type[BaseModel], Mapping[str, Any]]":
+def _context_of(function: Callable[..., Any]) -> str:
+    """The name of the first parameter if it takes the `Context` of a run, else empty."""
+    if not inspect.isroutine(function):
+        return ""
+    first = next(iter(inspect.signature(function).parameters), "")
+    hint = get_type_hints(function).get(first)
+    return first if (get_origin(hint) or hint) is Context else ""
+
+
+def _arguments(function: Callable[..., Any], context: str = "") -> "tuple[type[BaseModel], Mapping[str, Any]]":
     """The model that checks the arguments of a function, and their JSON schema."""
     if not inspect.isroutine(function):
         raise UsageError(f"a tool needs a function, got {function!r}", fix="write @tool above a def")
     hints = get_type_hints(function, include_extras=True)
     fields: list[_Field] = []
     for one in inspect.signature(function).parameters.values():
+        if one.name == context:
+            continue
         _check_parameter(one, function, hints)
         hint, default = hints[one.name], ... if one.default is one.empty else one.default
         fields.append(_Field(one.name, _told(hint), type(default), default, hint))

@@ -45,6 +45,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     workflow: Workflow | None = None,
     client: Any = None,
     verifier: Verifier | None = None,
+    deps: Any = None,
     ports: Sequence[int] = LOCAL_PORTS,
 ) -> Session:
     """Cast the roles and lay out the tools. Everything that is wrong with the settings is raised here, before any work.
@@ -82,7 +83,17 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     ]
     telemetry = opened_telemetry(settings, bench.notices)
     return Session(
-        settings, cast, flow, bench, own, journal, telemetry, tuple(handed), verifier=verifier, learned=learned
+        settings,
+        cast,
+        flow,
+        bench,
+        own,
+        journal,
+        telemetry,
+        tuple(handed),
+        verifier=verifier,
+        learned=learned,
+        deps=deps,
     )
 
 

@@ -19,6 +19,7 @@ from hira.core.budget import Allowance, Budget, Limits
 from hira.core.errors import UsageError
 from hira.core.events import Event, Events, Notice, Reader, TurnEnded, TurnText
 from hira.core.policy import Policy
+from hira.core.tool import Context
 from hira.evidence import Verifier
 from hira.journal import Journal, Log
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
@@ -54,8 +55,9 @@ class Session:
     """What all runs of one `Hira` in one event loop share: the cast, the workflow, the tools, and how to close them.
 
     `handed` names what came as objects from a program, and which no settings can bring back. `approve` asks a person
-    about the subtasks of these runs, `verifier` checks their answers in place of what the settings say, `shared` is
-    what they may spend together with others. `iterated` are the tasks of runs that somebody iterates over, or left.
+    about the subtasks of these runs, `deps` go to the tools that ask for them, `verifier` checks the answers in place
+    of what the settings say, `shared` is what the runs may spend together with others. `iterated` are the tasks of runs
+    that somebody iterates over, or left.
     """
 
     settings: Settings
@@ -69,6 +71,7 @@ class Session:
     approve: Approve | None = None
     verifier: Verifier | None = None
     shared: Allowance | None = None
+    deps: Any = None
     iterated: set[asyncio.Task[None]] = field(default_factory=set)
     learned: Learned = field(default_factory=Learned)
 
@@ -112,7 +115,9 @@ class Session:
     async def _context(
         self, run: str, question: str, files: Sequence[Path], events: Events, *, stream: bool, log: Log | None
     ) -> AsyncIterator[RunContext]:
-        async with self.bench.toolbox(run, question, files, events) as tools:
+        async with self.bench.toolbox(run, question, files, events) as opened:
+            told = Context(self.deps, run, question)
+            tools = replace(opened, extra=tuple(one.bind(told) for one in opened.extra))
             budget = replace(budget_of(self.settings), shared=self.shared)
             record = Rollout(run, question, self.workflow.name)
             if log:
@@ -141,6 +146,7 @@ class Session:
                     approve=self.approve,
                     verify=self.settings.verify or "lexical",
                     verifier=self.verifier,
+                    instructions=self.settings.instructions,
                 )
             finally:
                 if self.shared:

@@ -26,7 +26,7 @@ _POLICY = "a policy has a model and async complete(request, watch): docs/policie
 
 def check(given: Mapping[str, Any]) -> None:
     """Raise `UsageError` for the first of these arguments of `Hira` that is not what it should be."""
-    for name in ("model", "base_url", "api_key", "search", "verify"):
+    for name in ("model", "base_url", "api_key", "search", "verify", "instructions"):
         if not isinstance(given[name], str):
             shown = type(given[name]).__name__ if name == "api_key" else repr(given[name])
             raise UsageError(f"`{name}` must be a string, got {shown}", fix=f'write {name}="…"')

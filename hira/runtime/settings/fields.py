@@ -184,6 +184,7 @@ class Settings(Checked):
     api: Api = "chat"
     api_key: SecretStr = SecretStr("")
     workflow: str = "hira"
+    instructions: str = ""
     workflows: Mapping[str, Mapping[str, bool | int | float | str]] = Field(default_factory=dict)
     roles: Mapping[str, RoleSettings] = Field(default_factory=dict)
     tools: tuple[str, ...] = ()
