@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import logging
+import pickle
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -17,7 +19,7 @@ from hira.agents.trajectory import Subtask
 from hira.core.errors import AccessDenied, EndpointError, UsageError
 from hira.core.events import RunEnded, RunStarted, SourceRead, TurnText
 from hira.core.policy import Completion, Request, Watch
-from hira.testing import ScriptedPolicy, calling
+from hira.testing import Endpoint, ScriptedPolicy, calling
 
 QUESTION = "When was ASEAN founded?"
 OFFLINE = Settings(model="offline")
@@ -385,3 +387,30 @@ def test_a_program_records_runs_only_where_it_or_its_settings_name_a_journal(
 
     files = [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.sqlite")]
     assert [one for one in files if "cache" not in one and not one.startswith("home/")] == ([made] if made else [])
+
+
+def test_an_answer_is_pickled_with_tools_present_and_shown_in_a_notebook(docs: Path) -> None:
+    @tool
+    def depth(lake: str) -> str:
+        """The depth of a lake."""
+        return f"{lake}: 251 m"
+
+    with Hira(settings=Settings(model="offline", docs=(docs,), workflow="react"), tools=[depth]) as hira:
+        answer = hira.ask_sync(QUESTION)
+    again = pickle.loads(pickle.dumps(answer))  # noqa: S301 - it was made here
+
+    assert again.json() == answer.json()
+    assert again._repr_markdown_() == f"{answer.flagged}\n\n- [s1] asean — asean.txt"
+
+
+async def test_the_log_shows_requests_without_keys(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "hira"), Endpoint(["4"]) as endpoint:
+        settings = Settings(
+            model="m", base_url=endpoint.base_url, api_key="sk-secret-key", workflow="direct", verify="off"
+        )
+        async with Hira(settings=settings) as hira:
+            await hira.ask("What is 2 + 2?")
+
+    assert f"POST {endpoint.base_url}/chat/completions" in caplog.text
+    assert "What is 2 + 2?" in caplog.text
+    assert "secret" not in caplog.text

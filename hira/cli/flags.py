@@ -43,8 +43,10 @@ WHAT = ("run", "ablate", "sweep", "diff", "judge", "preferences", "candidates", 
 
 
 def spelled_out(arguments: Sequence[str]) -> list[str]:
-    """`hira eval DATA` is short for `hira eval run DATA`."""
+    """`hira eval DATA` is short for `hira eval run DATA`, `hira help COMMAND` for `hira COMMAND --help`."""
     first, *rest = arguments or [""]
+    if first == "help":
+        return [*rest, "--help"]
     if first == "eval" and rest and rest[0] not in (*WHAT, "-h", "--help"):
         return ["eval", "run", *rest]
     return list(arguments)

@@ -5,7 +5,8 @@ A workflow never knows whether an endpoint, the weights in training or a script 
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from hira.core.messages import Message, ToolCall
@@ -113,6 +114,11 @@ class Request:
     seconds: float | None = field(default=None, compare=False, repr=False)
     callable_tools: tuple[Mapping[str, Any], ...] = field(default=(), compare=False, repr=False)
     write_call: Callable[[str, Mapping[str, Any]], str] | None = field(default=None, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it without the functions, which belong to the run that made the call."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return partial(Request, **{**values, "tell": None, "is_enough": None, "write_call": None}), ()
 
 
 Finish = Literal["stop", "length", "calls", "filtered"]

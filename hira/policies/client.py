@@ -1,6 +1,7 @@
 """Ways to send a request: straight over HTTP, or through a client object of the `openai` package."""
 
 import json
+import logging
 import sys
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Protocol
@@ -10,7 +11,10 @@ import httpx
 from hira.core.errors import EndpointError
 from hira.policies.failures import no_connection
 
+log = logging.getLogger("hira.policies")
 MAX_REDIRECTS = 4
+LOGGED = 20_000
+"""Characters of a request that the log shows."""
 
 
 class Sender(Protocol):
@@ -44,6 +48,7 @@ class DirectClient:
             head = [(name, value) for name, value in first.headers.raw if name.lower() != b"content-length"]
             self._heads[path] = (first.url, head)
         url, headers = self._heads[path]
+        _log_request(url, raw)
         request = httpx.Request("POST", url, headers=headers, content=raw, extensions=self._extensions)
         for hop in range(MAX_REDIRECTS + 1):
             response = await self._transport.handle_async_request(request)
@@ -53,6 +58,7 @@ class DirectClient:
                 break
             await response.aclose()
             request = onward
+        log.debug("%s %s", response.status_code, response.headers.get("content-type", ""))
         return response
 
     async def aclose(self) -> None:
@@ -71,6 +77,7 @@ class GivenClient:
     async def post(self, path: str, raw: bytes) -> httpx.Response:
         import openai  # the caller has it: the client is one of its objects
 
+        _log_request(httpx.URL(f"{self.base_url}{path}"), raw)
         try:
             response = await self._client.post(
                 path,
@@ -110,6 +117,13 @@ class _Unpacked(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._response.aclose()
+
+
+def _log_request(url: httpx.URL, raw: bytes) -> None:
+    """Log a request for a reader of DEBUG. Keys are in the headers, or in parts of the URL that are left out."""
+    if log.isEnabledFor(logging.DEBUG):
+        place = url.copy_with(userinfo=b"", query=None)
+        log.debug("POST %s %s", place, raw[:LOGGED].decode("utf-8", "replace"))
 
 
 def _http_errors() -> tuple[type[Exception], ...]:

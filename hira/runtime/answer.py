@@ -53,6 +53,11 @@ class Answer(Generic[T]):
         found = [one.source for one in self.citations if one.attributed and one.verdict == "supported"]
         return tuple(read[one] for one in dict.fromkeys([*find_cited(self.text), *found]) if one in read)
 
+    def _repr_markdown_(self) -> str:
+        """The answer and its sources, as a notebook shows them."""
+        sources = [f"- [{one.id}] {' '.join(one.title.split()) or one.location} — {one.location}" for one in self.cited]
+        return "\n\n".join([self.flagged or f"*{self.status}*", *(["\n".join(sources)] if sources else [])])
+
     @property
     def flagged(self) -> str:
         """The text with the verdict behind every claim that was checked and not found supported."""

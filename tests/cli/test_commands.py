@@ -447,6 +447,12 @@ def test_with_documents_no_socket_is_opened_but_the_models(place: Place, endpoin
     assert told.stderr.splitlines()[-1] == f"0 {{\"('127.0.0.1', {port})\"}}"
 
 
+def test_help_with_a_command_is_the_help_of_that_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ask", "--help"]) == main(["help", "ask"]) == 0
+    first, _, second = capsys.readouterr().out.partition("usage: hira ask")[2].partition("usage: hira ask")
+    assert first == second
+
+
 def test_help_and_version_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("hira 0.")

@@ -73,18 +73,12 @@ def environment(environ: Mapping[str, str], folder: Path) -> Layer:
     """HIRA_<SETTING> for every plain setting, then the names that other programs use as well."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    plain = {f"HIRA_{name.upper()}": name for name in Settings.model_fields if name not in TABLES}
+    plain = _variables()
     for variable, value in environ.items():
         if variable in plain and value:
             name = plain[variable]
             values[name] = split_list(value, _LISTS[name]) if name in _LISTS else value
             origins[name] = variable
-        elif (
-            variable.startswith("HIRA_")
-            and variable not in {*plain, MCP_CONSENT, TRUST}
-            and (near := nearest(variable, plain))
-        ):
-            raise UsageError(f"unknown environment variable {variable}", fix=f"did you mean {near}?")
     for name, variable in (
         ("api_key", "OPENAI_API_KEY"),
         ("base_url", "OPENAI_BASE_URL"),
@@ -98,6 +92,22 @@ def environment(environ: Mapping[str, str], folder: Path) -> Layer:
         values["search_keys"] = {service: environ[variable] for service, variable in keys.items()}
         origins |= {f"search_keys.{service}": variable for service, variable in keys.items()}
     return Layer("environment", resolve_paths(values, folder), origins)
+
+
+def _variables() -> dict[str, str]:
+    """The settings that are not tables, by their environment variables."""
+    return {f"HIRA_{name.upper()}": name for name in Settings.model_fields if name not in TABLES}
+
+
+def find_misspelt(environ: Mapping[str, str]) -> list[str]:
+    """A line for each variable whose name is close to one of hira's. It may be another program's, so it is no error."""
+    plain = _variables()
+    unknown = [one for one in environ if one.startswith("HIRA_") and one not in {*plain, MCP_CONSENT, TRUST}]
+    return [
+        f"the environment variable {one} is not used; did you mean {near}?"
+        for one in unknown
+        if (near := nearest(one, plain))
+    ]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -231,7 +241,12 @@ def load(
     if "cache" not in values:
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
     values["journal"] = find_journal(values.get("journal", names is None), environ, folder, home)
-    withheld = [*refused, *pair_keys(layers, values, origins), *documents_alone(layers, values, origins)]
+    withheld = [
+        *refused,
+        *find_misspelt(environ),
+        *pair_keys(layers, values, origins),
+        *documents_alone(layers, values, origins),
+    ]
     settings = Settings.model_validate(values, context={ORIGINS: origins})
     secrets = [value for name, value in environ.items() if is_secret(name)]
     return settings.told(origins, withheld, secrets)
