@@ -5,9 +5,10 @@
     python benchmarks/mutations.py --row "eq. 5"  # rows that hold these words
 
 benchmarks/data/mutations.jsonl has a line for each change: the beginning of the row's first cell, the text to replace,
-which stands once in the package, and what to put in its place (`file` says where it stands if not in the package). The
-changes are made to a temporary copy of the tree, never to the tree itself. A change is killed if every test passes
-without it and one of the row's fails with it. Exits with 1 if a row has no change, or one of them survives.
+which stands once in the package, and what to put in its place (`file` says where it stands if not in the package;
+`heavy` says that only a heavy test of the row can tell). The changes are made to a temporary copy of the tree, never to
+the tree itself. A change is killed if every test passes without it and one of the row's fails with it. Exits with 1 if
+a row has no change, or one of them survives.
 """
 
 import argparse
@@ -38,6 +39,7 @@ class Mutation:
     old: str
     new: str
     file: str = ""
+    heavy: bool = False
 
 
 def read_rows() -> dict[str, list[str]]:
@@ -94,6 +96,8 @@ def run_tests(tree: Path, tests: list[str], *, heavy: bool) -> int:
 
 
 def try_mutation(mutation: Mutation, tests: list[str], trees: "SimpleQueue[Path]", *, heavy: bool) -> str:
+    if mutation.heavy and not heavy:
+        return "heavy"
     tree = trees.get()
     try:
         path = place_of(mutation, tree)

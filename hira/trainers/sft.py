@@ -14,6 +14,7 @@ from torch.utils.data import Dataset
 from transformers import PrinterCallback, Trainer, TrainingArguments
 
 from hira.core.errors import HiraError, UsageError
+from hira.evaluation.rewards.answers import close_reward
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
 from hira.runtime.factory import open_session
@@ -273,7 +274,8 @@ async def own_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -
     engine = BatchingEngine(model, Template(tokenizer))
     live = LivePolicy(configuration.model.name, tokenizer, engine, dict(configuration.model.adapters))
     context = await open_session(plan.settings, policies={"*": live}, workflow=plan.workflow)
-    rollouts = make_training(plan, tokenizer, model, tell=tell).rollouts(context)
+    training = make_training(plan, tokenizer, model, tell=tell)
+    rollouts = training.rollouts(context)
     rows: list[Row] = []
     try:
         for update in range(configuration.sft.updates):
@@ -286,6 +288,7 @@ async def own_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -
             rows += [row for one in kept for row in one.rows if not row.overlong]
     finally:
         await context.aclose()
+        await close_reward(training.reward)
         await live.aclose()
     if not rows:
         raise HiraError(

@@ -14,7 +14,7 @@ from accelerate.utils import gather_object  # type: ignore[import-untyped]
 from transformers import TrainerCallback
 
 from hira.core.errors import UsageError
-from hira.evaluation.rewards.answers import Reward
+from hira.evaluation.rewards.answers import Reward, close_reward
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
 from hira.runtime.factory import open_session
@@ -130,8 +130,7 @@ class Training:
         finally:
             runner.run(context.aclose())
             for reward in (self.reward, self.exam_reward):
-                if (closing := getattr(reward, "aclose", None)) is not None:
-                    runner.run(closing())  # the judge's connections belong to this loop
+                runner.run(close_reward(reward))
             runner.run(live.aclose())
 
     def _engine(self, runner: asyncio.Runner) -> AnyEngine:

@@ -401,3 +401,16 @@ def test_a_call_that_streams_in_is_not_shown(form: str, size: int) -> None:
 )
 def test_an_answer_streams_in_whole(text: str, size: int) -> None:
     assert streamed(text, size) == text
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_every_dialect_tells_the_model_what_each_parameter_is_for(name: str) -> None:
+    fields = {
+        "city": {"type": "string", "description": "Name of the city, in English."},
+        "days": {"type": "integer", "description": "How many days ahead, at most 7."},
+    }
+    forecast = Tool("weather", "Forecast.", {"type": "object", "properties": fields, "required": ["city"]}, _nothing)
+    told = DIALECTS[name].instructions([forecast]) + json.dumps(DIALECTS[name].specs([forecast]))
+    for field, schema in fields.items():
+        assert field in told
+        assert schema["description"] in told

@@ -9,7 +9,7 @@ from hira.agents.run_context import RoleConfig
 from hira.agents.trajectory import Rollout, Trajectory, Turn
 from hira.core.errors import EndpointError, ToolError
 from hira.core.messages import user
-from hira.evaluation.rewards.answers import ByJudge, ByWords, Score, WithFormat, form, valid
+from hira.evaluation.rewards.answers import ByJudge, ByWords, Score, WithFormat, close_reward, form, valid
 from hira.evaluation.rewards.match import equal, exact, f1
 from hira.testing import ScriptedPolicy, make_context
 from hira.tools import tool
@@ -109,3 +109,16 @@ async def test_the_loop_counts_calls_that_failed_were_repeated_or_could_not_be_r
     path = conversation.trajectory
     assert (path.calls, path.failed, path.unreadable) == (4, 2, 1)
     assert valid(path) == 2 / 5
+
+
+async def test_closing_a_reward_with_format_closes_the_judge_within() -> None:
+    class Judge(ScriptedPolicy):
+        closed = False
+
+        async def aclose(self) -> None:
+            self.closed = True
+
+    judge = Judge({})
+    await close_reward(WithFormat(ByJudge(RoleConfig(judge))))
+    assert judge.closed
+    await close_reward(WithFormat(ByWords(exact)))  # asks nobody, and has nothing to close

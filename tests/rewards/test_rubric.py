@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from math import isclose
 from typing import Any
 
@@ -269,6 +270,14 @@ async def test_a_report_is_scored_item_by_item_and_each_judge_sees_one_item_with
         assert "Tides are certain." in text
         assert sum(title in text for title in RATINGS) == 1
         assert "Criterion:" not in text, "whether it is a merit or a fault is not for the judge to know"
+    reweighted = ScriptedPolicy({"judge": rating(RATINGS)})
+    others = Rubric(tuple(replace(one, weight=97 - one.weight) for one in RUBRIC.items))
+    await score(make_context(reweighted), others, QUERY, "# Report\n\nTides are certain.")
+    assert shown_by_conversation(reweighted) == shown_by_conversation(policy), "no weight reaches a judge"
+
+
+def shown_by_conversation(policy: ScriptedPolicy) -> dict[str, str]:
+    return {request.conversation: "\n".join(one.text for one in request.messages) for request in policy.requests}
 
 
 async def test_all_items_are_judged_side_by_side() -> None:

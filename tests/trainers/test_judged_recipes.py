@@ -147,6 +147,10 @@ def test_the_credit_of_mams_is_one_advantage_for_all_rows_of_a_rollout() -> None
     assert {one.row.role for one in credited.rows} == {"search", "report"}
     # "mixed" has rewards 0 1 0 1: mean and deviation are .5
     assert [by[f"mixed/{at}"] for at in range(4)] == [{-1.0}, {1.0}, {-1.0}, {1.0}]
+    weighed = dict.fromkeys(by, 0.0)
+    for one in credited.rows:
+        weighed[one.row.rollout] += one.weight * one.row.tokens
+    assert weighed == pytest.approx(dict.fromkeys(by, 1.0)), "a rollout counts once, however much it wrote"
 
 
 @SLOW

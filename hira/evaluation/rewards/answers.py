@@ -36,6 +36,12 @@ class Reward(Protocol):
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score: ...
 
 
+async def close_reward(reward: Reward | None) -> None:
+    """Close the connections of the judge that a reward asks, if it asks one: they belong to the running event loop."""
+    if (closing := getattr(reward, "aclose", None)) is not None:
+        await closing()
+
+
 @dataclass(frozen=True, slots=True)
 class ByWords:
     """1 if the answer matches one of the references, else 0; `match` may also give a share, as F1 does."""
@@ -137,6 +143,9 @@ class WithFormat:
         if score.value is None:
             return replace(score, parts=parts)
         return replace(score, value=(1 - self.share) * score.value + self.share * (planners + workers) / 2, parts=parts)
+
+    async def aclose(self) -> None:
+        await close_reward(self.accuracy)
 
 
 RIGHT = 0.5
