@@ -12,8 +12,9 @@ from hira.core.redaction import without_userinfo
 from hira.journal import Entry
 from hira.runtime.replay import recorded_settings
 from hira.runtime.settings import FILE, Settings, load
+from hira.runtime.settings.reading import find_own_file
 
-_OF_MODEL = ("model", "base_url", "api", "adapter", "roles", "verify", "dialect", "continuation")
+_OF_MODEL = ("model", "base_url", "api_key", "api", "adapter", "roles", "verify", "dialect", "continuation")
 _OF_WORKFLOW = ("workflow", "max_subtasks", "parallel", "without")
 
 
@@ -27,14 +28,25 @@ def load_settings(args: argparse.Namespace, shell: Shell) -> Settings:
         return load(flags, shell.environ, shell.folder, shell.home)
     with open_journal(args, shell) as journal:
         entry = journal.entry(args.continues)
-        flags["journal"] = journal.path
     args.continues = entry.id
     kept = dict(as_flags(entry, load({}, shell.environ, shell.folder, shell.home)))
     if flags.keys() & {"model", "base_url", "profile"}:
         kept = {name: value for name, value in kept.items() if name not in _OF_MODEL}
     if "workflow" in flags:
         kept = {name: value for name, value in kept.items() if name not in _OF_WORKFLOW}
-    return load({**kept, **flags}, shell.environ, shell.folder, shell.home)
+    return load_recorded(kept, flags, shell)
+
+
+def load_recorded(kept: Mapping[str, Any], flags: Mapping[str, Any], shell: Shell) -> Settings:
+    """The settings of a recorded run under these flags.
+
+    They count as the user's own where the user named the journal. Else they need consent as the project's file does
+    that named it (`NotTrusted`): both may have come with the folder.
+    """
+    origin = load(flags, shell.environ, shell.folder, shell.home).origin("journal")
+    if origin in ("--journal", "HIRA_JOURNAL", "default", str(find_own_file(shell.environ, shell.home))):
+        return load({**kept, **flags}, shell.environ, shell.folder, shell.home)
+    return load(flags, shell.environ, shell.folder, shell.home, record=kept)
 
 
 def as_flags(entry: Entry, today: Settings) -> Mapping[str, Any]:

@@ -7,20 +7,26 @@ import importlib
 
 from hira.cli import INTERRUPTED, USAGE, explain, output, report
 from hira.cli.ask import going_on, print_answer, show_progress
+from hira.cli.earlier import load_recorded
 from hira.cli.flags import REPORTING
 from hira.cli.runs import open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError
 from hira.core.events import events_of
+from hira.runtime.registry import made_workflow
 from hira.runtime.trace import read
 
 
 def replay(args: argparse.Namespace, shell: Shell) -> int:
-    going = importlib.import_module("hira.runtime.replay").replay
+    again_by = importlib.import_module("hira.runtime.replay")
     with open_journal(args, shell) as journal:
         form = report if journal.entry(args.run).workflow in REPORTING else output
         path = output.check_output_path(args.output, shell.folder, form.SUFFIXES) if args.output else None
-        again = asyncio.run(going(journal, args.run))
+        entry, flow = journal.entry(args.run), None
+        if code := again_by.needed_code(entry):
+            load_recorded(code, {"journal": args.journal} if args.journal else {}, shell)  # raises NotTrusted
+            flow = made_workflow(again_by.settings_of(entry))
+        again = asyncio.run(again_by.replay(journal, entry.id, flow))
         answer = read(journal, again.entry.id).answer
     with show_progress(args, shell) as view:
         for event in events_of(again.events):

@@ -7,7 +7,7 @@ from hira.api import Hira
 from hira.cli import output, report
 from hira.cli.approve import at_terminal
 from hira.cli.ask import finish_run, print_answer
-from hira.cli.earlier import as_flags
+from hira.cli.earlier import as_flags, load_recorded
 from hira.cli.flags import REPORTING
 from hira.cli.parser import LIMITS
 from hira.cli.runs import open_journal
@@ -24,7 +24,7 @@ DONE = ("answered", "unverified", "insufficient_evidence")
 
 def resume(args: argparse.Namespace, shell: Shell) -> int:
     with open_journal(args, shell) as journal:
-        entry, file = journal.entry(args.run), journal.path
+        entry = journal.entry(args.run)
         form = report if entry.workflow in REPORTING else output
         path = output.check_output_path(args.output, shell.folder, form.SUFFIXES) if args.output else None
         if entry.status in DONE:
@@ -45,8 +45,8 @@ def resume(args: argparse.Namespace, shell: Shell) -> int:
     today = load({}, shell.environ, shell.folder, shell.home)
     named = (*LIMITS, "max_reply_tokens", "verify")
     limits = {name: value for name in named if (value := getattr(args, name)) is not None}
-    flags = {**as_flags(entry, today), **limits, "journal": file}
-    hira = Hira(settings=load(flags, shell.environ, shell.folder, shell.home), approve=approve)
+    flags = {**limits, "journal": args.journal} if args.journal else limits
+    hira = Hira(settings=load_recorded(as_flags(entry, today), flags, shell), approve=approve)
 
     async def begin() -> Run:
         return await hira.resume(entry.id)

@@ -7,6 +7,7 @@ from typing import Any
 
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
+from hira.core.errors import UsageError
 from hira.core.events import Events
 from hira.core.policy import Completion, Policy, Request, Watch
 from hira.evidence import Judgement, SourcedClaim
@@ -16,6 +17,7 @@ from hira.runtime.factory import cast_of
 from hira.runtime.registry import dialect_of, made_workflow
 from hira.runtime.session import in_dialects, recorded_output
 from hira.runtime.settings import Settings
+from hira.runtime.settings.trust import code_of
 from hira.runtime.trace.reading import read_earlier
 from hira.tools.toolbox import stand_ins
 from hira.workflows import WORKFLOWS, Workflow, rollout
@@ -65,9 +67,10 @@ class AbsentVerifier:
 
 
 async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -> Replay:
-    """Go through the run by its record. `workflow` is one of your own, if the run was made with one.
+    """Go through the run by its record. `workflow` is one of your own, or with your own experts, if the run was made
+    with one: a record cannot make code run.
 
-    Raises `UsageError` for a run that is not there.
+    Raises `UsageError` for a run that is not there, and for one that needs `workflow`.
     """
     log = journal.replay(run)
     entry, events = journal.entry(log.run), journal.events(log.run)
@@ -75,6 +78,9 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     started = next((event for event in events if event["event"] == "RunStarted"), {})
     policies: dict[str, Policy] = {role: Silent(model) for role, model in started.get("models", {}).items()}
     policies.setdefault("*", Silent(settings.model))
+    if workflow is None and (code := needed_code(entry)):
+        what = f"run {entry.id} used {', '.join(code_of(code))}, which a record cannot load"
+        raise UsageError(what, fix="use hira replay, or give the workflow: replay(journal, run, workflow)")
     flow = workflow or made_workflow(settings)
     roles, _ = cast_of(settings, policies, dialect=dialect_of(flow))
     cast = in_dialects(roles, log.dialects)
@@ -101,6 +107,12 @@ def recorded_settings(entry: Entry) -> Mapping[str, Any]:
         if name in Settings.model_fields and name not in ("cache", "journal", "reuse", "reuse_hours", "otel")
     }
     return {**kept, "workflow": entry.workflow} if entry.workflow in WORKFLOWS else kept
+
+
+def needed_code(entry: Entry) -> Mapping[str, Any]:
+    """Of the recorded settings those that name code of the user's own which a replay runs."""
+    named = {name: value for name, value in recorded_settings(entry).items() if name in ("workflow", "experts")}
+    return named if code_of(named) else {}
 
 
 def settings_of(entry: Entry) -> Settings:

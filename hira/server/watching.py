@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from hira.core.events import RunEnded, TurnEnded, TurnText, record
 from hira.journal import Entry, Journal, NoJournal, NoRun
 from hira.runtime.answer import Answer
-from hira.runtime.replay import replay
+from hira.runtime.replay import needed_code, replay
 from hira.runtime.run import Run
 from hira.runtime.session import APPROVAL, HANDED, Session, recorded_output
 from hira.runtime.trace.reading import read_earlier
@@ -140,7 +140,9 @@ async def one_run(door: AppState, request: Request) -> Response:
     watched = await _kept(door, client, name)
     if watched is None:
         entry, journal = await _recorded(door, client, name)
-        past = await replay(journal, entry.id)
+        served = (session.workflow for session in door.runs.sessions.values())
+        flow = next((one for one in served if one.name == entry.workflow), None) if needed_code(entry) else None
+        past = await replay(journal, entry.id, flow)
         error = without_folders(entry.error.partition("\n")[0])
         return JSONResponse(door.outside({**_line(door, entry), "error": error, **_told(past.answer)}))
     if watched.failure:

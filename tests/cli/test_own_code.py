@@ -1,11 +1,14 @@
 """A workflow, tools and experts of one's own, named as `module:Object` on the command line and in hira.toml."""
 
+import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command import Command
+
+from hira.testing import Endpoint
 
 CODE = '''
 from hira import tool
@@ -85,3 +88,53 @@ def test_what_is_no_such_object_is_a_mistake(hira: Command, variable: str, named
 
     assert refused.code == 2
     assert said in refused.err
+
+
+@pytest.mark.parametrize("command", [("replay", "last"), ("resume", "last"), ("ask", "--continue", "last", "Hi?")])
+def test_a_journal_that_came_with_a_folder_runs_no_code_until_it_is_allowed(
+    hira: Command, command: tuple[str, ...]
+) -> None:
+    named = "own_code_of_a_test:Echo"
+    hira("ask", "-q", "--verify", "off", "--workflow", named, "--journal", "j.sqlite", "Hello?")
+    entry = sqlite3.connect(hira.folder / "j.sqlite")
+    with entry:
+        entry.execute("UPDATE runs SET status = 'interrupted'")
+    entry.close()
+    sys.modules.pop("own_code_of_a_test")
+    write(hira, 'journal = "j.sqlite"\n')
+
+    refused = hira(*command, "-q")
+
+    assert refused.code == 2
+    assert "own_code_of_a_test" not in sys.modules
+    assert f"HIRA_TRUST={named}" in refused.err
+    assert "own_code_of_a_test" not in hira(*command, "-q", HIRA_TRUST=named).err
+    assert "own_code_of_a_test" in sys.modules
+
+
+def test_a_journal_that_came_with_a_folder_names_no_endpoint_and_gets_no_key(hira: Command) -> None:
+    with Endpoint(["Hello."] * 4) as endpoint:
+        asked = (
+            "ask",
+            "-q",
+            "--verify",
+            "off",
+            "--workflow",
+            "direct",
+            "--model",
+            "m",
+            "--base-url",
+            endpoint.base_url,
+        )
+        hira(*asked, "--journal", "j.sqlite", "Hello?")
+        write(hira, 'journal = "j.sqlite"\n')
+        before = len(endpoint.requests)
+        refused = hira("ask", "-q", "--continue", "last", "Hi?", HIRA_MODEL="", HIRA_API_KEY="of-the-user")
+        unasked = len(endpoint.requests)
+        trust = {"HIRA_TRUST": endpoint.base_url, "HIRA_API_KEY": "of-the-user", "HIRA_MODEL": ""}
+        hira("ask", "-q", "--continue", "last", "Hi?", **trust)
+        sent = endpoint.requests[unasked:]
+
+    assert (refused.code, unasked) == (2, before)
+    assert sent
+    assert "of-the-user" not in str(sent)

@@ -32,7 +32,7 @@ def endpoint(url: object) -> str:
 
 def named_by_user(layers: Iterable[Layer]) -> set[str]:
     """The endpoints of flags, arguments, the environment and the user's own configuration."""
-    return {url for layer in layers if layer.kind != "project" for url in endpoints_of(layer.values)}
+    return {url for layer in layers if layer.kind not in ("project", "record") for url in endpoints_of(layer.values)}
 
 
 def pair_keys(layers: Sequence[Layer], values: dict[str, Any], origins: dict[str, str]) -> Iterator[str]:
@@ -46,7 +46,7 @@ def pair_keys(layers: Sequence[Layer], values: dict[str, Any], origins: dict[str
     file = next((layer for layer in layers if "base_url" in layer.values), None)
     foreign = bool(general) and endpoint(general) not in mine
     closer = origins.get("api_key") == "HIRA_API_KEY" or "api_key" in layers[0].values
-    if file and file.kind in ("project", "user") and "api_key" in file.values and (foreign or not closer):
+    if file and file.kind in ("project", "record", "user") and "api_key" in file.values and (foreign or not closer):
         values["api_key"], origins["api_key"] = file.values["api_key"], file.origins["api_key"]
     elif file and foreign and "api_key" in values:
         del values["api_key"]

@@ -50,7 +50,7 @@ def _shown(path: list[str], value: Any) -> bool:
 class Layer:
     """One place that settings come from. `origins` names it for each key."""
 
-    kind: Literal["flags", "environment", "project", "user"]
+    kind: Literal["flags", "record", "environment", "project", "user"]
     values: Mapping[str, Any]
     origins: Mapping[str, str]
 

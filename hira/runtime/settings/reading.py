@@ -40,6 +40,7 @@ from hira.runtime.settings.trust import (
     drop_untrusted,
     placed_by,
     places,
+    record_layer,
 )
 
 LONGEST = 64 * 1024
@@ -210,24 +211,30 @@ def load(
     folder: Path | None = None,
     home: Path | None = None,
     names: Mapping[str, str] | None = None,
+    *,
+    record: Mapping[str, Any] = MappingProxyType({}),
 ) -> Settings:
     """The settings of one run. `flags` are named as the fields are; `folder` may hold a hira.toml, and so may the
     user's configuration under `home`. Raises `UsageError` that names the value's origin, never a key itself.
 
     `names` says what the flags are called in such errors, if they are none of the command line: a program's runs are
     recorded only where a journal is named. What is left out is that of this process, as for `Hira(…)`:
-    `load({"max_time": 60})` is what holds here, with a limit.
+    `load({"max_time": 60})` is what holds here, with a limit. `record` are the settings of a run in a journal that the
+    project's file names; they are second to the flags, and need consent as that file does.
     """
     if environ is None:
         environ, names = os.environ, names or {name: f"load({name}=…)" for name in flags}
     folder, home = folder or Path.cwd(), home or Path.home()
-    config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "hira" / FILE
+    config = find_own_file(environ, home)
     closer = [
         Layer("flags", resolve_paths(flags, folder), named_flags(flags, names or {})),
         environment(environ, folder),
     ]
+    recorded = [record_layer(record, folder / FILE)] if record else []
     layers = [
-        *closer,
+        closer[0],
+        *recorded,
+        closer[1],
         *profile_layers(closer, folder),
         file_layer("project", folder / FILE),
         file_layer("user", config),
@@ -235,7 +242,7 @@ def load(
     layers, refused = drop_untrusted(layers, environ)
     values, origins = merge_layers(layers)
     for layer in layers:
-        if layer.kind == "project":
+        if layer.kind in ("project", "record"):
             check_litellm(placed_by(layer, values), folder / FILE)
     check_trusted(layers, values, environ, folder / FILE, config.with_name(TRUSTED))
     if "cache" not in values:
@@ -250,6 +257,11 @@ def load(
     settings = Settings.model_validate(values, context={ORIGINS: origins})
     secrets = [value for name, value in environ.items() if is_secret(name)]
     return settings.told(origins, withheld, secrets)
+
+
+def find_own_file(environ: Mapping[str, str], home: Path) -> Path:
+    """The user's own configuration."""
+    return Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "hira" / FILE
 
 
 def find_journal(

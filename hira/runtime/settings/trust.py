@@ -96,30 +96,47 @@ def drop_untrusted(layers: Iterable[Layer], environ: Mapping[str, str]) -> tuple
 def check_trusted(
     layers: Sequence[Layer], values: Mapping[str, Any], environ: Mapping[str, str], path: Path, store: Path
 ) -> None:
-    """Raise `NotTrusted` for endpoints and code of the project's file at `path` that would be used and that nobody
-    allowed.
+    """Raise `NotTrusted` for what the project's file at `path`, or a record that it names, would use and nobody
+    allowed: endpoints, code, and of a record documents elsewhere.
 
-    Those that the user or a profile of theirs names as well need no consent. `store` keeps what was allowed.
+    What the user or a profile of theirs names as well needs no consent. `store` keeps what was allowed.
     """
-    *others, project, user = layers
-    named = {url for layer in (*others, user) for url in endpoints_of(layer.values)}
+    doubted = [layer for layer in layers if layer is layers[-2] or layer.kind == "record"]
+    others = [layer.values for layer in layers if layer not in doubted]
     allowed = {*map(endpoint, split_list(environ.get(TRUST, ""), ",")), *allowed_at(path, store)}
-    urls = sorted((endpoints_of(project.values).keys() & endpoints_of(values).keys()) - named - allowed)
-    own = allowed.union(*(_code(layer.values) for layer in (*others, user)))
-    code = [one for one in _code(project.values) if one in _code(values) and one not in own]
+    allowed = allowed.union(*map(endpoints_of, others), *map(code_of, others), *map(_documents_of, others))
+    urls, code, documents = (
+        sorted({one for layer in doubted for one in find(layer.values)}.intersection(find(values)) - allowed)
+        for find in (endpoints_of, code_of, _documents_of)
+    )
+    documents = [one for one in documents if not Path(one).is_relative_to(path.parent.resolve())]
     asked = [f"sends questions and documents to {', '.join(urls)}"] if urls else []
     asked += [f"runs {', '.join(code)} with your rights"] if code else []
-    wanted = [*urls, *code]
+    asked += [f"reads {', '.join(documents)}"] if documents else []
+    wanted = [*urls, *code, *documents]
     if wanted:
+        recorded = " names a journal whose run" if len(doubted) > 1 else ""
         raise NotTrusted(
-            f"{path.name} of this folder {' and '.join(asked)}; you have not allowed it",
+            f"{path.name} of this folder{recorded} {' and '.join(asked)}; you have not allowed it",
             where=f"in {path}",
             fix=f"to allow it: run hira in a terminal and say yes, or set {TRUST}={','.join(wanted)}",
             allow=lambda: allow(path, wanted, store),
         )
 
 
-def _code(values: Mapping[str, Any]) -> list[str]:
+def record_layer(values: Mapping[str, Any], path: Path) -> Layer:
+    """The settings of a recorded run whose journal the project's file at `path` names: whoever wrote that file may have
+    written the record. What only the user may loosen is left out."""
+    check_litellm(places(values), path)
+    kept = {name: value for name, value in values.items() if name not in (*_GUARDS, "mcp", "keys", "profile")}
+    return Layer("record", kept, dict.fromkeys(kept, f"the journal of {path}"))
+
+
+def _documents_of(values: Mapping[str, Any]) -> list[str]:
+    return [str(Path(one).resolve()) for one in values.get("docs", ())]
+
+
+def code_of(values: Mapping[str, Any]) -> list[str]:
     """The objects of modules that these values name."""
     several = [values.get(name) or () for name in ("tools", "experts")]
     lists = [(one,) if isinstance(one, str) else one for one in several]
