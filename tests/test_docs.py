@@ -65,7 +65,7 @@ from hira.tools.python import Limits, refusal
 from hira.tools.search import BACKENDS
 from hira.tools.search.service import LIMIT as SEARCH_LIMIT
 from hira.tools.search.service import SECONDS as SEARCH_SECONDS
-from hira.tools.search.tool import LONGEST as QUERY
+from hira.tools.toolbox import LONGEST_QUERY as QUERY
 from hira.trainers.configuration import Configuration
 from hira.workflows import MARS, WORKFLOWS, HiRA, MarsRL
 from hira.workflows.baselines import CodeAct, PlanAndSolve, Rag, ReAct, SearchO1, WebThinker

@@ -43,3 +43,32 @@ def test_importing_hira_loads_nothing_heavy() -> None:
     code = f"import sys, hira; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+LOADED = 120
+"""Modules of hira's that a question may load before its first request goes out; start-up time hangs on them."""
+FIRST_REQUEST = """
+import sys
+from hira import Hira
+from hira.core.errors import EndpointError
+from hira.core.policy import Policy
+
+class Counting:
+    model = "counting"
+    async def complete(self, request, watch=None):
+        print(sum(name.split(".")[0] == "hira" for name in sys.modules))
+        raise EndpointError("that is all")
+    async def aclose(self): ...
+
+try:
+    Hira(workflow="react", policies={"*": Counting()}).ask_sync("How high is the tower?")
+except EndpointError:
+    pass
+"""
+
+
+def test_a_question_loads_few_modules_before_its_first_request(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_REQUEST], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert int(done.stdout.split()[0]) <= LOADED

@@ -24,7 +24,7 @@ from hira.evidence import find_cited
 from hira.policies.dialects import Call, Parsed
 from hira.policies.dialects.answer import find_final_answer, only_thought, strip_thought
 from hira.tools import Tool
-from hira.tools.search.tool import LONGEST
+from hira.tools.toolbox import LONGEST_QUERY
 
 REPEATED = Prompt(__file__, "repeated")
 UNREADABLE = Prompt(__file__, "unreadable")
@@ -217,7 +217,7 @@ class Loop:
         tool = next((tool for tool in self.tools if tool.parameters.get("required") == ["query"]), None)
         if tool is None or not self.task or find_cited("\n".join(self._results())):
             return ()
-        call = Call(tool.name, {"query": " ".join(self.task.split())[:LONGEST]})
+        call = Call(tool.name, {"query": " ".join(self.task.split())[:LONGEST_QUERY]})
         return () if self._key(call) in self._seen else (call,)
 
     def _count_silence(self, completion: Completion) -> None:

@@ -9,7 +9,6 @@ from hira.agents.output import OutputType
 from hira.core.errors import UsageError
 from hira.runtime.answer import Answer
 from hira.runtime.run import Run
-from hira.runtime.trace.reading import read_conversation
 from hira.runtime.validation import Paths, paths_of, present
 
 if TYPE_CHECKING:
@@ -61,6 +60,8 @@ class Chat:
 
         Raises `UsageError` while the question before it is under way, and for a recorded run that is not there.
         """
+        from hira.runtime.trace.reading import read_conversation
+
         attached = present(paths_of(files, "files"))
         output = None if output_type is None else OutputType(output_type)
         if self.runs and not self.runs[-1].ended:

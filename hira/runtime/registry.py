@@ -114,12 +114,15 @@ def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, P
     if known is None:
         return
     known = known | ANYWHERE
-    anywhere = {role for make in WORKFLOWS.values() for role in make().roles} | {JUDGE}
     wanted = {role for role in settings.roles if settings.origin(f"roles.{role}") != "default"} | set(policies)
     for role in (*settings.roles, *policies):
-        if role not in (known if role in wanted else known | anywhere) and role != "*":
+        if role != "*" and role not in known and (role in wanted or role not in _roles_anywhere()):
             where = f"in workflow {workflow.name!r}"
             raise UsageError(f"unknown role {role!r}", where=where, fix=did_you_mean(role, sorted(known)))
+
+
+def _roles_anywhere() -> frozenset[str]:
+    return frozenset({JUDGE}.union(*(make().roles for make in WORKFLOWS.values())))
 
 
 def dialect_of(workflow: Workflow) -> Dialect:
@@ -147,7 +150,7 @@ def unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[Tool] =
     ]
     unused += ["the given tools"] if tools and not takes else []
     told = [f"no role of workflow {workflow.name!r} gets these tools: {', '.join(unused)}"] if unused else []
-    made = [make() for make in WORKFLOWS.values()]
+    made = [make() for make in WORKFLOWS.values()] if settings.mcp else []
     anywhere = takes.union(*(one.takes_tools for one in made))
     roles = {*getattr(workflow, "roles", ()), *(role for one in made for role in one.roles)}
     for name, own in settings.mcp.items():

@@ -17,7 +17,6 @@ from hira.core.policy import Usage
 from hira.journal import Entry, Log, StillGoing
 from hira.runtime.answer import Answer, answer_of
 from hira.runtime.session import HANDED, Session, recorded_output
-from hira.runtime.trace.reading import read_earlier
 from hira.runtime.validation import question_of
 from hira.workflows import rollout
 
@@ -196,6 +195,8 @@ async def resume_run(owner: SessionOwner, run: str) -> Run:
     if entry.workflow not in ("", session.workflow.name):
         what = f"run {entry.id} used the workflow {entry.workflow!r}, not {session.workflow.name!r}"
         raise UsageError(what, fix=f"give it: Hira(workflow={entry.workflow!r})")
+    from hira.runtime.trace.reading import read_earlier
+
     earlier = await asyncio.to_thread(read_earlier, journal, entry)
     log = await asyncio.to_thread(journal.resume, entry)
     files = tuple(map(Path, entry.files))

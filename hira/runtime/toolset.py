@@ -6,23 +6,23 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import ToolError, UsageError
 from hira.core.events import Events, Notice
+from hira.core.messages import Media
 from hira.runtime.settings import SEARCH_KEYS, Settings, did_you_mean
 from hira.runtime.workspace import Surroundings, looked_at, work_folder
 from hira.tools import Observation, Tool, Toolbox
-from hira.tools.documents import Index, browse_documents, format_warnings, search_documents
-from hira.tools.documents.walk import beginnings, walk
-from hira.tools.files import files_tool
-from hira.tools.mcp import Server, mcp_tools
-from hira.tools.media import can_be_sent, media_reader
 from hira.tools.once import Once
 from hira.tools.python import open_python, refusal
 from hira.tools.python.layers import IMAGE
-from hira.tools.search import BACKENDS, Backend
 from hira.tools.toolbox import OpenPython
+
+if TYPE_CHECKING:
+    from hira.tools.documents import Index
+    from hira.tools.mcp import Server
+    from hira.tools.search import Backend
 
 # Web searches that are chosen by themselves where their key is set, best first. Others have to be named.
 PREFERRED = ("serper", "tavily", "brave", "exa", "serpapi", "jina")
@@ -42,9 +42,9 @@ class Toolset:
     not searched or fetched again for another."""
 
     settings: Settings
-    index: Index | None
+    index: "Index | None"
     documents: tuple[Tool, Tool] | None
-    backends: tuple[Backend, ...]
+    backends: "tuple[Backend, ...]"
     extra: tuple[Tool, ...]
     python: bool
     stack: AsyncExitStack
@@ -74,17 +74,20 @@ class Toolset:
                 search=search,
                 scholar=scholar,
                 browse=browse,
-                files=files_tool(files, folder if self.python else None) if files else None,
+                files=_files(files, folder if self.python else None) if files else None,
                 python=self._python(folder, around.readable) if self.python else None,
-                media=media_reader((*around.readable, folder), around.shown) if around.shown else None,
+                media=_media((*around.readable, folder), around.shown) if around.shown else None,
                 visible=tuple(around.shown),
                 extra=self.extra,
                 scoped=self.scoped,
             )
 
     def _python(self, folder: Path, readable: tuple[Path, ...]) -> OpenPython:
-        named = beginnings(self.settings.docs)
-        own = self.settings
+        own, named = self.settings, {}
+        if own.docs:
+            from hira.tools.documents.walk import beginnings
+
+            named = dict(beginnings(own.docs))
         return open_python(
             folder,
             readable=readable,
@@ -105,7 +108,7 @@ class Toolset:
             docs = self._around
         return docs.beside(await asyncio.to_thread(looked_at, (), files)) if files else docs
 
-    async def _read(self, index: Index, events: Events, *, seen: bool) -> None:
+    async def _read(self, index: "Index", events: Events, *, seen: bool) -> None:
         """Bring the index up to date, once for runs that begin together; what could not be read is told once.
 
         Raises `UsageError` where there is no text in any document, unless there is something to be `seen` and somebody
@@ -119,6 +122,8 @@ class Toolset:
             self._texts = bool(await index.names())
             if not (self._texts or (seen and self.sees)):
                 raise _unread(index.paths, index.warnings)
+            from hira.tools.documents import format_warnings
+
             for line in format_warnings([warning for warning in index.warnings if warning not in told]):
                 events(Notice(line, important=True))
             self._read_at = time.monotonic()
@@ -140,14 +145,18 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = (), *, sees: boo
     stack = AsyncExitStack()
     names = web_searches(settings)
     check_searches(names, settings)
-    index = None
+    index, documents = None, None
     if settings.docs:
+        from hira.tools.documents import Index, browse_documents, search_documents
+        from hira.tools.documents.walk import walk
+        from hira.tools.media import can_be_sent
+
         found = await asyncio.to_thread(walk, settings.docs, settings.exclude)
         if not (found.files or (sees and any(map(can_be_sent, found.media)))):
             raise _unseen(settings.docs) if found.media else _unread(settings.docs, found.warnings)
         index = Index(settings.docs, settings.cache, exclude=settings.exclude)
         stack.callback(index.close)
-    documents = (search_documents(index), browse_documents(index)) if index else None
+        documents = (search_documents(index), browse_documents(index))
     try:
         backends = _backends(names, settings, stack) if names else ()
         refused = await asyncio.to_thread(refusal, settings.sandbox, settings.sandbox_image or IMAGE)
@@ -167,6 +176,10 @@ async def _of_servers(
 
     Raises `UsageError` for a server that cannot be used, and for two tools with one name.
     """
+    if not settings.mcp:
+        return (), {}
+    from hira.tools.mcp import mcp_tools
+
     opening = [mcp_tools(server, lambda told: notices.append(Notice(told))) for server in mcp_servers(settings)]
     opened = await asyncio.gather(*map(stack.enter_async_context, opening), return_exceptions=True)
     general: list[Tool] = []
@@ -186,8 +199,10 @@ async def _of_servers(
     return tuple(general), scoped
 
 
-def mcp_servers(settings: Settings) -> list[Server]:
+def mcp_servers(settings: Settings) -> "list[Server]":
     """The MCP servers of the settings, as they are opened."""
+    from hira.tools.mcp import Server
+
     return [
         Server(
             name,
@@ -215,6 +230,8 @@ def web_searches(settings: Settings) -> tuple[str, ...]:
 
 def check_searches(names: Sequence[str], settings: Settings) -> None:
     """Raise `UsageError` for a search service that does not exist or lacks what it needs."""
+    if names:
+        from hira.tools.search import BACKENDS
     for name in names:
         if name not in BACKENDS and not name.startswith("litellm:"):
             fix = did_you_mean(name, [*ALSO_CALLED, DOCUMENTS, *BACKENDS])
@@ -228,7 +245,7 @@ def check_searches(names: Sequence[str], settings: Settings) -> None:
             raise UsageError("the search service 'searxng' needs its server's address", fix="set SEARXNG_BASE_URL")
 
 
-def _backends(names: Sequence[str], settings: Settings, stack: AsyncExitStack) -> tuple[Backend, ...]:
+def _backends(names: Sequence[str], settings: Settings, stack: AsyncExitStack) -> "tuple[Backend, ...]":
     from hira.tools.fetch import identification
     from hira.tools.search import Cache, Cached, open_backend, open_client
 
@@ -255,7 +272,7 @@ def _backends(names: Sequence[str], settings: Settings, stack: AsyncExitStack) -
 
 
 def _web(
-    backends: Sequence[Backend], settings: Settings, question: str, events: Events, once: Once | None
+    backends: "Sequence[Backend]", settings: Settings, question: str, events: Events, once: Once | None
 ) -> tuple[Tool, Tool, Tool | None]:
     """Search, browse and scholar for one run: only what was shown to it may be opened."""
     from hira.tools.addresses import canonicalise_url, urls
@@ -273,6 +290,18 @@ def _web(
         browse_tool(fetcher, seen=seen),
         scholar,
     )
+
+
+def _files(files: Sequence[Path], written: Path | None) -> Tool:
+    from hira.tools.files import files_tool
+
+    return files_tool(files, written)
+
+
+def _media(readable: Sequence[Path], shown: Mapping[str, Path]) -> Callable[[str], Media]:
+    from hira.tools.media import media_reader
+
+    return media_reader(readable, shown)
 
 
 def both(documents: Tool, web: Tool) -> Tool:
@@ -316,6 +345,8 @@ def _unread(paths: Sequence[Path], why: Sequence[str]) -> UsageError:
     if len(why) == 1:
         return UsageError(why[0], where=where, fix="no other document was found" if paths[0].is_dir() else "")
     if why:
+        from hira.tools.documents import format_warnings
+
         return UsageError("none of the documents can be read", where=where, fix="; ".join(format_warnings(why)))
     return UsageError("no readable documents were found", where=where, fix="name a folder that holds documents")
 

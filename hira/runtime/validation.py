@@ -12,7 +12,6 @@ from hira.core.sanitize import is_text, printable
 from hira.evidence import Verifier
 from hira.runtime.settings import Settings
 from hira.tools import Tool
-from hira.tools.files import check_attached
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -83,6 +82,8 @@ def present(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
         if is_text(str(path)) and not path.is_file():
             what = "is a folder; give folders as documents (--docs)" if path.is_dir() else "does not exist"
             raise UsageError(f"file {str(path)!r} {what}", fix="" if path.is_dir() else "name a file that exists")
+        from hira.tools.files import check_attached
+
         check_attached(path)
     return found
 

@@ -11,8 +11,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hira.tools.documents.walk import walk
-from hira.tools.media import can_be_sent
 from hira.tools.python.folder import Found, clear
 
 
@@ -31,6 +29,11 @@ class Surroundings:
 
 def looked_at(docs: Sequence[Path], files: Sequence[Path] = (), exclude: Sequence[Path] = ()) -> Surroundings:
     """What lies among the documents without what is excluded, and these files. Blocking."""
+    if not (docs or files):
+        return Surroundings(at=time.monotonic())
+    from hira.tools.documents.walk import walk
+    from hira.tools.media import can_be_sent
+
     found = walk(docs, exclude)
     named = {**{str(file): file.expanduser() for file in files}, **found.media, **found.files}
     shown = {name: path for name, path in named.items() if can_be_sent(name)}

@@ -12,6 +12,8 @@ from hira.core.errors import ToolError
 from hira.core.messages import Media
 from hira.core.tool import Observation, Tool
 
+LONGEST_QUERY = 400
+"""Characters of a search's query."""
 OpenPython = Callable[[str], AbstractAsyncContextManager[Tool]]
 
 

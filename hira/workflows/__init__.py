@@ -1,40 +1,60 @@
-"""Async programs over roles, each reading like its paper's algorithm."""
+"""Async programs over roles, each reading like its paper's algorithm. Each is loaded when it is first used."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from hira.workflows.baselines import (
-    CodeAct,
-    Direct,
-    MultimodalAlone,
-    PlanAndSolve,
-    Rag,
-    ReAct,
-    ReActReport,
-    SearchO1,
-    WebThinker,
-)
-from hira.workflows.hira import HiRA
-from hira.workflows.mams import MaMs
-from hira.workflows.mars import MARS
-from hira.workflows.marsrl import MarsRL
-from hira.workflows.matpo import MATPO
 from hira.workflows.workflow import BuiltIn, Workflow, rollout
 
-WORKFLOWS: dict[str, Callable[..., BuiltIn]] = {
-    "hira": HiRA,
-    "mars": MARS,
-    "marsrl": MarsRL,
-    "matpo": MATPO,
-    "mams": MaMs,
-    "direct": Direct,
-    "rag": Rag,
-    "search-o1": SearchO1,
-    "webthinker": WebThinker,
-    "codeact": CodeAct,
-    "multimodal": MultimodalAlone,
-    "plan-and-solve": PlanAndSolve,
-    "react": ReAct,
-    "react-report": ReActReport,
+if TYPE_CHECKING:
+    from hira.workflows.hira import HiRA
+    from hira.workflows.mams import MaMs
+    from hira.workflows.mars import MARS
+    from hira.workflows.marsrl import MarsRL
+    from hira.workflows.matpo import MATPO
+
+_CLASSES = {
+    "hira": "hira:HiRA",
+    "mars": "mars:MARS",
+    "marsrl": "marsrl:MarsRL",
+    "matpo": "matpo:MATPO",
+    "mams": "mams:MaMs",
+    "direct": "baselines.single:Direct",
+    "rag": "baselines.single:Rag",
+    "search-o1": "baselines.search_o1:SearchO1",
+    "webthinker": "baselines.webthinker:WebThinker",
+    "codeact": "baselines.single:CodeAct",
+    "multimodal": "baselines.single:MultimodalAlone",
+    "plan-and-solve": "baselines.plan_and_solve:PlanAndSolve",
+    "react": "baselines.single:ReAct",
+    "react-report": "baselines.react_report:ReActReport",
 }
 
+
+class _Workflows(Mapping[str, Callable[..., BuiltIn]]):
+    def __getitem__(self, name: str) -> Callable[..., BuiltIn]:
+        module, _, kind = _CLASSES[name].partition(":")
+        make: Callable[..., BuiltIn] = getattr(import_module(f"hira.workflows.{module}"), kind)
+        return make
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_CLASSES)
+
+    def __len__(self) -> int:
+        return len(_CLASSES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _CLASSES
+
+
+WORKFLOWS: Mapping[str, Callable[..., BuiltIn]] = _Workflows()
+"""The built-in workflows by name."""
+
 __all__ = ["MARS", "MATPO", "WORKFLOWS", "BuiltIn", "HiRA", "MaMs", "MarsRL", "Workflow", "rollout"]
+
+
+def __getattr__(name: str) -> Any:
+    for key in ("hira", "mars", "marsrl", "matpo", "mams"):
+        if _CLASSES[key].endswith(f":{name}"):
+            return WORKFLOWS[key]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,8 +12,6 @@ from hira.core.messages import user
 from hira.core.prompts import Prompt
 from hira.evidence import Source, join_question_and_answer
 from hira.tools import Observation, Passage, Tool
-from hira.tools.media import TooLarge, kind_of
-from hira.tools.media.recordings import decodes
 
 MULTIMODAL = Prompt(__file__, "multimodal")
 LOOK = Prompt(__file__, "look")
@@ -67,6 +65,9 @@ def look(context: RunContext, subtask: str) -> Tool:
 
 async def _seen(context: RunContext, subtask: str, path: str, question: str) -> str:
     """What the model that sees says of it; of a video that it does not take, what it says of moments of it."""
+    from hira.tools.media import TooLarge
+    from hira.tools.media.recordings import decodes
+
     read = context.tools.media
     assert read is not None  # noqa: S101 - `needs` says so
     try:
@@ -92,6 +93,9 @@ def _named(names: Sequence[str]) -> list[str]:
 
 def _places(name: str) -> str:
     """How a page of a document or a moment of a video is named."""
+    from hira.tools.media import kind_of
+    from hira.tools.media.recordings import decodes
+
     kind = kind_of(name)
     if kind.startswith("video/") and decodes():
         return VIDEO.fill(name=name)

@@ -17,7 +17,7 @@ from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.policies.dialects.answer import find_final_answer, read_verdict, strip_thought
-from hira.tools.search.tool import LONGEST
+from hira.tools.toolbox import LONGEST_QUERY
 
 SOLVER = Prompt(__file__, "marsrl_solver")
 VERIFIER = Prompt(__file__, "marsrl_verifier")
@@ -67,7 +67,7 @@ async def pose(question: str, context: RunContext, *, search: bool = True, reply
     if files:
         seen += await together([use(conversation, files, {"path": str(path)}) for path in context.files])
     if search and context.tools.search:
-        seen += await look_up(conversation, " ".join(question.split())[:LONGEST])
+        seen += await look_up(conversation, " ".join(question.split())[:LONGEST_QUERY])
     found = dict.fromkeys(one.text for one in seen if one.observation.passages)
     documents = DOCUMENTS.fill(documents=Filled("\n\n".join(found))) if found else NOTHING
     return Problem(question, documents, reply)

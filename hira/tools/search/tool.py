@@ -14,8 +14,8 @@ from hira.evidence import Source
 from hira.tools.addresses import canonicalise_url, on
 from hira.tools.once import Once
 from hira.tools.search.service import Backend, Hit, Unusable, canonical
+from hira.tools.toolbox import LONGEST_QUERY
 
-LONGEST = 400
 # Hosts where the answers of benchmarks stand in clear; MATPO keeps them out of its training and evaluation.
 LEAKING = ("huggingface.co", "hf.co", "hf-mirror.com")
 
@@ -131,8 +131,10 @@ def check_query(query: str) -> str:
     query = " ".join(query.split())
     if not query:
         raise ToolError("the query is empty; write what to look for")
-    if len(query) > LONGEST:
-        raise ToolError(f"the query has {len(query)} characters, at most {LONGEST} are sent; shorten it to key words")
+    if len(query) > LONGEST_QUERY:
+        raise ToolError(
+            f"the query has {len(query)} characters, at most {LONGEST_QUERY} are sent; shorten it to key words"
+        )
     return query
 
 

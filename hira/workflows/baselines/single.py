@@ -17,7 +17,7 @@ from hira.core.policy import Usage
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.tools import Tool
-from hira.tools.search.tool import LONGEST
+from hira.tools.toolbox import LONGEST_QUERY
 from hira.workflows.bound import Sizes, bound_loop
 
 DIRECT = Prompt(__file__, "direct")
@@ -122,7 +122,7 @@ class Rag:
     async def run(self, question: str, context: RunContext) -> str:
         require_tool(context.tools.search, "a search")
         loop = Loop(context.conversation(REASONER), [], limit=1, final=True)
-        query = " ".join(question.split())[:LONGEST]
+        query = " ".join(question.split())[:LONGEST_QUERY]
         seen = await look_up(loop.conversation, query, self.pages)
         documents = Filled("\n\n".join(dict.fromkeys(one.text for one in seen)))
         loop.conversation.say(user(ANSWER.fill(documents=documents, task=sanitize(question), known=Filled(""))))
