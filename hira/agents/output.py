@@ -5,7 +5,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, get_origin
 
 from pydantic import BaseModel, PydanticUserError, TypeAdapter, create_model
@@ -15,9 +14,11 @@ from hira.agents.run_context import RunContext
 from hira.core.bm25 import words
 from hira.core.errors import DialectError, EndpointError, Stop, UsageError
 from hira.core.messages import Filled, user
+from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.sanitize import clean, sanitize
 from hira.evidence import Citation
+from hira.policies.dialects.answer import read_record
 from hira.policies.names import OFFLINE
 
 WANTED = Prompt(__file__, "output_wanted")
@@ -27,58 +28,72 @@ ROLE = "output"
 _VALUE = "value"
 
 
+MOST = 64_000
+"""Characters of a JSON schema."""
+_NAMED = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
+
+
 @dataclass(frozen=True)
 class OutputType:
     """What an answer is to be: a pydantic model, a dataclass, any other type that pydantic validates, or a JSON schema
-    as a mapping. Raises `UsageError` for what is neither."""
+    as a mapping. Raises `UsageError` for anything else.
+
+    A JSON schema is at most 64,000 characters long and refers only to itself. Its patterns are shown to the model and
+    not enforced, because a pattern can take any time. Without `enforced` its values are not validated at all.
+    """
 
     shape: Any
+    enforced: bool = True
 
     def __post_init__(self) -> None:
         if isinstance(self.shape, Mapping):
-            _validator_of(self.shape)
+            if self.enforced:
+                _check_schema(self.shape)
             return
         what = f"`output_type` is no type of which a JSON schema can be made: {self.shape!r:.80}"
         fix = "give a pydantic model, a dataclass, another type, or a JSON schema"
         if not (isinstance(self.shape, type) or get_origin(self.shape)):
             raise UsageError(what, fix=fix)
         try:
-            _ = self.schema
+            _ = self.value_schema
         except PydanticUserError as error:
             raise UsageError(f"{what}: {error.message.splitlines()[0]}", fix=fix) from None
 
-    @cached_property
-    def _is_bare(self) -> bool:
-        """Whether the value is no JSON object, and stands in one when it is written."""
-        schema = self.shape if isinstance(self.shape, Mapping) else TypeAdapter(self.shape).json_schema()
-        return schema.get("type") != "object" and "properties" not in schema and "$ref" not in schema
+    @property
+    def value_schema(self) -> Mapping[str, Any]:
+        """The JSON schema of the value."""
+        return self.shape if isinstance(self.shape, Mapping) else TypeAdapter(self.shape).json_schema()
 
-    @cached_property
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON schema of what the model writes: an object, in which a value that is none stands as `value`."""
+        own = self.value_schema
+        if not _is_bare(own):
+            return own
+        kept = {name: own[name] for name in ("$defs", "definitions", "$schema") if name in own}
+        value = {name: one for name, one in own.items() if name not in kept}
+        return {"type": "object", "properties": {_VALUE: value}, "required": [_VALUE], **kept}
+
+    @property
     def reads(self) -> Any:
         """What a reply is read as."""
         if isinstance(self.shape, Mapping):
             return dict[str, Any]
-        return create_model("Output", value=(self.shape, ...)) if self._is_bare else self.shape
-
-    @cached_property
-    def schema(self) -> Mapping[str, Any]:
-        """The JSON schema of what is written."""
-        if not isinstance(self.shape, Mapping):
-            return TypeAdapter(self.reads).json_schema()
-        if self._is_bare:
-            return {"type": "object", "properties": {_VALUE: self.shape}, "required": [_VALUE]}
-        return self.shape
+        return create_model("Output", value=(self.shape, ...)) if _is_bare(self.value_schema) else self.shape
 
     def find_fault(self, value: Any) -> str:
         """What a JSON schema finds wrong with a value, empty for nothing. Types were validated when they were read."""
-        if not isinstance(self.shape, Mapping):
+        if not (isinstance(self.shape, Mapping) and self.enforced):
             return ""
-        faults = sorted(_validator_of(self.schema).iter_errors(value), key=lambda one: len(one.path))
+        try:
+            faults = sorted(_validator_of(self.schema).iter_errors(value), key=lambda one: len(one.path))
+        except Exception as error:  # noqa: BLE001 - a schema that cannot be followed must not cost the answer
+            raise DialectError(f"the schema cannot be followed: {type(error).__name__}") from None
         told = [f"{'.'.join(map(str, one.path)) or 'object'}: {one.message}" for one in faults[:5]]
         return f"Your JSON object does not fit: {'; '.join(told)}." if told else ""
 
     def unwrap(self, value: Any) -> Any:
-        if not self._is_bare:
+        if not _is_bare(self.value_schema):
             return value
         return value[_VALUE] if isinstance(value, dict) else value.value
 
@@ -86,21 +101,70 @@ class OutputType:
         """The value as JSON has it."""
         return value if isinstance(self.shape, Mapping) else TypeAdapter(self.shape).dump_python(value, mode="json")
 
+    def read(self, completion: Completion) -> Any:
+        """The value in a reply that was recorded. Raises `DialectError` where it holds none."""
+        found = read_record(completion, self.reads)
+        if fault := self.find_fault(found):
+            raise DialectError(fault)
+        return self.unwrap(found)
+
+
+def _is_bare(schema: Mapping[str, Any]) -> bool:
+    """Whether the schema's values are no JSON objects."""
+    one = _follow(schema, schema)
+    return one.get("type") != "object" and "properties" not in one
+
+
+def _check_schema(schema: Mapping[str, Any]) -> None:
+    fix = "correct it"
+    try:
+        if len(json.dumps(schema)) > MOST:
+            raise UsageError(f"the JSON schema has more than {MOST:,} characters", fix="shorten it")
+        if strange := next((one for one in _references(schema) if not str(one).startswith("#")), None):
+            raise UsageError(
+                f"the JSON schema refers to {strange!r:.80}", fix="refer only to its own parts, as #/$defs/NAME"
+            )
+        kind = type(_validator_of(schema))
+        if fault := next(iter(kind(kind.META_SCHEMA).iter_errors(schema)), None):
+            where = ".".join(map(str, fault.path))
+            raise UsageError(f"the JSON schema is not valid: {fault.message:.200}", where=where, fix=fix)
+    except UsageError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a strange schema does to the validator, it is the schema's fault
+        raise UsageError(f"the JSON schema cannot be used: {type(error).__name__}", fix=fix) from None
+
+
+def _references(schema: Any) -> Iterator[Any]:
+    if isinstance(schema, Mapping):
+        for name, one in schema.items():
+            if name in ("$ref", "$dynamicRef", "$recursiveRef"):
+                yield one
+            yield from _references(one)
+    elif isinstance(schema, list):
+        for one in schema:
+            yield from _references(one)
+
+
+def _without_patterns(schema: Any, *, named: bool = False) -> Any:
+    """The schema without what runs regular expressions; the keys of `named` are names of the schema's own."""
+    if isinstance(schema, Mapping):
+        return {
+            name: _without_patterns(one, named=not named and name in _NAMED)
+            for name, one in schema.items()
+            if named or name not in ("pattern", "patternProperties", "format")
+        }
+    return [_without_patterns(one) for one in schema] if isinstance(schema, list) else schema
+
 
 def _validator_of(schema: Mapping[str, Any]) -> Any:
     try:
         from jsonschema import validators  # type: ignore[import-untyped]
-        from jsonschema.exceptions import SchemaError  # type: ignore[import-untyped]
+        from referencing import Registry
     except ImportError:
         raise UsageError("a JSON schema needs a package", fix="pip install 'hira[schema]'") from None
 
     kind = validators.validator_for(schema, default=validators.Draft202012Validator)
-    try:
-        kind.check_schema(schema)
-    except SchemaError as error:
-        where = ".".join(map(str, error.path))
-        raise UsageError(f"the JSON schema is not valid: {error.message}", where=where, fix="correct it") from None
-    return kind(schema)
+    return kind(_without_patterns(schema), registry=Registry())  # which fetches nothing
 
 
 def describe_wanted(question: str, output: OutputType | None) -> str:
@@ -112,17 +176,25 @@ def describe_wanted(question: str, output: OutputType | None) -> str:
 
 
 def _fields(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Iterator[str]:
-    for name, field in schema.get("properties", {}).items():
+    for name, field in _mapping(schema.get("properties")).items():
         one = _follow(field, whole)
         told = " ".join(str(one.get("description", "")).split())
-        parts = ", ".join(_follow(one.get("items", one), whole).get("properties", {}))
+        parts = ", ".join(_mapping(_follow(one.get("items", one), whole).get("properties")))
         yield clean(f"{name}{f' ({parts})' if parts else ''}{f': {told}' if told else ''}")
 
 
-def _follow(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any]:
+def _follow(schema: Any, whole: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a reference within the schema stands for; what is no reference stands for itself."""
-    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
-    return whole.get("$defs", {}).get(name, {}) if name else schema
+    one = _mapping(schema)
+    name = str(one.get("$ref", ""))
+    for place in ("$defs", "definitions"):
+        if name.startswith(f"#/{place}/"):
+            return _mapping(_mapping(whole.get(place)).get(name.removeprefix(f"#/{place}/")))
+    return one
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 async def fill_output(context: RunContext, output: OutputType) -> Any:

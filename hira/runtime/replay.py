@@ -90,6 +90,7 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     context = RunContext(cast, record, Events(), tools=stand_ins(entry.tools), files=files, log=log)
     context.verify = settings.verify or "lexical"
     context.verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
+    context.instructions = settings.instructions
     context.output = recorded_output(entry.settings)
     await rollout(flow, entry.question, context, read_earlier(journal, entry))
     ends = record.failure.what if isinstance(record.failure, NotRecorded) else ""

@@ -47,7 +47,7 @@ APPROVAL = "approval"
 def recorded_output(settings: Mapping[str, Any]) -> OutputType | None:
     """The output that a run was asked for, by its recorded settings; its value is then a plain JSON one."""
     schema = settings.get(OUTPUT_SCHEMA)
-    return OutputType(schema) if schema else None
+    return OutputType(schema, enforced=False) if schema else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class Session:
         verifier = {"verifier": self.settings.verifier or self.verifier.name} if self.verifier else {}
         told = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()}
         continues = {CONTINUES: earlier.run} if earlier else {}
-        wanted = {OUTPUT_SCHEMA: output.schema} if output else {}
+        wanted = {OUTPUT_SCHEMA: output.value_schema} if output else {}
         return self.journal.begin(
             run,
             settings={**self.settings.shown(), **told, **continues, **wanted},

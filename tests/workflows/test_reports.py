@@ -20,7 +20,8 @@ from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
-from hira.workflows import MaMs, ReActReport, rollout
+from hira.workflows import MaMs, rollout
+from hira.workflows.baselines import ReActReport
 from hira.workflows.bound import Sizes
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
