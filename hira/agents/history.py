@@ -44,7 +44,7 @@ class Earlier:
         return cls(
             record.run,
             (*(before.messages if before else ()), *asked),
-            tuple(record.sources.read.values()),
+            tuple(_lasting(source, record.run) for source in record.sources.read.values()),
             tuple(replace(fact, subtask="") for fact in record.memory.facts),
             tuple(replace(resource, subtask="") for resource in record.memory.resources),
         )
@@ -57,3 +57,10 @@ class Earlier:
             record.sources.reserved[source.location] = source.id
             record.sources.add(source)
         record.memory = DualMemory([*self.facts], [*self.resources])
+
+
+def _lasting(source: Source, run: str) -> Source:
+    """A source under a location that no later turn has: each run counts its computations from 1."""
+    if source.kind != "computation" or "@" in source.location:
+        return source
+    return replace(source, location=f"{source.location}@{run}")

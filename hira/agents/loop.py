@@ -18,7 +18,7 @@ from hira.core.errors import BadReply, RoleBudgetExceeded, Stop, ToolsRefused
 from hira.core.events import Notice
 from hira.core.messages import Filled, Message, assistant, user
 from hira.core.policy import Completion
-from hira.core.prompts import Prompt, safe
+from hira.core.prompts import Prompt, is_copied, safe
 from hira.core.sanitize import sanitize
 from hira.evidence import find_cited
 from hira.policies.dialects import Call, Parsed
@@ -175,7 +175,8 @@ class Loop:
         if self._is_stuck() and (known := self.known()):
             return Step(known, forced=reason)
         self._restore()
-        asking = user(self._ask_afresh() or self.conclude(reason))
+        afresh = self._ask_afresh()
+        asking = user(afresh or self.conclude(reason))
         self._make_room(size([asking]))
         self.conversation.say(asking)
         try:
@@ -194,7 +195,8 @@ class Loop:
             self._notice(f"{self.conversation.name}: the model wrote a call instead of its answer")
         self.conversation.say(assistant(parsed.text))
         self.transcript.append(parsed.text)
-        return Step(parsed.text, forced=reason)
+        echoed = not afresh and is_copied(parsed.text, asking.text)  # small models repeat what closes their turn
+        return Step("" if echoed else parsed.text, forced=reason)
 
     def _is_stuck(self) -> bool:
         return self.repeats >= REPEATS or self.unreadable >= UNREADABLE_IN_A_ROW
@@ -299,12 +301,12 @@ class Loop:
             ended.set()
         if not seen.ok:
             self.forget(call)
-        elif not self._tool(call).pure:
+        if not (seen.ok and self._tool(call).pure):
             self._count_repeat(call, seen)
         return seen.text
 
     def _count_repeat(self, call: Call, seen: Seen) -> None:
-        """Count a call that may be made again as a repeat where its tool told the same as before."""
+        """Count a call that may be made again as a repeat where its tool told the same as before, be it what failed."""
         key, told = (
             self._key(call),
             "\n".join([seen.observation.text, *(one.text for one in seen.observation.passages)]),

@@ -26,6 +26,8 @@ FILL = Prompt(__file__, "output_fill")
 ROLE = "output"
 """The role that writes the value; the run's model speaks for it unless another is named."""
 _VALUE = "value"
+OUTPUT_SCHEMA = "output_schema"
+"""Stands in a run's recorded settings for the JSON schema of the output that was asked for."""
 
 
 MOST = 64_000
@@ -107,6 +109,12 @@ class OutputType:
         if fault := self.find_fault(found):
             raise DialectError(fault)
         return self.unwrap(found)
+
+
+def recorded_output(settings: Mapping[str, Any]) -> OutputType | None:
+    """The output that a run was asked for, by its recorded settings; its value is then a plain JSON one."""
+    schema = settings.get(OUTPUT_SCHEMA)
+    return OutputType(schema, enforced=False) if schema else None
 
 
 def _is_bare(schema: Mapping[str, Any]) -> bool:

@@ -63,6 +63,8 @@ class Sources:
 
     def add(self, source: Source) -> Source:
         """The source under its id. One location keeps one id; text that is new there is added to what is stored."""
+        if not source.text.isascii():  # halves of characters cannot be stored, nor handed to a checker
+            source = replace(source, text=source.text.encode("utf-8", "replace").decode("utf-8"))
         known = self.read.get(self._ids.get(source.location, ""))
         if known is None:
             known = replace(source, id=self.reserved.get(source.location) or self._free())

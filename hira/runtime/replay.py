@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hira.agents.output import recorded_output
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import UsageError
@@ -15,7 +16,7 @@ from hira.journal import Entry, Journal, NotRecorded
 from hira.runtime.answer import Answer, answer_of
 from hira.runtime.factory import cast_of
 from hira.runtime.registry import dialect_of, made_workflow
-from hira.runtime.session import in_dialects, recorded_output
+from hira.runtime.session import in_dialects
 from hira.runtime.settings import Settings
 from hira.runtime.settings.trust import code_of
 from hira.runtime.trace.reading import read_earlier

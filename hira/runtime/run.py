@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hira.agents.history import Earlier
-from hira.agents.output import OutputType
+from hira.agents.output import OutputType, recorded_output
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import HiraError, Interrupted, Stop, UsageError
@@ -16,7 +16,7 @@ from hira.core.events import Event, Notice, Reader, RunEnded
 from hira.core.policy import Usage
 from hira.journal import Entry, Log, StillGoing
 from hira.runtime.answer import Answer, answer_of
-from hira.runtime.session import HANDED, Session, recorded_output
+from hira.runtime.session import HANDED, Session
 from hira.runtime.validation import question_of
 from hira.workflows import rollout
 

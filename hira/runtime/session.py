@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hira.agents.history import CONTINUES, Earlier
-from hira.agents.output import OutputType
+from hira.agents.output import OUTPUT_SCHEMA, OutputType
 from hira.agents.run_context import Approve, RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.budget import Allowance, Budget, Limits
@@ -38,16 +38,8 @@ HANDED = "handed"
 """Stands in a run's recorded settings for what its program handed over as objects."""
 DIALECTS_OF = "dialects"
 """Stands in a run's recorded settings for the dialects in which its roles began, where they were learned."""
-OUTPUT_SCHEMA = "output_schema"
-"""Stands in a run's recorded settings for the JSON schema of the output that was asked for."""
 APPROVAL = "approval"
 """Stands among what is handed over for a person who is asked about subtasks."""
-
-
-def recorded_output(settings: Mapping[str, Any]) -> OutputType | None:
-    """The output that a run was asked for, by its recorded settings; its value is then a plain JSON one."""
-    schema = settings.get(OUTPUT_SCHEMA)
-    return OutputType(schema, enforced=False) if schema else None
 
 
 @dataclass(frozen=True, slots=True)

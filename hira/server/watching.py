@@ -12,12 +12,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from hira.agents.output import recorded_output
 from hira.core.events import RunEnded, TurnEnded, TurnText, record
 from hira.journal import Entry, Journal, NoJournal, NoRun
 from hira.runtime.answer import Answer
 from hira.runtime.replay import needed_code, replay
 from hira.runtime.run import Run
-from hira.runtime.session import APPROVAL, HANDED, Session, recorded_output
+from hira.runtime.session import APPROVAL, HANDED, Session
 from hira.runtime.trace.reading import read_earlier
 from hira.server.chat import STILL, check_length, refused_by, sse, trouble
 from hira.server.keys import Client, Refused

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from hira.agents.history import CONTINUES, Earlier
+from hira.agents.output import ROLE as OUTPUT
+from hira.agents.output import OutputType, recorded_output
 from hira.agents.trajectory import Finding, Rollout, Status, Subtask, Trajectory, Turn
-from hira.core.errors import HiraError, UsageError
+from hira.core.errors import DialectError, HiraError, UsageError
 from hira.core.events import (
     AnswerChecked,
     Event,
@@ -104,7 +106,10 @@ class Reading:
         record, entry = self.rollout, self.entry
         sources = tuple(record.sources.read.values())
         model = str(entry.settings.get("model", ""))
-        return Answer(record.answer, record.status, tuple(record.citations), sources, record, model, entry.error)
+        output = recorded_output(entry.settings)
+        return Answer(
+            record.answer, record.status, tuple(record.citations), sources, record, model, entry.error, output
+        )
 
     def spent_on(self, subtask: str) -> Usage:
         """What a subtask cost; the empty name stands for everything outside of subtasks."""
@@ -155,6 +160,8 @@ def read(journal: Journal, run: str) -> Reading:
     record.citations = citations_of(events, record)
     record.status = cast("Status", entry.state if entry.state != "running" else "partial")
     record.failure = HiraError(entry.error) if entry.error else None
+    if output := recorded_output(entry.settings):
+        _read_output(record, output)
     notices = [event.text for event in events if isinstance(event, Notice)]
     usage = sum((completion_of(call.result).usage for call in calls if _replied(call)), Usage())
     return Reading(entry, record, turns, tools_of(calls, events), subtasks, remembered, notices, usage, earlier)
@@ -311,6 +318,18 @@ def subtasks_of(events: Sequence[Event]) -> list[ReadSubtask]:
                     one.id, one.text, expert, one.reason, one.recalled, event.conclusion, event.ok
                 )
     return list(found.values())
+
+
+def _read_output(record: Rollout, output: OutputType) -> None:
+    """Give the rollout the value that its last reply for it held, if it had one."""
+    written = [one for one in record.trajectories.values() if one.role == OUTPUT and one.turns]
+    try:
+        record.output = output.read(written[-1].turns[-1].completion) if written else None
+        record.has_output = bool(written)
+    except DialectError as error:
+        record.output_error = error.what
+    if not record.has_output:
+        record.output_error = record.output_error or "the run wrote no value"
 
 
 def sources_of(calls: Sequence[Call], ids: Mapping[str, str], sources: Sources) -> Sources:
