@@ -94,6 +94,7 @@ class Loop:
     _seen: set[str] = field(default_factory=set)
     _answered: list[tuple[Call, str] | None] = field(default_factory=list)
     _latest: set[str] = field(default_factory=set)
+    _told: set[str] = field(default_factory=set)
     _brought: dict[str, str] = field(default_factory=dict)
     _last: asyncio.Event | None = None
     _resorted: bool = False
@@ -237,14 +238,13 @@ class Loop:
     def _copies(self, calls: Sequence[Call]) -> bool:
         """Whether a turn only copies the calls whose results the model has just read, or makes a call of a result: told
         so, it would do it again."""
-        if not (self.task and self._results()):
+        if not (self.task and self._told):
             return False
         return all(self._key(call) in self._latest or self._is_result(call) for call in calls)
 
     def _is_result(self, call: Call) -> bool:
         """Whether what a call asks for is a result as the model has read it."""
-        results = {" ".join(result.split()) for result in self._results()}
-        return len(call.arguments) == 1 and format_arguments(call.arguments) in results
+        return len(call.arguments) == 1 and format_arguments(call.arguments) in self._told
 
     def _results(self) -> list[str]:
         """What calls have brought, each text once."""
@@ -284,6 +284,7 @@ class Loop:
         self._answered = []
         conversation = self.conversation
         self.transcript += [f"{call.name} returned: {text}" for call, text in results]
+        self._told.update(" ".join(text.split()) for _, text in results)
         messages = conversation.part.dialect.results(results, notice)
         if conversation.part.continuation == "chain":
             conversation.carry_on("".join(f"\n\n{message.text}\n\n" for message in messages), results)

@@ -86,7 +86,9 @@ async def test_hira_answers_over_stdio_with_citations_progress_and_the_json_obje
         assert not said.is_error
         assert "8 August 1967" in said.content[0].text
         assert "[s1]" in said.content[0].text
-        assert set(Answer.__dataclass_fields__) - {"text", "rollout", "error", "cited"} <= set(said.structured_content)
+        assert set(Answer.__dataclass_fields__) - {"text", "rollout", "error", "cited", "output_type"} <= set(
+            said.structured_content
+        )
         assert said.structured_content["status"] == "answered"
         assert said.structured_content["citations"][0]["source"].endswith("note.txt")
         assert any(QUESTION in line for line in told)
