@@ -1,18 +1,21 @@
 """Structured output: an answer as a value of a type of the caller's own."""
 
 import json
+import pickle
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 
 from hira import Answer, Hira
 from hira.core.errors import BadReply, UsageError
 from hira.journal import Journal
 from hira.runtime.replay import replay
 from hira.runtime.settings import Settings
+from hira.runtime.trace import read
 from hira.testing import ScriptedPolicy
 
 ANSWER = r"\boxed{The Nordmole was built by Asta Brink in 1931 and cost 1,250.5 crowns [s1].}"
@@ -113,6 +116,74 @@ def test_what_is_no_type_is_refused_before_anything_is_asked(docs: Path, shape: 
         hira.ask_sync("When?", output_type=shape)
     assert not policy.requests
     hira.close()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"$ref": "http://127.0.0.1:9/x"}}},
+        {"$schema": 5},
+        {"properties": {"a": {"description": "x" * 70_000}}},
+    ],
+    ids=["refers elsewhere", "of no draft", "too long"],
+)
+async def test_a_schema_that_nobody_should_follow_is_refused(docs: Path, schema: Any) -> None:
+    hira, policy = asking(docs)
+    async with hira:
+        with pytest.raises(UsageError):
+            await hira.ask("When?", output_type=schema)
+    assert not policy.requests
+
+
+async def test_patterns_are_shown_and_not_run(docs: Path) -> None:
+    hira, policy = asking(docs, json.dumps({"name": "a" * 40 + "!"}))
+    schema = {"type": "object", "properties": {"name": {"type": "string", "pattern": "^(a+)+$"}}}
+    async with hira:
+        answer = await hira.ask("Who?", output_type=schema)
+    assert answer.output["name"].endswith("!")
+    assert "(a+)+" in policy.requests[-1].messages[-1].text
+
+
+@pytest.mark.parametrize(
+    ("schema", "reply", "output"),
+    [
+        (TypeAdapter(list[Mole]).json_schema(), {"value": [VALUE]}, [VALUE]),
+        (TypeAdapter(Mole).json_schema(), VALUE, VALUE),
+        ({"properties": {"builder": True}}, VALUE, VALUE),
+    ],
+    ids=["list of definitions", "model", "anything"],
+)
+async def test_schemas_with_definitions_and_booleans_are_followed(
+    docs: Path, schema: Any, reply: Any, output: Any
+) -> None:
+    hira, _ = asking(docs, json.dumps(reply))
+    async with hira:
+        answer = await hira.ask("Who?", output_type=schema)
+    assert answer.output == output
+
+
+async def test_a_schema_without_end_costs_no_answer(docs: Path) -> None:
+    hira, _ = asking(docs, "{}", "{}")
+    async with hira:
+        answer = await hira.ask("Who built the Nordmole?", output_type={"type": "object", "allOf": [{"$ref": "#"}]})
+    assert answer.status == "answered"
+    with pytest.raises(BadReply, match="cannot be followed"):
+        _ = answer.output
+
+
+async def test_an_answer_with_a_list_is_pickled_and_read_back_from_the_journal(docs: Path, tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    settings = Settings(docs=(str(docs),), workflow="rag", verify="lexical", journal=path, instructions="Be brief.")
+    script = ScriptedPolicy([ANSWER, '{"value": ["Asta Brink"]}'])
+    async with Hira(settings=settings, policies={"*": script}) as hira:
+        answer = await hira.ask("Who?", output_type=list[str])
+    assert pickle.loads(pickle.dumps(answer)).output == ["Asta Brink"]  # noqa: S301 - made a line above
+    with closing(Journal(path)) as journal:
+        again = await replay(journal, answer.rollout.run)
+        shown = read(journal, answer.rollout.run).answer
+    assert again.same
+    assert again.answer.output == shown.output == ["Asta Brink"]
+    assert again.answer.output_sources == shown.output_sources == answer.output_sources
 
 
 async def test_a_recorded_run_has_the_same_output_when_it_is_replayed(docs: Path, tmp_path: Path) -> None:

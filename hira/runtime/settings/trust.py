@@ -1,5 +1,6 @@
 """What a project's file may decide only with the user's consent, or not at all: others may have written that file."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -97,23 +98,25 @@ def check_trusted(
     layers: Sequence[Layer], values: Mapping[str, Any], environ: Mapping[str, str], path: Path, store: Path
 ) -> None:
     """Raise `NotTrusted` for what the project's file at `path`, or a record that it names, would use and nobody
-    allowed: endpoints, code, and of a record documents elsewhere.
+    allowed: endpoints, code, instructions, and of a record documents elsewhere.
 
     What the user or a profile of theirs names as well needs no consent. `store` keeps what was allowed.
     """
     doubted = [layer for layer in layers if layer is layers[-2] or layer.kind == "record"]
     others = [layer.values for layer in layers if layer not in doubted]
     allowed = {*map(endpoint, split_list(environ.get(TRUST, ""), ",")), *allowed_at(path, store)}
-    allowed = allowed.union(*map(endpoints_of, others), *map(code_of, others), *map(_documents_of, others))
-    urls, code, documents = (
+    finders = (endpoints_of, code_of, _documents_of, _instructions_of)
+    allowed = allowed.union(*(find(one) for find in finders for one in others))
+    urls, code, documents, told = (
         sorted({one for layer in doubted for one in find(layer.values)}.intersection(find(values)) - allowed)
-        for find in (endpoints_of, code_of, _documents_of)
+        for find in finders
     )
     documents = [one for one in documents if not Path(one).is_relative_to(path.parent.resolve())]
     asked = [f"sends questions and documents to {', '.join(urls)}"] if urls else []
     asked += [f"runs {', '.join(code)} with your rights"] if code else []
     asked += [f"reads {', '.join(documents)}"] if documents else []
-    wanted = [*urls, *code, *documents]
+    asked += ["adds instructions to the prompts"] if told else []
+    wanted = [*urls, *code, *documents, *told]
     if wanted:
         recorded = " names a journal whose run" if len(doubted) > 1 else ""
         raise NotTrusted(
@@ -134,6 +137,12 @@ def record_layer(values: Mapping[str, Any], path: Path) -> Layer:
 
 def _documents_of(values: Mapping[str, Any]) -> list[str]:
     return [str(Path(one).resolve()) for one in values.get("docs", ())]
+
+
+def _instructions_of(values: Mapping[str, Any]) -> list[str]:
+    """What stands for these instructions among what is allowed: other words are asked about again."""
+    text = str(values.get("instructions") or "")
+    return [f"instructions-{hashlib.sha256(text.encode()).hexdigest()[:12]}"] if text else []
 
 
 def code_of(values: Mapping[str, Any]) -> list[str]:
