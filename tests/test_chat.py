@@ -1,5 +1,6 @@
 """Follow-up questions: a conversation keeps what was said, read and remembered, in memory and in the journal."""
 
+import asyncio
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
+from hira.agents.run_context import RunContext
 from hira.core.errors import UsageError
 from hira.journal import Journal
 from hira.runtime.replay import replay
@@ -95,6 +97,45 @@ async def test_follow_up_questions_are_resumed_and_replayed_with_what_came_befor
 async def test_a_question_is_asked_when_the_one_before_it_is_answered(docs: Path, settings: Settings) -> None:
     async with Hira(docs=docs, policies={"*": script(READS)}, settings=settings) as hira:
         chat = hira.chat()
-        await chat.stream(FIRST)
-        with pytest.raises(UsageError, match="the question before has no answer yet"):
-            await chat.ask(SECOND)
+        run = await chat.stream(FIRST)
+        async with aclosing(aiter(run)) as events:
+            await anext(events)
+            with pytest.raises(UsageError, match="the question before has no answer yet"):
+                await chat.ask(SECOND)
+
+
+async def test_of_two_questions_asked_at_once_one_is_refused(docs: Path, settings: Settings) -> None:
+    hira = Hira(docs=docs, policies={"*": script(READS, KNOWS)}, settings=settings)
+    chat = hira.chat()
+    first, second = await asyncio.gather(chat.ask(FIRST), chat.ask(SECOND), return_exceptions=True)
+    await hira.aclose()
+
+    assert isinstance(second, UsageError)
+    assert [run.answer for run in chat.runs] == [first]
+
+
+class FailsOnce:
+    name = "fails-once"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def run(self, question: str, context: RunContext) -> str:
+        del context
+        self.asked += 1
+        if self.asked == 1:
+            raise ValueError("the lake is dry")
+        return question
+
+
+async def test_a_chat_goes_on_after_a_fault_and_after_a_stream_that_nobody_iterated(settings: Settings) -> None:
+    async with Hira(workflow=FailsOnce(), settings=settings) as hira:
+        chat = hira.chat()
+        with pytest.raises(ValueError, match="the lake is dry"):
+            await chat.ask(FIRST)
+        await chat.stream(SECOND)
+        answer = await chat.ask(THIRD)
+
+    assert answer.text == THIRD
+    assert [(run.question, run.answer.status) for run in chat.runs] == [(FIRST, "failed"), (THIRD, "unverified")]
+    assert "the lake is dry" in chat.runs[0].answer.error

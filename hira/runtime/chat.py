@@ -25,9 +25,9 @@ class Chat:
     >>> await chat.ask("When was ASEAN founded?")
     >>> await chat.ask("And by whom?")
 
-    Ask one question at a time. A turn without an answer is left out of what the next one knows. Where runs are
-    recorded, each names the one that it continues, so that it can be resumed and replayed; `run` names a recorded run
-    that the first question continues.
+    Ask one question at a time; one whose run nobody began gives way to the next. A turn without an answer is left out
+    of what the next one knows. Where runs are recorded, each names the one that it continues, so that it can be resumed
+    and replayed; `run` names a recorded run that the first question continues.
     """
 
     def __init__(self, hira: "Hira", run: str = "") -> None:
@@ -35,6 +35,7 @@ class Chat:
         self._hira = hira
         self._run = run
         self._earlier: Earlier | None = None
+        self._preparing = False
 
     @overload
     async def ask(self, question: str, *, files: Paths = ()) -> Answer[None]: ...
@@ -64,8 +65,21 @@ class Chat:
 
         attached = present(paths_of(files, "files"))
         output = None if output_type is None else OutputType(output_type)
-        if self.runs and not self.runs[-1].ended:
+        if self._preparing or (self.runs and self.runs[-1].going):
             raise UsageError("the question before has no answer yet", fix="await it, then ask the next one")
+        if self.runs and not self.runs[-1].ended:
+            self.runs.pop()  # its question was never asked
+        self._preparing = True
+        try:
+            await self._look_back()
+        finally:
+            self._preparing = False
+        run = Run(self._hira, question, attached, earlier=self._earlier, output=output)
+        self.runs.append(run)
+        return run
+
+    async def _look_back(self) -> None:
+        """Read what the turns so far leave for the next one."""
         journal = (await self._hira.open_session()).journal
         last = self.runs[-1] if self.runs else None
         if last is None and self._run:
@@ -77,6 +91,3 @@ class Chat:
                 self._earlier = await asyncio.to_thread(read_conversation, journal, last.id)
             else:
                 self._earlier = Earlier.of(last.answer.rollout, self._earlier)
-        run = Run(self._hira, question, attached, earlier=self._earlier, output=output)
-        self.runs.append(run)
-        return run

@@ -36,7 +36,7 @@ class Run:
     >>> async for event in run: ...
     >>> run.answer.text
 
-    `earlier` are the turns that a follow-up question continues.
+    `earlier` are the turns that a follow-up question continues; `going` says whether the question is being worked on.
 
     Python closes an iteration that a `break` leaves a moment later; `contextlib.aclosing(aiter(run))` does so at once.
     """
@@ -59,6 +59,7 @@ class Run:
         self._earlier = earlier
         self.output = output
         self._begun = False
+        self.going = False
         self.question = question_of(question)
         self.files = tuple(files)
         self.failure: HiraError | None = None
@@ -141,6 +142,13 @@ class Run:
         """
         if self._context:
             raise RuntimeError("a run asks its question once; start another run for the next question")
+        self.going = True
+        try:
+            await self._work(readers, stream=stream, said=said)
+        finally:
+            self.going = False
+
+    async def _work(self, readers: Sequence[Reader], *, stream: bool, said: str) -> None:
         session = await self._owner.open_session()
         log = self._log = self._log or session.begin_log(self.id, self.files, self._earlier, self.output)
         if log and said:
@@ -167,10 +175,14 @@ class Run:
             raise
         except Exception as error:
             self._begun = True
+            why = str(error) or type(error).__name__
             if log:  # a run that could not begin, or that a fault in one's own workflow ended
                 log.describe(self.question, session.workflow.name)
-                log.end("failed", "", str(error) or type(error).__name__)
+                log.end("failed", "", why)
                 await log.settle()
+            record = self._context.rollout if self._context else Rollout(self.id, self.question, session.workflow.name)
+            record.status, record.failure = "failed", error if isinstance(error, HiraError) else HiraError(why)
+            self._answer = answer_of(record, session.model, self.output)
             raise
         self.failure = None if isinstance(record.failure, Stop) else record.failure
         self._answer = answer_of(record, session.model, self.output)
