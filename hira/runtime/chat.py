@@ -61,7 +61,6 @@ class Chat:
 
         Raises `UsageError` while the question before it is under way, and for a recorded run that is not there.
         """
-        from hira.runtime.trace.reading import read_conversation
 
         attached = present(paths_of(files, "files"))
         output = None if output_type is None else OutputType(output_type)
