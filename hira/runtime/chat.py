@@ -79,6 +79,8 @@ class Chat:
 
     async def _look_back(self) -> None:
         """Read what the turns so far leave for the next one."""
+        from hira.runtime.trace.reading import read_conversation
+
         journal = (await self._hira.open_session()).journal
         last = self.runs[-1] if self.runs else None
         if last is None and self._run:
