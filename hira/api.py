@@ -48,10 +48,10 @@ class Hira:
     `roles` name other models for single roles; `tools` go to every expert that works in a loop, `experts` stand beside
     the built-in ones, `policies` speak for roles in place of an endpoint (`"*"` for all that are not named), `workflow`
     is a name or an object of one's own, `approve` is asked about subtasks before they are handed out, and
-    `max_reply_tokens` bounds each reply of a model (4,096 where nobody sets it). `instructions` are told to the
-    roles that plan and answer, `deps` is handed to each tool whose first parameter is a `Context`. `verify` says how
-    answers are checked: `lexical` (by words alone), `model` or `off`; a `verifier` of your own, an object or
-    `"module:Object"`, replaces it.
+    `max_reply_tokens` bounds each reply of a model (4,096 where nobody sets it). `instructions` are
+    additional ones for the roles that plan and answer, `deps` is handed to each tool whose first parameter is a
+    `Context`. `verify` says how answers are checked: `lexical` (by words alone), `model` or `off`; a `verifier` of your
+    own, an object or `"module:Object"`, replaces it.
     `journal` records the runs: True in the user's own file, or at a path; without it, runs are recorded only where
     the environment, a hira.toml or `settings` names a journal, and False records nothing.
     One object serves many questions at once and any number of event loops; `async with` opens and closes it, else the

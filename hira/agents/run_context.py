@@ -91,7 +91,7 @@ class RunContext:
     Python whose results came from the journal: the files that they wrote are not there. `approve` is asked about every
     subtask before it is handed out, None for nobody. `verify` says how the answer is checked, unless a `verifier` of
     the program's own does it. `output` is the type of the value that the answer
-    is to be given as, `instructions` what the roles that plan and answer are told besides.
+    is to be given as, `instructions` are additional ones for the roles that plan and answer.
     """
 
     cast: Mapping[str, RoleConfig]

@@ -23,7 +23,7 @@ def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
     elif answer.rollout.has_output and answer.output_type:
         shell.say(json.dumps(answer.output_type.dump(answer.output), ensure_ascii=False, indent=2))
     elif answer.text:
-        shell.say(text(answer))
+        (shell.tell if answer.output_type else shell.say)(text(answer))  # what is no JSON stays off the JSON's stream
 
 
 def text(answer: Answer) -> str:

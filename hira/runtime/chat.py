@@ -47,12 +47,23 @@ class Chat:
         self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
     ) -> Answer[Any]:
         """The answer, as `Hira.ask` gives it."""
+        return await self._ask(question, files, output_type)
+
+    @overload
+    def ask_sync(self, question: str, *, files: Paths = ()) -> Answer[None]: ...
+    @overload
+    def ask_sync(self, question: str, *, files: Paths = (), output_type: type[T]) -> Answer[T]: ...
+    @overload
+    def ask_sync(self, question: str, *, files: Paths = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
+    def ask_sync(
+        self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
+    ) -> Answer[Any]:
+        """`ask` for code that is not async."""
+        return self._hira.wait_for(self._ask(question, files, output_type))
+
+    async def _ask(self, question: str, files: Paths, output_type: type[Any] | Mapping[str, Any] | None) -> Answer[Any]:
         run = await self.stream(question, files=files, output_type=output_type)
         return await run.finish()
-
-    def ask_sync(self, question: str, *, files: Paths = ()) -> Answer:
-        """`ask` for code that is not async."""
-        return self._hira.wait_for(self.ask(question, files=files))
 
     async def stream(
         self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
