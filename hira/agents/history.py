@@ -1,5 +1,6 @@
 """Follow-up questions: what the earlier turns of a conversation leave for the next one."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -9,6 +10,10 @@ from hira.core.prompts import Prompt
 from hira.evidence import Source
 
 HISTORY = Prompt(__file__, "history")
+LONGEST_HISTORY = 8_000
+"""Characters, about 2,000 tokens."""
+LONGEST_MESSAGE = 3_500
+"""Characters, so that the latest question and its answer both fit."""
 CONTINUES = "continues"
 """Stands in a run's recorded settings for the run whose conversation it continues."""
 Messages = Sequence[tuple[str, str]]
@@ -16,11 +21,16 @@ Messages = Sequence[tuple[str, str]]
 
 
 def add_history(question: str, messages: Messages) -> str:
-    """The question as a workflow is asked it: with the earlier messages, if there are any."""
-    if not messages:
-        return question
-    history = "\n".join(f"{role}: {text}" for role, text in messages)
-    return str(HISTORY.fill(history=history, question=question))
+    """The question as a workflow is asked it: with the latest of the earlier messages, if there are any. Each is a line
+    of JSON, so that none can contain another."""
+    lines: list[str] = []
+    for role, text in reversed(messages):
+        shown = text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE]}…"
+        lines.insert(0, json.dumps({"role": role, "text": shown}, ensure_ascii=False))
+        if sum(map(len, lines)) > LONGEST_HISTORY:
+            del lines[0]
+            break
+    return str(HISTORY.fill(history="\n".join(lines), question=question)) if lines else question
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,6 @@ class Chat:
             self._earlier = await asyncio.to_thread(read_conversation, journal, self._run)
         elif last and last.answer.text:
             if journal and last.resumable:  # what a resumed or replayed run will read
-                self._earlier = await asyncio.to_thread(read_conversation, journal, last.id)
+                self._earlier = await asyncio.to_thread(read_conversation, journal, last.id, self._earlier)
             else:
                 self._earlier = Earlier.of(last.answer.rollout, self._earlier)

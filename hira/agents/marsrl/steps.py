@@ -67,7 +67,8 @@ async def pose(question: str, context: RunContext, *, search: bool = True, reply
     if files:
         seen += await together([use(conversation, files, {"path": str(path)}) for path in context.files])
     if search and context.tools.search:
-        seen += await look_up(conversation, " ".join(question.split())[:LONGEST_QUERY])
+        asked = context.rollout.question or question  # as it was typed, without what was said before
+        seen += await look_up(conversation, " ".join(asked.split())[:LONGEST_QUERY])
     found = dict.fromkeys(one.text for one in seen if one.observation.passages)
     documents = DOCUMENTS.fill(documents=Filled("\n\n".join(found))) if found else NOTHING
     return Problem(question, documents, reply)

@@ -136,6 +136,10 @@ def belongs(conversation: str, subtasks: Iterable[str]) -> str:
 def read(journal: Journal, run: str) -> Reading:
     """The run as the journal holds it. Raises `UsageError` for one that is not there."""
     entry = journal.entry(run)
+    return _read(journal, entry, read_earlier(journal, entry))
+
+
+def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
     calls, events = journal.calls(entry.id), [*events_of(journal.events(entry.id))]
     roles = {event.conversation: event.role for event in events if isinstance(event, TurnStarted)}
     turns = turns_of(calls, roles)
@@ -146,7 +150,6 @@ def read(journal: Journal, run: str) -> Reading:
         if turn.completion:
             trajectory = record.trajectories.setdefault(turn.conversation, Trajectory(turn.conversation, turn.role))
             trajectory.turns.append(Turn(turn.request, turn.completion))
-    earlier = read_earlier(journal, entry)
     if earlier:
         earlier.seed(record)
     fill_memory(record.memory, remembered)
@@ -169,24 +172,37 @@ def read(journal: Journal, run: str) -> Reading:
 
 def read_earlier(journal: Journal, entry: Entry) -> Earlier | None:
     """What the earlier turns of the run's conversation left; None for a first question, and for one whose earlier run
-    was deleted."""
-    before = entry.settings.get(CONTINUES)
-    try:
-        return read_conversation(journal, before) if before else None
-    except NoRun:
-        return None
+    was deleted. Raises `UsageError` for a record that continues itself."""
+    turns = [entry]
+    while before := turns[-1].settings.get(CONTINUES):
+        try:
+            one = journal.entry(before)
+        except NoRun:
+            break
+        if any(one.id == turn.id for turn in turns):
+            raise UsageError(f"run {one.id} continues itself", where=f"in {journal.path}", fix="delete the run")
+        turns.append(one)
+    earlier = None
+    for turn in reversed(turns[1:]):
+        earlier = _left_by(journal, turn, earlier)
+    return earlier
 
 
-def read_conversation(journal: Journal, run: str) -> Earlier:
-    """What the run and the turns before it leave for a follow-up question.
+def read_conversation(journal: Journal, run: str, earlier: Earlier | None = None) -> Earlier:
+    """What the run and the turns before it leave for a follow-up question; `earlier` is what those turns left, where
+    that is known.
 
     Raises `UsageError` for a run that is not there, and for one without an answer.
     """
-    reading = read(journal, run)
-    if not reading.entry.answer:
-        what = f"run {reading.entry.id} has no answer to continue from"
-        raise UsageError(what, fix=f"resume it first: hira resume {reading.entry.id}")
-    return Earlier.of(reading.rollout, reading.earlier)
+    entry = journal.entry(run)
+    return _left_by(journal, entry, earlier or read_earlier(journal, entry))
+
+
+def _left_by(journal: Journal, entry: Entry, earlier: Earlier | None) -> Earlier:
+    if not entry.answer:
+        what = f"run {entry.id} has no answer to continue from"
+        raise UsageError(what, fix=f"resume it first: hira resume {entry.id}")
+    return Earlier.of(_read(journal, entry, earlier).rollout, earlier)
 
 
 def citations_of(events: Sequence[Event], record: Rollout) -> list[Citation]:

@@ -122,7 +122,8 @@ class Rag:
     async def run(self, question: str, context: RunContext) -> str:
         require_tool(context.tools.search, "a search")
         loop = Loop(context.conversation(REASONER), [], limit=1, final=True)
-        query = " ".join(question.split())[:LONGEST_QUERY]
+        asked = context.rollout.question or question  # as it was typed, without what was said before
+        query = " ".join(asked.split())[:LONGEST_QUERY]
         seen = await look_up(loop.conversation, query, self.pages)
         documents = Filled("\n\n".join(dict.fromkeys(one.text for one in seen)))
         loop.conversation.say(user(ANSWER.fill(documents=documents, task=sanitize(question), known=Filled(""))))
