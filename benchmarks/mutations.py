@@ -31,6 +31,8 @@ COPIED = ("hira", "tests", "docs", "benchmarks", "examples", "pyproject.toml", "
 TEST = re.compile(r"`(tests/[^`]+)`")
 SECONDS = 300
 NONE_COLLECTED = 5
+TIMED_OUT = -1
+OUTCOMES = {0: "SURVIVED", 1: "killed", NONE_COLLECTED: "heavy", TIMED_OUT: "timed out"}
 
 
 @dataclass(frozen=True)
@@ -84,14 +86,15 @@ def copy_tree() -> Path:
 
 
 def run_tests(tree: Path, tests: list[str], *, heavy: bool) -> int:
-    """The exit status of pytest; 5 if all of these tests are heavy and none was asked for."""
+    """The exit status of pytest: 1 if a test failed, 5 if all of these tests are heavy and none was asked for; -1 if
+    they did not end in time."""
     environ = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     command += ["-m", ""] if heavy else []
     try:
         ran = subprocess.run(command, cwd=tree, env=environ, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        return 1
+        return TIMED_OUT
     return ran.returncode
 
 
@@ -111,7 +114,14 @@ def try_mutation(mutation: Mutation, tests: list[str], trees: "SimpleQueue[Path]
         return f"not applied: {error}"
     finally:
         trees.put(tree)
-    return {0: "SURVIVED", NONE_COLLECTED: "heavy"}.get(status, "killed")
+    return OUTCOMES.get(status, "broken")  # a change that cannot even be imported proves nothing
+
+
+def find_failing(tree: Path, tests: list[str], *, heavy: bool) -> list[str]:
+    """The tests that fail, or do not end in time, before anything is changed."""
+    if run_tests(tree, tests, heavy=heavy) in (0, NONE_COLLECTED):
+        return []
+    return [test for test in tests if run_tests(tree, [test], heavy=heavy) not in (0, NONE_COLLECTED)]
 
 
 def main() -> int:
@@ -132,10 +142,8 @@ def main() -> int:
         trees.put(tree)
     try:
         tests = sorted({test for row, _ in chosen for test in rows[row]})
-        if run_tests(copies[0], tests, heavy=args.heavy) not in (0, NONE_COLLECTED):
-            failing = [
-                test for test in tests if run_tests(copies[0], [test], heavy=args.heavy) not in (0, NONE_COLLECTED)
-            ]
+        failing = find_failing(copies[0], tests, heavy=args.heavy)
+        if failing:
             sys.exit(f"these fail without any change: {' '.join(failing)}")
         with ThreadPoolExecutor(args.at_once) as pool:
             trying = pool.map(lambda one: try_mutation(one[1], rows[one[0]], trees, heavy=args.heavy), chosen)

@@ -19,7 +19,7 @@ class Prompt:
 
     A slot without a value and a value without a slot raise `PromptError`; a value is never read for slots itself.
     Values that hira did not write (`Filled`) are cleaned, so that they can form no token of any dialect; the user's
-    words and those of our own roles are handed over as `said(…)`, which leaves code and markup alone.
+    words and those of our own roles are handed over as `sanitize(…)`, which leaves code and markup alone.
     """
 
     def __init__(self, beside: str, name: str) -> None:

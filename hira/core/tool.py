@@ -165,7 +165,7 @@ def _cut(text: str, limit: int) -> str:
 def locate_call(place: str, arguments: Mapping[str, Any]) -> str:
     """Where the result of a call comes from; the same call has the same location.
 
-    >>> located("tool:tides", {"harbour": "Husum"})
+    >>> locate_call("tool:tides", {"harbour": "Husum"})
     'tool:tides({"harbour": "Husum"})'
     """
     spelled = json.dumps(dict(arguments), ensure_ascii=False, sort_keys=True, default=str) if arguments else ""

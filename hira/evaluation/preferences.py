@@ -232,7 +232,7 @@ WAYS: dict[str, Way] = {
 async def margins(
     way: Way, pairs: Sequence[Pair], context: RunContext, concurrency: int = 8
 ) -> AsyncGenerator[tuple[str, float | None], None]:
-    """The margin of each pair by its id, as they come; each pair has a team of its own."""
+    """The margin of each pair by its id, as they come; each pair has a run context of its own."""
 
     async def one(pair: Pair) -> tuple[str, float | None]:
         own = RunContext(

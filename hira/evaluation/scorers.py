@@ -203,7 +203,7 @@ def score_by_rubric(context: RunContext) -> Scorer:
 
 
 def _own(context: RunContext, item: Item) -> RunContext:
-    """A team for one judgement, so that no conversation outlives it."""
+    """A run context for one judgement, so that no conversation outlives it."""
     return RunContext(context.cast, Rollout("", item.question, "judge"), budget=context.budget)
 
 
@@ -243,8 +243,8 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
 
 @asynccontextmanager
 async def judging(settings: Settings, judge: str | None) -> AsyncIterator[RunContext]:
-    """A team whose role `judge` is played by the model that judges. It decides coolly: temperature 0. The limits of a
-    run are not its own, which are those of its role and hold for all that it judges."""
+    """A run context whose role `judge` is played by the model that judges, at temperature 0. Its limits are those
+    of its role and hold for all that it judges; those of a run do not apply."""
     own = settings.roles.get(JUDGE, RoleSettings())
     name = judge or own.model or settings.model
     changed = own.model_copy(update={"model": name, "temperature": own.temperature or 0.0})
@@ -287,7 +287,7 @@ async def _reached(settings: Settings) -> None:
 
 
 def judged_by(name: str, context: RunContext) -> Scorer:
-    """A judge as a scorer. Each answer has a team of its own, so that no conversation outlives its judgement."""
+    """A judge as a scorer. Each answer has a run context of its own, so that no conversation outlives its judgement."""
 
     async def judged(item: Item, answer: Answer) -> Score:
         if not item.answerable:

@@ -57,7 +57,7 @@ class Problem:
 
 
 OpenContext = Callable[[str, Problem, Reader], AbstractAsyncContextManager[RunContext]]
-"""Opens the team of one run: its name, its question, and who watches."""
+"""Opens the run context of one run: its name, its question, and who watches."""
 
 
 def open_contexts(session: "Session") -> OpenContext:
@@ -210,7 +210,7 @@ class Rollouts:
         return ScoredRollout(attempt, record, cut, score, trouble.why or record.error, outcomes.tools)
 
     def _prepare(self, context: RunContext, run: str, seed: int, trouble: "Trouble") -> None:
-        """The team as it is trained: seeded, with deadlines, its tools behind the recording."""
+        """The run context as it is trained: seeded, with deadlines, its tools behind the recording."""
 
         def seeded(role: str, part: RoleConfig) -> RoleConfig:
             policy = SeededPolicy(

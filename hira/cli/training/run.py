@@ -79,7 +79,7 @@ def going(args: argparse.Namespace, shell: Shell) -> Going:
 
 HALF = 16
 TURNS = 8
-"""Turns of a rollout that times are told for."""
+"""Turns of a rollout whose times are shown."""
 
 
 def plan(args: argparse.Namespace, shell: Shell) -> int:
@@ -190,7 +190,7 @@ def sft(args: argparse.Namespace, shell: Shell) -> int:
 
 SHOWN = ("reward", "dead_groups", "grad_norm", "rollout_seconds", "update_seconds")
 RECENT = 10
-"""Steps from which is told how long the next ones take."""
+"""Steps after which the remaining time is estimated."""
 
 
 def grpo(args: argparse.Namespace, shell: Shell) -> int:
@@ -201,7 +201,7 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
     check_installed()
     own = plan.configuration
     check_options(own.model.bits, own.train.report_to, args.across if args.processes else "", own.train.hub)
-    first = shell.environ.get("RANK", "0") == "0"  # what is told and written, the first process tells and writes
+    first = shell.environ.get("RANK", "0") == "0"  # only the first process prints and writes
     if first:
         check_inputs(plan, shell.folder)
     if args.processes:

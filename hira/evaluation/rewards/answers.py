@@ -127,7 +127,7 @@ class WithFormat:
     """(1 - share) · accuracy + share · format, format = (planner's + workers') / 2 (MATPO, "Reward Function").
 
     `variant="paper"` gives no format to a planner without a call; `"released"` does what MATPO's published code does,
-    where such a planner has written all its calls well. Both give workers that there are none of nothing.
+    where such a planner has written all its calls well. Both give 0 for absent workers.
     """
 
     accuracy: Reward
