@@ -12,7 +12,7 @@ HEAVY = {"openai", "httpx", "pydantic", "litellm", "rich", "torch", "mcp", "tikt
 
 def test_the_public_names_are_exactly_these() -> None:
     assert set(hira.__all__) == {
-        "Answer", "Event", "Hira", "HiraError", "Policy", "Rollout", "Settings", "Tool", "Workflow", "__version__",
+        "Answer", "Chat", "Context", "Event", "Hira", "HiraError", "Policy", "Rollout", "Settings", "Tool", "Workflow", "__version__",
         "ask", "ask_sync", "tool",
     }  # fmt: skip
     assert len(hira.__all__) <= 15
