@@ -176,8 +176,7 @@ class Loop:
         if self._is_stuck() and (known := self.known()):
             return Step(known, forced=reason)
         self._restore()
-        afresh = self._ask_afresh()
-        asking = user(afresh or self.conclude(reason))
+        asking = user(self._ask_afresh() or self.conclude(reason))
         self._make_room(size([asking]))
         self.conversation.say(asking)
         try:
@@ -196,7 +195,8 @@ class Loop:
             self._notice(f"{self.conversation.name}: the model wrote a call instead of its answer")
         self.conversation.say(assistant(parsed.text))
         self.transcript.append(parsed.text)
-        echoed = not afresh and is_copied(parsed.text, asking.text)  # small models repeat what closes their turn
+        # a small model may repeat these words; an answer such as "No" can stand in them, but without the reason
+        echoed = bool(reason) and reason in parsed.text and is_copied(parsed.text, asking.text)
         return Step("" if echoed else parsed.text, forced=reason)
 
     def _is_stuck(self) -> bool:

@@ -578,3 +578,26 @@ async def test_a_fault_that_holds_a_whole_page_is_told_in_few_words() -> None:
     seen = await use(make_context([]).conversation("planner"), tide, {"harbour": "Alta"})
     assert "RuntimeError: Alta sent: a line of the page" in seen.text
     assert len(seen.text) < 5_000
+
+
+@pytest.mark.parametrize(
+    ("closing", "answer"),
+    [("No more calls: all 1 calls are used.", ""), ("No", "No"), ("the language of the question", "the language of the question")],
+)  # fmt: skip
+async def test_the_words_that_ask_for_an_answer_are_none_and_an_answer_that_they_hold_is_one(
+    closing: str, answer: str
+) -> None:
+    loop, _ = loop_of([call("tags", "double", n=1), closing], limit=1)
+    step = await loop.think()
+    loop.observe([(one, await loop.perform(one)) for one in step.calls])
+    assert (await loop.think()).text == answer
+
+
+async def test_a_call_that_fails_again_and_again_ends_the_role() -> None:
+    loop, policy = loop_of([call("tags", "broken", n=1)] * 9 + ["done"], limit=9)
+    step = await loop.think()
+    while step.calls:
+        loop.observe([(one, await loop.perform(one)) for one in step.calls])
+        step = await loop.think()
+    assert step.forced == "the same call was repeated"
+    assert len(policy.requests) <= 4
