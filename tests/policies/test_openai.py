@@ -477,7 +477,7 @@ async def test_a_total_deadline_ends_what_never_does(fault):
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"), [("s-ping-only", r"no token came within 0\.15"), ("s-stall", r"paused for 0\.1[5-9]")]
+    ("fault", "said"), [("s-ping-only", r"no token came within 0\.15"), ("s-stall", r"paused for 0\.1")]
 )
 async def test_a_stream_without_data_is_left(fault, said):
     with Endpoint(faults=[fault]) as endpoint, pytest.raises(TimedOut, match=said) as raised:
