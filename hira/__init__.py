@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hira.runtime.settings import Settings
     from hira.workflows.workflow import Workflow
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Answer",
     "Chat",
