@@ -2,6 +2,7 @@
 
 import gc
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +18,10 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # a shell lets jobs in the background ignore Ctrl-C, and what the tests start would inherit that
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 USUAL = 10
 """Seconds of a heavy test that gives no number."""

@@ -1,20 +1,23 @@
 """`Chat`: questions that follow up on each other."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Coroutine, Mapping
+from typing import Any, Protocol, TypeVar, overload
 
 from hira.agents.history import Earlier
 from hira.agents.output import OutputType
 from hira.core.errors import UsageError
 from hira.runtime.answer import Answer
-from hira.runtime.run import Run
+from hira.runtime.run import Run, SessionOwner
 from hira.runtime.validation import Paths, paths_of, present
 
-if TYPE_CHECKING:
-    from hira.api import Hira
-
 T = TypeVar("T")
+
+
+class ChatOwner(SessionOwner, Protocol):
+    """Whose chat it is: a `Hira`, which also has the loop for code that is not async."""
+
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T: ...
 
 
 class Chat:
@@ -30,9 +33,9 @@ class Chat:
     and replayed; `run` names a recorded run that the first question continues.
     """
 
-    def __init__(self, hira: "Hira", run: str = "") -> None:
+    def __init__(self, owner: ChatOwner, run: str = "") -> None:
         self.runs: list[Run] = []
-        self._hira = hira
+        self._owner = owner
         self._run = run
         self._earlier: Earlier | None = None
         self._preparing = False
@@ -59,7 +62,7 @@ class Chat:
         self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
     ) -> Answer[Any]:
         """`ask` for code that is not async."""
-        return self._hira.wait_for(self._ask(question, files, output_type))
+        return self._owner.wait_for(self._ask(question, files, output_type))
 
     async def _ask(self, question: str, files: Paths, output_type: type[Any] | Mapping[str, Any] | None) -> Answer[Any]:
         run = await self.stream(question, files=files, output_type=output_type)
@@ -84,7 +87,7 @@ class Chat:
             await self._look_back()
         finally:
             self._preparing = False
-        run = Run(self._hira, question, attached, earlier=self._earlier, output=output)
+        run = Run(self._owner, question, attached, earlier=self._earlier, output=output)
         self.runs.append(run)
         return run
 
@@ -92,7 +95,7 @@ class Chat:
         """Read what the turns so far leave for the next one."""
         from hira.runtime.trace.reading import read_conversation
 
-        journal = (await self._hira.open_session()).journal
+        journal = (await self._owner.open_session()).journal
         last = self.runs[-1] if self.runs else None
         if last is None and self._run:
             if journal is None:
