@@ -13,7 +13,13 @@ from pathlib import Path
 
 import pytest
 
+import hira
+
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+
+from links import find_repository, link_to_repository  # noqa: E402 - found by the line above
+
 PACKAGE = ROOT / "hira"
 DATA = (".md", ".html", ".css", ".js", ".jsonl", ".yaml", ".typed", ".csv", ".txt", ".json")
 
@@ -51,8 +57,11 @@ def test_the_wheel_holds_every_module_prompt_page_and_set_and_nothing_else(built
     assert {name.partition("/")[0] for name in held} == {"hira"}
     assert not [name for name in held if name.endswith((".pyc", ".sqlite", ".log")) or "__pycache__" in name]
     assert "hira = hira.cli:main" in entry
-    for line in ("Requires-Python: >=3.11", "License-Expression: Apache-2.0"):
+    for line in ("Requires-Python: >=3.11", "License-Expression: Apache-2.0", "Project-URL: ", "Author: "):
         assert line in metadata
+    description = metadata.partition("\n\n")[2]
+    assert "# hira" in description
+    assert not re.findall(r"\]\((?!https?://|#)[^)]*\)", description)
 
 
 @pytest.mark.heavy
@@ -80,7 +89,7 @@ def test_the_sdist_holds_what_the_tests_need(built: Path) -> None:
         held = {name.partition("/")[2] for name in archive.getnames()}
     left_out = committed("hira", "tests", "examples") - held
     assert not left_out
-    assert {"README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml"} <= held
+    assert {"README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "SECURITY.md", "hatch_build.py", "pyproject.toml"} <= held
 
 
 @pytest.mark.heavy
@@ -100,6 +109,32 @@ def test_the_wheel_answers_a_question_without_the_repository(built: Path, tmp_pa
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "31 metres" in done.stdout
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert hira.__version__ == version
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.+)$", changes, re.MULTILINE)[0] in (version, "Unreleased")
+
+
+def test_links_of_the_long_description_lead_to_the_repository() -> None:
+    text = "[![a page](docs/a.png)](docs/a.md), [licence](LICENSE), [here](#limits), [elsewhere](https://example.org/)"
+    assert link_to_repository(text, "https://host.example/hira") == (
+        "[![a page](https://host.example/hira/raw/HEAD/docs/a.png)](https://host.example/hira/blob/HEAD/docs/a.md), "
+        "[licence](https://host.example/hira/blob/HEAD/LICENSE), [here](#limits), [elsewhere](https://example.org/)"
+    )
+    assert link_to_repository(text, "") == ", licence, [here](#limits), [elsewhere](https://example.org/)"
+
+
+@pytest.mark.parametrize("origin", ["git@host.example:group/hira.git", "https://host.example/group/hira.git"])
+def test_the_repository_is_where_it_was_cloned_from(origin: str, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
+    assert find_repository(tmp_path) == ""
+    for command in (["init", "-q"], ["remote", "add", "origin", origin]):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+    assert find_repository(tmp_path) == "https://host.example/group/hira"
 
 
 def test_the_core_brings_at_most_18_distributions_with_it() -> None:

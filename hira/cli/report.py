@@ -17,7 +17,7 @@ from hira.cli.dry_run import dry_run
 from hira.cli.parser import check_options, collect_flags
 from hira.cli.shell import Shell, visible
 from hira.core.errors import UsageError
-from hira.core.page_policy import digest
+from hira.core.page_policy import add_palette, digest
 from hira.core.sanitize import printable
 from hira.evidence import Source, Verdict, flag_claims
 from hira.evidence.citations import HEADINGS, Reference, is_chinese, number_references, references
@@ -57,7 +57,7 @@ def as_html(answer: Answer) -> str:
     bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", _flagged(answer, chinese=chinese))
     body = _rendered(add_title(answer, number_references(bare, answer.rollout.sources.read, shape)), listed)
     body = _MARK.sub(rf'{_JOINED}<sup><a href="#ref-\1">[\1]</a></sup>', body)
-    style = _HERE.with_name("report_page.css").read_text(encoding="utf-8")
+    style = add_palette(_HERE.with_name("report_page.css").read_text(encoding="utf-8"))
     page = Template(_HERE.with_name("report_page.html").read_text(encoding="utf-8"))
     return page.substitute(
         lang="zh" if chinese else "en",

@@ -1,4 +1,4 @@
-"""The colours of the page, computed: nobody sees in a picture that a text is a little too pale."""
+"""The colours of all pages, computed: nobody sees in a picture that a text is a little too pale."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,18 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from hira.server import page
+from hira.core import page_policy
 
+PACKAGE = Path(page_policy.__file__).parents[1]
 Colour = tuple[float, float, float]
 
 
 def colours() -> Iterator[Mapping[str, Colour]]:
-    """Those of the light page and those of the dark one."""
-    css = Path(page.__file__).with_name("page.css").read_text(encoding="utf-8")
-    light, dark = (
-        dict(re.findall(r"--(\w+): (#\w{6})", one)) for one in re.findall(r":root \{(.*?)\n\}", css, re.DOTALL)
-    )
-    for scheme in (light, {**light, **dark}):
+    """Those of the light pages and those of the dark ones."""
+    css = Path(page_policy.__file__).with_name("palette.css").read_text(encoding="utf-8")
+    pairs = re.findall(r"--(\w+): light-dark\((#\w{6}), (#\w{6})\)", css)
+    for scheme in ({name: one for name, one, _ in pairs}, {name: one for name, _, one in pairs}):
         yield {name: (int(one[1:3], 16), int(one[3:5], 16), int(one[5:], 16)) for name, one in scheme.items()}
 
 
@@ -56,3 +55,15 @@ def test_texts_have_the_contrast_of_wcag_aa(colour: Mapping[str, Colour]) -> Non
     assert (low, tones) == ({}, {})
     assert contrast(colour["ink"], colour["mark"]) >= 4.5
     assert min(contrast(colour["edge"], colour[ground]) for ground in ("paper", "card")) >= 3  # of fields
+
+
+def test_every_page_takes_its_colours_from_the_palette() -> None:
+    """No style sheet or page names a colour of its own."""
+    own = {
+        path.relative_to(PACKAGE).as_posix(): found
+        for path in sorted(PACKAGE.rglob("*"))
+        if path.suffix in (".css", ".html") and path.name != "palette.css" and "mini" not in path.parts
+        for found in [re.findall(r"#[0-9a-f]{3,8}\b(?=[ ;,)])", path.read_text(encoding="utf-8"))]
+        if found
+    }
+    assert own == {}

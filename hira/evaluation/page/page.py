@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from hira.core.page_policy import digest
+from hira.core.page_policy import add_palette, digest
 from hira.evaluation.cells import Cell
 from hira.evaluation.page.plots import Point, bars, lines, scatter
 from hira.evaluation.record import Record
@@ -23,7 +23,7 @@ LONGEST = 600
 
 def page(found: Sequence[Row], records: Sequence[Record], cells: Sequence[Cell], told: Mapping[str, Any]) -> str:
     """The page, as HTML; `told` says data, metric and number of questions."""
-    style, script = _file("page.css"), _file("page.js")
+    style, script = add_palette(_file("page.css")), _file("page.js")
     own = f"style-src {digest(style)}; script-src {digest(script)}"
     allowed = f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
     questions = "question" if told["questions"] == 1 else "questions"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.messages import Message
-from hira.core.page_policy import digest
+from hira.core.page_policy import add_palette, digest
 from hira.core.policy import Usage
 from hira.evidence import Citation, Source
 from hira.journal.encoding import dump_completion
@@ -26,7 +26,7 @@ _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
 def page(reading: Reading) -> str:
     """The page, as HTML."""
-    style, script = _file("page.css"), _file("page.js")
+    style, script = add_palette(_file("page.css")), _file("page.js")
     allowed = (
         f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"

@@ -7,6 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from hira.core.page_policy import add_palette
+
 SCRIPTS = ("page.js", "server.js", "run.js", "written.js", "element.js", "source.js")
 FILES = {
     "/": ("index.html", "text/html"),
@@ -26,6 +28,8 @@ def page_routes() -> list[Route]:
 def _file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
     async def served(_request: Request) -> Response:
         text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+        if kind == "text/css":
+            text = add_palette(text)
         headers = {"content-security-policy": POLICY, "x-content-type-options": "nosniff", "cache-control": "no-cache"}
         return Response(text, media_type=kind, headers=headers)
 

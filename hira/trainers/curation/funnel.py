@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from hira.core.page_policy import digest
+from hira.core.page_policy import add_palette, digest
 from hira.evaluation import page as evaluation
 from hira.evaluation.page.plots import bars
 from hira.trainers.curation.decisions import Decision
@@ -73,7 +73,7 @@ def _page(curation: Curation, came: int, counts: Mapping[int, int]) -> str:
     if counts:
         drawn = bars([(f"{right} right", float(many), None) for right, many in counts.items()], "questions")
         sections += _section("Best of N", "how often questions were answered rightly", drawn)
-    style = Path(evaluation.__file__).with_name("page.css").read_text(encoding="utf-8")
+    style = add_palette(Path(evaluation.__file__).with_name("page.css").read_text(encoding="utf-8"))
     values = {
         "title": escape(f"{curation.curating.data}: curation"),
         "policy": escape(f"default-src 'none'; style-src {digest(style)}; base-uri 'none'; form-action 'none'"),
