@@ -8,7 +8,9 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-LINK = re.compile(r"(?P<picture>!?)\[(?P<label>(?:[^\[\]]|\[[^\]]*\]\([^)]*\))*)\]\((?P<target>(?!https?://|#)[^)\s]+)\)")
+LINK = re.compile(
+    r"(?P<picture>!?)\[(?P<label>(?:[^\[\]]|\[[^\]]*\]\([^)]*\))*)\]\((?P<target>(?!https?://|#)[^)\s]+)\)"
+)
 _SSH = re.compile(r"(?:ssh://)?git@([^:/]+)[:/](.+)")
 
 

@@ -89,7 +89,15 @@ def test_the_sdist_holds_what_the_tests_need(built: Path) -> None:
         held = {name.partition("/")[2] for name in archive.getnames()}
     left_out = committed("hira", "tests", "examples") - held
     assert not left_out
-    assert {"README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "SECURITY.md", "hatch_build.py", "pyproject.toml"} <= held
+    assert {
+        "README.md",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "LICENSE",
+        "SECURITY.md",
+        "hatch_build.py",
+        "pyproject.toml",
+    } <= held
 
 
 @pytest.mark.heavy

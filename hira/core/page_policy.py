@@ -5,7 +5,6 @@ import hashlib
 from pathlib import Path
 
 
-
 def digest(text: str) -> str:
     """The source expression of a style or a script that stands in the page."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
