@@ -140,8 +140,8 @@ def test_links_of_the_long_description_lead_to_the_repository() -> None:
 def test_the_repository_is_where_it_was_cloned_from(origin: str, tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
     assert find_repository(tmp_path) == ""
-    for command in (["init", "-q"], ["remote", "add", "origin", origin]):
-        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+    for command in (["git", "init", "-q"], ["git", "remote", "add", "origin", origin]):
+        subprocess.run(command, cwd=tmp_path, check=True)
     assert find_repository(tmp_path) == "https://host.example/group/hira"
 
 
