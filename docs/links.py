@@ -1,4 +1,4 @@
-"""Where the repository is on the web, and links into it for pages that are read elsewhere: the site, the package index."""
+"""The address of the repository, and links into it for pages that are read elsewhere: the site, the package index."""
 
 # ruff: noqa: INP001 - part of docs/site.py and hatch_build.py, in no package
 
