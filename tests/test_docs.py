@@ -3,7 +3,8 @@
 A fence's first line says how it is taken: `python` blocks of a page run one after another in one namespace, with
 `await` where they like; a `text` block right behind one is what it prints (`…` stands for anything); lines of `bash`
 blocks that begin with `hira ` are run and must end with 0, or with N where the fence says `exit=N`, and a block `text
-prints` right behind is what they write to standard output; a `toml` block is a hira.toml; `file=NAME` writes the block into the working folder first. `no-run` leaves a block out, and so does
+prints` right behind is what they write to standard output; a block `bash serves` starts the page's server, at which its
+Python and its lines that begin with `curl ` are run; a `toml` block is a hira.toml; `file=NAME` writes the block into the working folder first. `no-run` leaves a block out, and so does
 `needs=python` on a machine on which nothing would hold Python code back.
 """
 
@@ -18,8 +19,10 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Awaitable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -79,7 +82,8 @@ LINKED = [
     *(ROOT / name for name in ("CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md")),
 ]
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-MOST_NOT_RUN = 2
+MOST_NOT_RUN = 1
+SERVED_AT = "http://127.0.0.1:8811"
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 
@@ -155,15 +159,35 @@ def test_the_python_of_a_page_runs_and_prints_what_it_says(page: Path, place: Pa
     namespace: dict[str, Any] = {"__name__": page.stem, "__file__": str(place / f"{page.stem}.py")}
     printed: str | None = None
     lay_out(page, place)
-    with asyncio.Runner() as runner:
+    with asyncio.Runner() as runner, page_server(page, place) as address:
         for block in blocks(page):
             if block.kind == "python" and block.runs:
-                printed = run(block, page, namespace, runner)
+                printed = run(replace(block, body=block.body.replace(SERVED_AT, address)), page, namespace, runner)
+            elif block.kind == "bash" and block.body.startswith("curl ") and shutil.which("curl"):
+                asked = shlex.split(block.body.replace(SERVED_AT, address).replace("\\\n", ""))
+                printed = subprocess.run([*asked, "-sS"], check=True, capture_output=True, text=True).stdout
             elif block.kind == "text" and printed is not None:
                 assert shown(block.body, printed), f"{page.name}:{block.line} shows otherwise than:\n{printed}"
                 printed = None
             else:
                 printed = None
+
+
+@contextlib.contextmanager
+def page_server(page: Path, place: Path) -> Iterator[str]:
+    """The address at which the server of the page's block `bash serves` listens, if it has one."""
+    command = next((one for block in blocks(page) if "serves" in block.marks for one in commands(block)), None)
+    if command is None:
+        yield ""
+        return
+    argv = [sys.executable, "-m", "hira", *shlex.split(command)[1:], "--port", "0"]
+    with subprocess.Popen(argv, cwd=place, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr
+        said = next(line for line in server.stderr if "a page to watch runs: " in line)
+        try:
+            yield said.rpartition(": ")[2].strip().rstrip("/")
+        finally:
+            server.terminate()
 
 
 def lay_out(page: Path, place: Path) -> None:
@@ -200,7 +224,7 @@ def test_the_commands_of_a_page_end_and_print_as_it_says(page: Path, place: Path
     lay_out(page, place)
     printed = ""
     for block in blocks(page):
-        if block.kind == "bash" and block.runs:
+        if block.kind == "bash" and block.runs and "serves" not in block.marks:
             printed = ""
             for line in commands(block):
                 code, out, told = hira(place, *shlex.split(line, comments=True)[1:])

@@ -16,6 +16,8 @@ LONGEST_MESSAGE = 3_500
 """Characters, so that the latest question and its answer both fit."""
 CONTINUES = "continues"
 """Stands in a run's recorded settings for the run whose conversation it continues."""
+SENT = "history"
+"""Stands in a run's recorded settings for earlier messages that came with its question."""
 Messages = Sequence[tuple[str, str]]
 """What was said, in order: who said it (`user`, `assistant`), and the text."""
 
@@ -23,22 +25,33 @@ Messages = Sequence[tuple[str, str]]
 def add_history(question: str, messages: Messages) -> str:
     """The question as a workflow is asked it: with the latest of the earlier messages, if there are any. Each is a line
     of JSON, so that none can contain another."""
-    lines: list[str] = []
-    for role, text in reversed(messages):
-        shown = text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE]}…"
-        lines.insert(0, json.dumps({"role": role, "text": shown}, ensure_ascii=False))
-        if sum(map(len, lines)) > LONGEST_HISTORY:
-            del lines[0]
-            break
+    lines = [_line_of(*message) for message in keep_latest(messages)]
     return str(HISTORY.fill(history="\n".join(lines), question=question)) if lines else question
+
+
+def keep_latest(messages: Messages) -> tuple[tuple[str, str], ...]:
+    """The latest of the messages that a question is asked with, long ones cut."""
+    kept: list[tuple[str, str]] = []
+    room = LONGEST_HISTORY
+    for role, text in reversed(messages):
+        shown = text if len(text) <= LONGEST_MESSAGE + 1 else f"{text[:LONGEST_MESSAGE]}…"
+        room -= len(_line_of(role, shown))
+        if room < 0:
+            break
+        kept.insert(0, (role, shown))
+    return tuple(kept)
+
+
+def _line_of(role: str, text: str) -> str:
+    return json.dumps({"role": role, "text": text}, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """The turns of a conversation before a question; `run` is the latest of them.
+    """The turns of a conversation before a question; `run` is the latest of them, empty where nobody knows it.
 
     `sources` keep their ids in the next turn. The subtasks that brought the facts are left out, since each turn numbers
-    its own from 1.
+    its own from 1. Messages that were `sent` came with the question and are recorded with it.
     """
 
     run: str
@@ -46,6 +59,13 @@ class Earlier:
     sources: tuple[Source, ...] = field(repr=False)
     facts: tuple[Fact, ...] = field(repr=False)
     resources: tuple[Resource, ...] = field(repr=False)
+    sent: bool = False
+
+    @classmethod
+    def of_messages(cls, messages: Messages, known: "Earlier | None" = None) -> "Earlier":
+        """What the messages say that came with a question, together with what the `known` turns read and remembered."""
+        known = known or cls("", (), (), (), ())
+        return replace(known, messages=keep_latest(messages), sent=True)
 
     @classmethod
     def of(cls, record: Rollout, before: "Earlier | None") -> "Earlier":

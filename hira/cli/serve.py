@@ -1,4 +1,4 @@
-"""`hira serve`: an endpoint that speaks the OpenAI chat API, and the live page."""
+"""`hira serve`: an endpoint that speaks OpenAI's chat and Responses APIs, and the live page."""
 
 import argparse
 import asyncio

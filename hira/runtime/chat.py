@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar, overload
 from hira.agents.history import Earlier
 from hira.agents.output import OutputType
 from hira.core.errors import UsageError
+from hira.journal import Journal
 from hira.runtime.answer import Answer
 from hira.runtime.run import Run, SessionOwner
 from hira.runtime.validation import Paths, paths_of, present
@@ -102,7 +103,14 @@ class Chat:
                 raise UsageError("no runs are recorded here", fix="record them: Hira(journal=True)")
             self._earlier = await asyncio.to_thread(read_conversation, journal, self._run)
         elif last and last.answer.text:
-            if journal and last.resumable:  # what a resumed or replayed run will read
-                self._earlier = await asyncio.to_thread(read_conversation, journal, last.id, self._earlier)
-            else:
-                self._earlier = Earlier.of(last.answer.rollout, self._earlier)
+            self._earlier = await earlier_of(last, journal)
+
+
+async def earlier_of(run: Run, journal: Journal | None) -> Earlier:
+    """What an answered run and the turns before it leave for the next question: what a resumed or replayed run will
+    read, where the run is recorded."""
+    from hira.runtime.trace.reading import read_conversation
+
+    if journal and run.resumable:
+        return await asyncio.to_thread(read_conversation, journal, run.id, run.earlier)
+    return Earlier.of(run.answer.rollout, run.earlier)

@@ -56,7 +56,7 @@ class Run:
         self.id = run or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
         self._log = log
         self._past = past
-        self._earlier = earlier
+        self.earlier = earlier
         self.output = output
         self._begun = False
         self.going = False
@@ -150,7 +150,7 @@ class Run:
 
     async def _work(self, readers: Sequence[Reader], *, stream: bool, said: str) -> None:
         session = await self._owner.open_session()
-        log = self._log = self._log or session.begin_log(self.id, self.files, self._earlier, self.output)
+        log = self._log = self._log or session.begin_log(self.id, self.files, self.earlier, self.output)
         if log and said:
             log.event(Notice(said))
         try:
@@ -162,7 +162,7 @@ class Run:
                 if self._stop:
                     self.stop()
                 self._begun = True
-                record = await rollout(session.workflow, self.question, context, self._earlier)
+                record = await rollout(session.workflow, self.question, context, self.earlier)
                 if log and log.trouble:
                     context.events(Notice(f"{log.trouble}; this run cannot be resumed"))
         except asyncio.CancelledError:

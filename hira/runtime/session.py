@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hira.agents.history import CONTINUES, Earlier
+from hira.agents.history import CONTINUES, SENT, Earlier
 from hira.agents.output import OUTPUT_SCHEMA, OutputType
 from hira.agents.run_context import Approve, RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
@@ -155,11 +155,12 @@ class Session:
             return None
         verifier = {"verifier": self.settings.verifier or self.verifier.name} if self.verifier else {}
         told = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()}
-        continues = {CONTINUES: earlier.run} if earlier else {}
+        continues = {CONTINUES: earlier.run} if earlier and earlier.run else {}
+        sent = {SENT: earlier.messages} if earlier and earlier.sent else {}
         wanted = {OUTPUT_SCHEMA: output.value_schema} if output else {}
         return self.journal.begin(
             run,
-            settings={**self.settings.shown(), **told, **continues, **wanted},
+            settings={**self.settings.shown(), **told, **continues, **sent, **wanted},
             files=files,
             versions=versions(),
             scope=scope_of(self.settings, files),
@@ -198,6 +199,14 @@ class Session:
             what = f"the workflow {self.workflow.name!r} has no subtasks to approve"
             raise UsageError(what, fix=f"remove `approve`, or use one of {', '.join(able)}")
         return replace(self, approve=approve, handed=(*self.handed, APPROVAL))
+
+    def instructed(self, instructions: str) -> "Session":
+        """The same with other instructions for the roles that plan and answer."""
+        return replace(self, settings=self.settings.with_values({"instructions": instructions}, "request"))
+
+    def unrecorded(self) -> "Session":
+        """The same for runs that the journal does not keep."""
+        return replace(self, journal=None)
 
     def spending(self, shared: Allowance) -> "Session":
         """The same for runs that spend of what they share with others."""

@@ -1,20 +1,20 @@
-"""The server: `/v1/models`, `/v1/chat/completions` as OpenAI has them, `/api/…` for the page, and the page at `/`.
+"""The server: `/v1/models`, `/v1/chat/completions` and `/v1/responses` as OpenAI has them, `/api/…` for the page, and
+the page at `/`.
 
 >>> async with application(settings) as app: ...  # an ASGI app, for any ASGI server or mounted into another app
 """
 
 import asyncio
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from hira.core.policy import Policy
 from hira.core.redaction import without_userinfo
@@ -26,13 +26,12 @@ from hira.runtime.factory import open_session
 from hira.runtime.registry import AnyOf, made_workflow
 from hira.runtime.settings import RoleSettings, Settings
 from hira.runtime.settings.keys import placed_for
-from hira.server import chat
-from hira.server.chat import refused_by
+from hira.server.answering import complete_chat, create_response
 from hira.server.keys import Clients
 from hira.server.outside import Outside
 from hira.server.page import page_routes
-from hira.server.runs import Runs, Watched, while_connected
-from hira.server.state import LOCAL, AppState, Handler, body_of, guard, unknown
+from hira.server.runs import Runs
+from hira.server.state import LOCAL, AppState, Handler, guard, unknown
 from hira.server.watching import approve, begin, events, list_runs, one_run, resume, stop
 from hira.workflows import WORKFLOWS
 
@@ -108,7 +107,8 @@ def _routes(door: AppState) -> list[Route]:
         ("GET", "/health", healthy),
         ("GET", "/v1/models", models),
         ("GET", "/v1/models/{model:path}", model),
-        ("POST", "/v1/chat/completions", completions),
+        ("POST", "/v1/chat/completions", complete_chat),
+        ("POST", "/v1/responses", create_response),
         ("GET", "/api/runs", list_runs),
         ("POST", "/api/runs", begin),
         ("GET", "/api/runs/{run}", one_run),
@@ -137,95 +137,3 @@ async def model(door: AppState, request: Request) -> Response:
 
 def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "hira"}
-
-
-async def completions(door: AppState, request: Request) -> Response:
-    """One answer, whole or as a stream. When the client goes away its run is ended."""
-    client = door.client(request)
-    asked = chat.asked_of(await body_of(request))
-    question = chat.question_of(asked)
-    door.runs.session(asked.model)
-    files: list[Path] = []
-    if any(isinstance(one.content, list) for one in asked.messages):
-        files = await asyncio.to_thread(chat.write_attachments, asked, door.folder)
-    output = chat.output_of(asked)
-    watched = door.runs.begin(client, asked.model, question, files, output=output)
-    made = chat.now()
-    if asked.stream:
-        counted = bool(asked.stream_options and asked.stream_options.include_usage)
-        stream = _streamed(door, watched, asked.model, made, counted=counted)
-        return _Told(watched, stream)
-    async with while_connected(watched):
-        assert watched.task is not None  # noqa: S101 - begin() has made it
-        gone = asyncio.ensure_future(_gone(request.receive))
-        try:
-            await asyncio.wait((watched.task, gone), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            gone.cancel()
-        if not watched.task.done():
-            raise ClientDisconnect
-    if watched.failure:
-        raise refused_by(watched.failure)
-    reasoning = "".join(map(chat.describe_progress, watched.events))
-    answer = watched.run.answer
-    told = chat.completion(answer, door.outside(answer.text), asked.model, reasoning, made)
-    return JSONResponse(door.outside(told))
-
-
-async def _gone(receive: Receive) -> None:
-    """Returns when the client has gone away."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-class _Told(StreamingResponse):
-    """A run told to its client, who ends it by going away, also before anything was sent."""
-
-    def __init__(self, watched: Watched, stream: AsyncGenerator[bytes, None]) -> None:
-        super().__init__(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
-        self.watched = watched
-        self.stream = stream
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        del scope
-        gone = asyncio.ensure_future(_gone(receive))
-        gone.add_done_callback(lambda _: self.watched.leave())
-        async with while_connected(self.watched), aclosing(self.stream) as stream:
-            try:
-                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-                async for part in stream:
-                    await send({"type": "http.response.body", "body": part, "more_body": True})
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-            except OSError:
-                pass  # how some servers tell that the client has gone away
-            finally:
-                gone.cancel()
-
-
-async def _streamed(
-    door: AppState, watched: Watched, model: str, made: int, *, counted: bool
-) -> AsyncGenerator[bytes, None]:
-    """The run's progress as reasoning, then the answer, which is only told once its citations are checked."""
-    run = watched.id
-    yield chat.sse(chat.chunk(run, model, made, {"role": "assistant", "content": ""}))
-    async for news in watched.follow():
-        if thought := "".join(map(chat.describe_progress, news)):
-            yield chat.sse(chat.chunk(run, model, made, {"reasoning_content": door.outside(thought)}))
-        elif not news:
-            yield chat.STILL
-    if watched.failure:
-        refused = refused_by(watched.failure)
-        yield chat.sse(chat.error_of(refused.message, refused.kind, refused.code))
-    else:
-        answer = watched.run.answer
-        text = door.outside(answer.text)
-        told = {name: one for name, one in chat.content_of(answer, text).items() if one}
-        for name, one in told.items():
-            for piece in chat.pieces(one):
-                yield chat.sse(chat.chunk(run, model, made, {name: piece}))
-        marked = [] if answer.output_type else chat.annotations(answer, text)
-        ending = chat.chunk(run, model, made, {"annotations": marked}, chat.finish(answer))
-        yield chat.sse(door.outside({**ending, "hira": chat.about(answer)}))
-        if counted:
-            yield chat.sse(chat.last_chunk(answer, model, made))
-    yield chat.sse("[DONE]")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from hira.agents.history import Earlier
 from hira.agents.output import OutputType
 from hira.agents.trajectory import Rejected, Subtask
 from hira.core.errors import HiraError, Interrupted
@@ -17,8 +18,8 @@ from hira.core.events import Event, RunEnded, record
 from hira.core.sanitize import printable
 from hira.runtime.run import Run
 from hira.runtime.session import Session
-from hira.server.chat import check_length
 from hira.server.keys import Client, KeySpent, Refused
+from hira.server.messages import check_length
 from hira.server.outside import Deltas, Hidden, log
 
 SHAPE = 'write {"decisions": [{"id": "1"}, {"id": "2", "text": "…"}, {"id": "3", "rejected": "…"}]}'
@@ -157,6 +158,23 @@ class Watched:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A question that a client asks. The folder of `files` is the run's own, and goes with it.
+
+    With `approve` the run waits for decisions; the `instructions` come after those of the server; without `store`
+    nothing keeps the run when it has ended.
+    """
+
+    question: str
+    files: Sequence[Path] = ()
+    approve: bool = False
+    output: OutputType | None = None
+    earlier: Earlier | None = None
+    instructions: str = ""
+    store: bool = True
+
+
 class Runs:
     """All runs of the server, by their names. `sessions` are by workflow; `hidden` is what no watcher is told."""
 
@@ -174,28 +192,22 @@ class Runs:
             raise Refused(404, what, "invalid_request_error", "model_not_found")
         return self.sessions[name]
 
-    def begin(
-        self,
-        client: Client,
-        workflow: str,
-        question: str,
-        files: Sequence[Path] = (),
-        *,
-        approve: bool = False,
-        output: OutputType | None = None,
-    ) -> Watched:
-        """Begin a run of the client; it waits until the client's limits let it, with `approve` also for decisions.
-
-        The folder of `files` is the run's own, and goes with it.
-        """
+    def begin(self, client: Client, workflow: str, new: NewRun) -> Watched:
+        """Begin a run of the client; it waits until the client's limits let it."""
         name = "-".join(part for part in (time.strftime("%Y%m%d-%H%M%S"), client.tag, secrets.token_hex(3)) if part)
         session = self.session(workflow)
-        desk = Desk() if approve else None
+        desk = Desk() if new.approve else None
         session = session.spending(client.allowance)
-        run = Run(session.approving(desk) if desk else session, question, files, run=name, output=output)
-        return self._started(
-            client, Watched(name, question, session.workflow.name, run, Deltas(self.hidden), desk=desk, attached=files)
-        )
+        session = session.approving(desk) if desk else session
+        if new.instructions:
+            session = session.instructed("\n\n".join(filter(None, (session.settings.instructions, new.instructions))))
+        session = session if new.store else session.unrecorded()
+        run = Run(session, new.question, new.files, run=name, earlier=new.earlier, output=new.output)
+        whole, flow = Deltas(self.hidden), session.workflow.name
+        watched = self._started(client, Watched(name, new.question, flow, run, whole, desk=desk, attached=new.files))
+        if not new.store and watched.task:
+            watched.task.add_done_callback(lambda _: self.forget(name))
+        return watched
 
     def go_on(self, client: Client, run: Run, workflow: str, desk: Desk | None = None) -> Watched:
         """Go on with a run of the journal; at the `desk` wait the subtasks of one that somebody approves."""

@@ -10,10 +10,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from hira.core.errors import HiraError
-from hira.server.chat import error_of, refused_by
 from hira.server.keys import Client, Clients, Refused
 from hira.server.outside import Outside, log
 from hira.server.runs import Runs
+from hira.server.wire import error_of, refused_by
 
 LARGEST = 32 * 2**20
 """Bytes of a request."""
@@ -80,7 +80,7 @@ async def unknown(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
     what = f"{request.method} {request.url.path[:200]} is not served here"
     if request.url.path.startswith("/v1/"):
-        what += "; there are GET /v1/models and POST /v1/chat/completions"
+        what += "; there are GET /v1/models, POST /v1/chat/completions and POST /v1/responses"
     return JSONResponse(error_of(what, "invalid_request_error", "not_found"), status)
 
 

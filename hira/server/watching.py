@@ -2,11 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import Request
@@ -14,23 +12,21 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from hira.agents.output import recorded_output
 from hira.core.events import RunEnded, TurnEnded, TurnText, record
-from hira.journal import Entry, Journal, NoJournal, NoRun
+from hira.journal import Entry
 from hira.runtime.answer import Answer
 from hira.runtime.replay import needed_code, replay
 from hira.runtime.run import Run
-from hira.runtime.session import APPROVAL, HANDED, Session
+from hira.runtime.session import APPROVAL, HANDED
 from hira.runtime.trace.reading import read_earlier
-from hira.server.chat import STILL, check_length, refused_by, sse, trouble
 from hira.server.keys import Client, Refused
+from hira.server.messages import check_length
 from hira.server.outside import Deltas, without_folders
-from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, Desk, Watched, dump_event, missing
+from hira.server.records import find_entry, find_kept, is_there, read_journal, shared_session
+from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, Desk, NewRun, Watched, dump_event
 from hira.server.state import AppState, body_of
+from hira.server.wire import STILL, refused_by, sse, trouble
 
 LISTED = 200
-WRITTEN = 2.0
-"""Seconds in which the journal has written what it was given, unless somebody else holds it."""
-_READERS = ThreadPoolExecutor(8, "hira-serve-reads")
-T = TypeVar("T")
 
 
 class _Begun(BaseModel):
@@ -54,7 +50,7 @@ async def begin(door: AppState, request: Request) -> Response:
     if not question:
         raise Refused(400, "the question is empty", "invalid_request_error")
     check_length(len(question))
-    watched = door.runs.begin(client, asked.workflow or "hira", question, approve=asked.approve or False)
+    watched = door.runs.begin(client, asked.workflow or "hira", NewRun(question, approve=asked.approve or False))
     return JSONResponse(watched.told(), 201)
 
 
@@ -71,12 +67,12 @@ async def list_runs(door: AppState, request: Request) -> Response:
 
 async def _entries(door: AppState, client: Client) -> Sequence[Entry]:
     """The client's newest runs of the journal. What was deleted there since it ended is forgotten here, too."""
-    journal = _common(door).journal
+    journal = shared_session(door).journal
     if journal is None:
         return ()
-    entries = await _read(journal.runs, LISTED, client.mark)
+    entries = await read_journal(journal.runs, LISTED, client.mark)
     missed = _missed(door, client, entries)
-    there = await asyncio.gather(*(_there(door, name) for name in missed))
+    there = await asyncio.gather(*(is_there(door, name) for name in missed))
     for name in (name for name, still in zip(missed, there, strict=True) if not still):
         door.runs.forget(name)
     return entries
@@ -94,53 +90,15 @@ def _missed(door: AppState, client: Client, entries: Sequence[Entry]) -> list[st
     ]
 
 
-async def _kept(door: AppState, client: Client, name: str) -> Watched | None:
-    """The run as this server holds it, None for one that only the journal has, or that was deleted there."""
-    if name not in door.runs.known:
-        return None
-    watched = door.runs.of(client, name)
-    if watched.recorded and not await _there(door, name):
-        door.runs.forget(name)
-        return None
-    return watched
-
-
-async def _there(door: AppState, name: str) -> bool:
-    """Whether the journal has the run. What it may not have written yet is waited for, but not for long."""
-    journal = _common(door).journal
-    if journal is None:
-        return True
-    try:
-        async with asyncio.timeout(WRITTEN):
-            if await _read(journal.holds, name):
-                return True
-            await journal.wait_written()
-            return (await _read(journal.entry, name)).id == name
-    except NoRun:
-        return False
-    except (NoJournal, TimeoutError):
-        return True  # what cannot be read now was not deleted
-
-
-async def _read(reading: Callable[..., T], *about: Any) -> T:
-    """What is read of the journal, by threads for nothing else: one that waits for a journal that somebody holds must
-    not be missed by the runs."""
-    return await asyncio.get_running_loop().run_in_executor(_READERS, partial(reading, *about))
-
-
-def _common(door: AppState) -> Session:
-    return next(iter(door.runs.sessions.values()))
-
-
 async def one_run(door: AppState, request: Request) -> Response:
     """A run whole: its answer with the text of its sources, as far as it is there.
 
     One of the journal is gone through by its record, which calls nothing.
     """
     client, name = door.client(request), request.path_params["run"]
-    watched = await _kept(door, client, name)
+    watched = await find_kept(door, client, name)
     if watched is None:
-        entry, journal = await _recorded(door, client, name)
+        entry, journal = await find_entry(door, client, name)
         served = (session.workflow for session in door.runs.sessions.values())
         flow = next((one for one in served if one.name == entry.workflow), None) if needed_code(entry) else None
         past = await replay(journal, entry.id, flow)
@@ -164,11 +122,11 @@ async def events(door: AppState, request: Request) -> Response:
     client, name = door.client(request), request.path_params["run"]
     first = request.query_params.get("from", "0")
     start = int(first) if first.isdecimal() and len(first) < 10 else 0
-    if watched := await _kept(door, client, name):
+    if watched := await find_kept(door, client, name):
         stream = _live(door, watched, start)
     else:
-        entry, journal = await _recorded(door, client, name)
-        stream = _past(door, await _read(journal.events, entry.id), start, _line(door, entry))
+        entry, journal = await find_entry(door, client, name)
+        stream = _past(door, await read_journal(journal.events, entry.id), start, _line(door, entry))
     return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
 
 
@@ -234,7 +192,7 @@ async def resume(door: AppState, request: Request) -> Response:
 async def _gone_on(door: AppState, client: Client, name: str) -> Response:
     if name in door.runs.known and not door.runs.known[name].ended:
         return JSONResponse(door.runs.of(client, name).told())
-    entry, journal = await _recorded(door, client, name)
+    entry, journal = await find_entry(door, client, name)
     if entry.alive:
         raise Refused(409, f"run {name!r} is running in another process", "invalid_request_error", "conflict")
     if entry.state in ("answered", "unverified", "insufficient_evidence"):
@@ -243,6 +201,7 @@ async def _gone_on(door: AppState, client: Client, name: str) -> Response:
         what = f"run {name!r} was started by a program, with its own {', '.join(lacking)}; resume it there"
         raise Refused(409, what, "invalid_request_error", "conflict")
     owner = door.runs.session(entry.workflow).spending(client.allowance)
+    owner = owner.instructed(str(entry.settings.get("instructions") or ""))
     desk = Desk() if APPROVAL in entry.settings.get(HANDED, ()) else None
     owner = owner.approving(desk) if desk else owner
     client.check_budget()  # before the run is claimed
@@ -254,20 +213,6 @@ async def _gone_on(door: AppState, client: Client, name: str) -> Response:
     return JSONResponse(door.runs.go_on(client, run, entry.workflow, desk).told(), 201)
 
 
-async def _recorded(door: AppState, client: Client, run: str) -> tuple[Entry, Journal]:
-    """A run of the journal. Raises `Refused` for one that is not there, or not the client's: the two look the same."""
-    journal = _common(door).journal
-    if journal is None or not client.owns(run):
-        raise missing(run)
-    try:
-        entry = await _read(journal.entry, run)
-    except NoRun:
-        raise missing(run) from None
-    if entry.id != run:
-        raise missing(run)
-    return entry, journal
-
-
 def _line(door: AppState, entry: Entry) -> dict[str, Any]:
     """A run of the journal in a line of a list."""
     status = entry.state
@@ -277,4 +222,4 @@ def _line(door: AppState, entry: Entry) -> dict[str, Any]:
 
 def _lacking(door: AppState, entry: Entry) -> list[str]:
     """What a program of its own gave to the run, which this server does not have."""
-    return [one for one in entry.settings.get(HANDED, ()) if one not in (*_common(door).handed, APPROVAL)]
+    return [one for one in entry.settings.get(HANDED, ()) if one not in (*shared_session(door).handed, APPROVAL)]

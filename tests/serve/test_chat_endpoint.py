@@ -179,7 +179,8 @@ def test_the_conversation_so_far_is_told_with_the_question(docs: Path) -> None:
             ]
             client_of(server).chat.completions.create(model="direct", messages=turns)  # type: ignore[arg-type]
         told = json.dumps(endpoint.requests[-1].body)
-    assert all(part in told for part in ("How high is the first?", "Alta and Brava.", "Be brief."))
+    assert all(part in told for part in ("How high is the first?", "Alta and Brava."))
+    assert "Follow these instructions as well:\\nBe brief." in told
 
 
 def test_an_attached_file_is_read(open_server: Served) -> None:
@@ -289,5 +290,5 @@ def test_what_a_client_leaves_open_may_be_null(open_server: Served) -> None:
 
 
 def test_another_part_of_the_api_is_refused_with_what_there_is(open_server: Served) -> None:
-    with pytest.raises(openai.NotFoundError, match="POST /v1/chat/completions"):
-        client_of(open_server).responses.create(model="hira", input=QUESTION)
+    with pytest.raises(openai.NotFoundError, match="POST /v1/chat/completions and POST /v1/responses"):
+        client_of(open_server).embeddings.create(model="hira", input=QUESTION)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from hira.agents.history import CONTINUES, Earlier
+from hira.agents.history import CONTINUES, SENT, Earlier
 from hira.agents.output import ROLE as OUTPUT
 from hira.agents.output import OutputType, recorded_output
 from hira.agents.trajectory import Finding, Rollout, Status, Subtask, Trajectory, Turn
@@ -184,8 +184,14 @@ def read_earlier(journal: Journal, entry: Entry) -> Earlier | None:
         turns.append(one)
     earlier = None
     for turn in reversed(turns[1:]):
-        earlier = _left_by(journal, turn, earlier)
-    return earlier
+        earlier = _left_by(journal, turn, _with_sent(turn, earlier))
+    return _with_sent(entry, earlier)
+
+
+def _with_sent(turn: Entry, earlier: Earlier | None) -> Earlier | None:
+    """The earlier turns, with the messages that came with the question of this one."""
+    sent = turn.settings.get(SENT)
+    return Earlier.of_messages([(role, text) for role, text in sent], earlier) if sent else earlier
 
 
 def read_conversation(journal: Journal, run: str, earlier: Earlier | None = None) -> Earlier:

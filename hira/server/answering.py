@@ -1,0 +1,169 @@
+"""A question of either API from its request to its end: begun as a run, answered whole or as a stream, and ended when
+the client goes away."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from pathlib import Path
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from hira.agents.history import Earlier
+from hira.server import chat, responses
+from hira.server.earlier import find_earlier, read_response
+from hira.server.messages import Spoken, read_question, write_attachments
+from hira.server.runs import NewRun, Watched, while_connected
+from hira.server.state import AppState, body_of
+from hira.server.wire import STILL, about, content_of, describe_progress, error_of, now, pieces, refused_by, sse
+
+
+async def complete_chat(door: AppState, request: Request) -> Response:
+    """One chat completion, whole or as a stream."""
+    client = door.client(request)
+    asked = chat.read_chat(await body_of(request))
+    question = read_question(asked.messages, "messages")
+    door.runs.session(asked.model)
+    earlier = await find_earlier(door, client, question.before)
+    files = await _write_files(door, asked.messages, "messages")
+    output = chat.output_of(asked)
+    new = NewRun(question.text, files, output=output, earlier=earlier, instructions=question.instructions)
+    watched = door.runs.begin(client, asked.model, new)
+    made = now()
+    if asked.stream:
+        counted = bool(asked.stream_options and asked.stream_options.include_usage)
+        return RunStream(watched, _stream_chat(door, watched, asked.model, made, counted=counted))
+    await _wait(watched, request.receive)
+    reasoning = "".join(map(describe_progress, watched.events))
+    answer = watched.run.answer
+    told = chat.completion(answer, door.outside(answer.text), asked.model, reasoning, made)
+    return JSONResponse(door.outside(told))
+
+
+async def create_response(door: AppState, request: Request) -> Response:
+    """One response, whole or as a stream."""
+    client = door.client(request)
+    asked = responses.read_response_request(await body_of(request))
+    messages = responses.messages_of(asked)
+    question = read_question(messages, "input")
+    door.runs.session(asked.model)
+    if asked.previous_response_id is None:
+        earlier = await find_earlier(door, client, question.before)
+    else:
+        earlier = await read_response(door, client, asked.previous_response_id)
+        if question.before:
+            earlier = Earlier.of_messages((*earlier.messages, *question.before), earlier)
+    files = await _write_files(door, messages, "input")
+    instructions = "\n\n".join(filter(None, (asked.instructions, question.instructions)))
+    output, store = responses.output_of(asked), asked.store is not False
+    new = NewRun(question.text, files, output=output, earlier=earlier, instructions=instructions, store=store)
+    watched = door.runs.begin(client, asked.model, new)
+    told = responses.ResponseWriter(watched.id, asked, now(), door.outside)
+    if asked.stream:
+        return RunStream(watched, _stream_response(door, watched, told))
+    await _wait(watched, request.receive)
+    thoughts = door.outside("".join(map(describe_progress, watched.events)))
+    return JSONResponse(told.whole(watched.run.answer, thoughts))
+
+
+async def _write_files(door: AppState, messages: Sequence[Spoken], field: str) -> list[Path]:
+    if not any(isinstance(one.content, list) for one in messages):
+        return []
+    return await asyncio.to_thread(write_attachments, messages, field, door.folder)
+
+
+async def _wait(watched: Watched, receive: Receive) -> None:
+    """Return when the run has its answer. Raises what it failed with, and ends it when the client goes away."""
+    async with while_connected(watched):
+        assert watched.task is not None  # noqa: S101 - begin() has made it
+        gone = asyncio.ensure_future(_gone(receive))
+        try:
+            await asyncio.wait((watched.task, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+        if not watched.task.done():
+            raise ClientDisconnect
+    if watched.failure:
+        raise refused_by(watched.failure)
+
+
+async def _gone(receive: Receive) -> None:
+    """Returns when the client has gone away."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class RunStream(StreamingResponse):
+    """A run told to its client, who ends it by going away, also before anything was sent."""
+
+    def __init__(self, watched: Watched, stream: AsyncGenerator[bytes, None]) -> None:
+        super().__init__(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
+        self.watched = watched
+        self.stream = stream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del scope
+        gone = asyncio.ensure_future(_gone(receive))
+        gone.add_done_callback(lambda _: self.watched.leave())
+        async with while_connected(self.watched), aclosing(self.stream) as stream:
+            try:
+                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+                async for part in stream:
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            except OSError:
+                pass  # how some servers tell that the client has gone away
+            finally:
+                gone.cancel()
+
+
+async def _stream_chat(
+    door: AppState, watched: Watched, model: str, made: int, *, counted: bool
+) -> AsyncGenerator[bytes, None]:
+    """The run's progress as reasoning, then the answer, which is only told once its citations are checked."""
+    run = watched.id
+    yield sse(chat.chunk(run, model, made, {"role": "assistant", "content": ""}))
+    async for news in watched.follow():
+        if thought := "".join(map(describe_progress, news)):
+            yield sse(chat.chunk(run, model, made, {"reasoning_content": door.outside(thought)}))
+        elif not news:
+            yield STILL
+    if watched.failure:
+        refused = refused_by(watched.failure)
+        yield sse(error_of(refused.message, refused.kind, refused.code))
+    else:
+        answer = watched.run.answer
+        text = door.outside(answer.text)
+        told = {name: one for name, one in content_of(answer, text).items() if one}
+        for name, one in told.items():
+            for piece in pieces(one):
+                yield sse(chat.chunk(run, model, made, {name: piece}))
+        marked = [] if answer.output_type else chat.annotations(answer, text)
+        ending = chat.chunk(run, model, made, {"annotations": marked}, chat.finish(answer))
+        yield sse(door.outside({**ending, "hira": about(answer)}))
+        if counted:
+            yield sse(chat.last_chunk(answer, model, made))
+    yield sse("[DONE]")
+
+
+async def _stream_response(
+    door: AppState, watched: Watched, told: responses.ResponseWriter
+) -> AsyncGenerator[bytes, None]:
+    """The run's progress as a summary of reasoning, then the answer, once its citations are checked."""
+    thoughts = ""
+    yield told.begin()
+    async for news in watched.follow():
+        if thought := door.outside("".join(map(describe_progress, news))):
+            yield (b"" if thoughts else told.open_reasoning()) + told.think(thought)
+            thoughts += thought
+        elif not news:
+            yield STILL
+    if thoughts:
+        for part in told.close_reasoning(thoughts):
+            yield part
+    if watched.failure:
+        yield told.fail(refused_by(watched.failure))
+    else:
+        for part in told.answer(watched.run.answer, thoughts):
+            yield part

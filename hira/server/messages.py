@@ -1,0 +1,153 @@
+"""What is asked: the messages of a request of either API, what they attach, and the form that the answer is to have."""
+
+import base64
+import binascii
+import mimetypes
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from hira.agents.output import OutputType
+from hira.core.errors import UsageError
+from hira.server.keys import Refused
+
+_SUFFIX = re.compile(r"\.\w{1,16}", re.ASCII)
+_PLAIN = re.compile(r"\w[\w .()+-]{0,80}\.\w{1,16}")
+_DATA = re.compile(r"data:([\w.+/-]+);base64,(.*)", re.DOTALL)
+R = TypeVar("R", bound=BaseModel)
+
+MOST_TEXT = 400_000
+"""Characters of a question with all that was said before it, about 100,000 tokens."""
+
+
+class Spoken(BaseModel):
+    """One message of a request; parts of its content may be text, pictures and sounds."""
+
+    model_config = ConfigDict(extra="allow")
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[dict[str, Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The last message of the user, what was said before it, and the instructions of the system messages."""
+
+    text: str
+    before: tuple[tuple[str, str], ...]
+    instructions: str
+
+
+def read_request(body: bytes, shape: type[R]) -> R:
+    """The request. Raises `Refused` with the field that is wrong with it."""
+    try:
+        return shape.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        what = f"{where}: {first['msg']}" if where else first["msg"]
+        raise Refused(400, what, "invalid_request_error") from None
+
+
+def read_question(messages: Sequence[Spoken], field: str) -> Question:
+    """The question that the messages in this field of a request ask. Raises `Refused` for one that is missing or too
+    long."""
+    turns = [(one.role, _text(one, field)) for one in messages]
+    last = next((at for at in reversed(range(len(turns))) if turns[at][0] == "user" and turns[at][1]), None)
+    if last is None:
+        raise Refused(400, f"{field}: a user message with text is missing", "invalid_request_error")
+    check_length(sum(len(text) for _, text in turns))
+    told = [(role, text) for role, text in turns if text]
+    instructions = "\n\n".join(text for role, text in told if role in INSTRUCTING)
+    before = tuple((role, text) for role, text in turns[:last] if text and role not in INSTRUCTING)
+    return Question(turns[last][1], before, instructions)
+
+
+INSTRUCTING = ("system", "developer")
+
+
+def read_output(schema: Any, field: str) -> OutputType:
+    """The output that a JSON schema describes. Raises `Refused` for one that is not valid."""
+    if not isinstance(schema, dict):
+        raise Refused(400, f"{field}.schema is missing", "invalid_request_error")
+    try:
+        return OutputType(schema)
+    except UsageError as error:
+        raise Refused(400, f"{field}: {error.what}", "invalid_request_error") from None
+
+
+def refuse_tools(tools: Any, choice: Any) -> None:
+    """Raises `Refused` for a client that brings tools."""
+    if tools or choice not in (None, "auto", "none"):
+        what = "tools: hira calls only its own tools; remove them"
+        raise Refused(400, what, "invalid_request_error", "unsupported_parameter")
+
+
+def check_length(characters: int) -> None:
+    """Raises `Refused` for a text that nobody reads: it would hold up those who ask at the same time."""
+    if characters > MOST_TEXT:
+        what = f"{characters:,} characters, with all that was said before, are more than {MOST_TEXT:,}; "
+        what += "attach long texts as files"
+        raise Refused(400, what, "invalid_request_error", "context_length_exceeded")
+
+
+def _text(one: Spoken, field: str) -> str:
+    if not isinstance(one.content, list):
+        return (one.content or "").strip()
+    texts = [part.get("text") for part in one.content if part.get("type") == "text"]
+    if not all(isinstance(text, str) for text in texts):
+        raise Refused(400, f"{field}: content of the type 'text' must contain a text", "invalid_request_error")
+    return "\n".join(map(str, texts)).strip()
+
+
+def write_attachments(messages: Sequence[Spoken], field: str, folder: Path) -> list[Path]:
+    """The pictures, sounds and files of the last message of the user, written into a folder of their own in `folder`.
+
+    They stay there as long as the run is kept in memory, so that it can be gone on with.
+    """
+    last = next((one for one in reversed(messages) if one.role == "user"), None)
+    parts = last.content if last and isinstance(last.content, list) else []
+    if all(part.get("type") == "text" for part in parts):
+        return []
+    own = Path(tempfile.mkdtemp(dir=folder))
+    try:
+        return [path for at, part in enumerate(parts, 1) if (path := _written(part, field, own / f"attached-{at}"))]
+    except BaseException:
+        shutil.rmtree(own, ignore_errors=True)
+        raise
+
+
+def _written(part: Mapping[str, Any], field: str, path: Path) -> Path | None:
+    kind = part.get("type")
+    told = part.get(str(kind))
+    told = told if isinstance(told, Mapping) else {}
+    if kind == "text":
+        return None
+    if kind == "input_audio":
+        return _saved(str(told.get("data", "")), field, path, f".{told.get('format') or 'wav'}")
+    url = str(told.get("url") or told.get("file_data") or "")
+    found = _DATA.fullmatch(url)
+    if found is None:
+        what = f"{field}: content of the type {kind!r} must contain its data as a data: URI"
+        raise Refused(400, what, "invalid_request_error")
+    name = str(told.get("filename") or "")
+    suffix = Path(name).suffix or mimetypes.guess_extension(found[1]) or ".bin"
+    if _PLAIN.fullmatch(name) and not path.with_name(name).exists():
+        path = path.with_name(Path(name).stem)
+    return _saved(found[2], field, path, suffix)
+
+
+def _saved(data: str, field: str, path: Path, suffix: str) -> Path:
+    if not _SUFFIX.fullmatch(suffix):
+        raise Refused(400, f"{field}: {suffix[:20]!r} is not a file format", "invalid_request_error")
+    path = path.with_name(path.name + suffix)
+    try:
+        path.write_bytes(base64.b64decode(data, validate=True))
+    except (binascii.Error, ValueError):
+        raise Refused(400, f"{field}: attached data is not base64", "invalid_request_error") from None
+    return path

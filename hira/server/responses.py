@@ -1,0 +1,249 @@
+"""The shapes of `/v1/responses`: what a request asks, and how an answer and its progress are told."""
+
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from hira.agents.output import OutputType
+from hira.core.policy import Usage
+from hira.runtime.answer import Answer
+from hira.server.keys import Refused
+from hira.server.messages import Spoken, read_output, read_request, refuse_tools
+from hira.server.wire import about, content_of, find_marks, pieces, sse
+
+PREFIX = "resp_"
+ELSEWHERE = {
+    "background": "hira answers in the same request; remove it, and set stream to see the progress",
+    "conversation": "hira keeps no conversations of this kind; use previous_response_id",
+    "prompt": "hira has no stored prompts; write instructions and input",
+}
+"""Parts of the API that hira does not have, each with what to do."""
+PLAIN = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
+"""The parts of a message that are text, each with the field that holds it."""
+
+
+class Item(BaseModel):
+    """One item of the input: a message, or what an earlier response consisted of besides."""
+
+    model_config = ConfigDict(extra="allow")
+    type: str | None = None
+    role: str | None = None
+    content: str | list[dict[str, Any]] | None = None
+
+
+class TextForm(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    format: dict[str, Any] | None = None
+
+
+class Asked(BaseModel):
+    """A request. What hira decides by its own settings, such as the temperature, is not read."""
+
+    model_config = ConfigDict(extra="allow")
+    model: str = Field(min_length=1)
+    input: str | list[Item]
+    instructions: str | None = None
+    previous_response_id: str | None = None
+    store: bool | None = None
+    stream: bool | None = None
+    text: TextForm | None = None
+    tools: list[Any] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    background: bool | None = None
+    conversation: Any = None
+    prompt: Any = None
+    metadata: dict[str, Any] | None = None
+
+
+def read_response_request(body: bytes) -> Asked:
+    """The request. Raises `Refused` for what is wrong with it, and for what the client would not get."""
+    asked = read_request(body, Asked)
+    refuse_tools(asked.tools, asked.tool_choice)
+    for name, what in ELSEWHERE.items():
+        if getattr(asked, name):
+            raise Refused(400, f"{name}: {what}", "invalid_request_error", "unsupported_parameter")
+    output_of(asked)
+    return asked
+
+
+def output_of(asked: Asked) -> OutputType | None:
+    """The output that `text.format` asks for; None for plain text. Raises `Refused` for a schema that is not valid."""
+    form = (asked.text.format if asked.text else None) or {}
+    kind = form.get("type", "text")
+    if kind == "text":
+        return None
+    if kind == "json_schema":
+        return read_output(form.get("schema"), "text.format")
+    what = f"text.format: {kind!r} is not supported; use 'text' or 'json_schema'"
+    raise Refused(400, what, "invalid_request_error", "unsupported_value")
+
+
+def messages_of(asked: Asked) -> list[Spoken]:
+    """The input as messages of the chat API. The reasoning of an earlier response is left out. Raises `Refused` for
+    items that are not messages."""
+    if isinstance(asked.input, str):
+        return [Spoken(role="user", content=asked.input)]
+    return [_message(one) for one in asked.input if one.type != "reasoning"]
+
+
+def _message(item: Item) -> Spoken:
+    if item.type not in (None, "message"):
+        what = f"input: items of the type {item.type[:40]!r} are not supported; send messages"
+        raise Refused(400, what, "invalid_request_error", "unsupported_value")
+    if item.role not in ("user", "assistant", "system", "developer"):
+        what = f"input: the role {str(item.role)[:40]!r} is not one of user, assistant, system and developer"
+        raise Refused(400, what, "invalid_request_error")
+    parts = item.content
+    return Spoken(role=item.role, content=[_part(one) for one in parts] if isinstance(parts, list) else parts)  # type: ignore[arg-type]
+
+
+def _part(part: Mapping[str, Any]) -> dict[str, Any]:
+    kind = part.get("type")
+    if kind in PLAIN:
+        return {"type": "text", "text": part.get(PLAIN[kind])}
+    if kind == "input_image":
+        return {"type": kind, kind: {"url": part.get("image_url")}}
+    return {**part, str(kind): part.get(str(kind)) or part}  # a file's data stands in the part itself
+
+
+class ResponseWriter:
+    """One response on its way to its client, whole or event by event. `redact` takes off what may not leave."""
+
+    def __init__(self, run: str, asked: Asked, made: int, redact: Any) -> None:
+        self.run = run
+        self.asked = asked
+        self.made = made
+        self._redact = redact
+        self._numbers = count()
+
+    def whole(self, answer: Answer, thoughts: str) -> dict[str, Any]:
+        """The answer with its course as reasoning."""
+        output = [self._reasoning(thoughts)] if thoughts else []
+        ended = self._redact({**self._head(status_of(answer)), "usage": usage(answer.rollout.usage)})
+        if ended["status"] == "incomplete":
+            ended["incomplete_details"] = {"reason": "max_output_tokens"}
+        return {**ended, "output": [*output, self._message(answer)], "hira": self._redact(about(answer))}
+
+    def begin(self) -> bytes:
+        head = {**self._head("in_progress"), "output": []}
+        return self._event("response.created", response=head) + self._event("response.in_progress", response=head)
+
+    def open_reasoning(self) -> bytes:
+        item = {**self._reasoning(""), "summary": [], "status": "in_progress"}
+        added = self._event("response.output_item.added", output_index=0, item=item)
+        part = {"type": "summary_text", "text": ""}
+        return added + self._event("response.reasoning_summary_part.added", **self._in_reasoning(), part=part)
+
+    def think(self, text: str) -> bytes:
+        return self._event("response.reasoning_summary_text.delta", **self._in_reasoning(), delta=text)
+
+    def close_reasoning(self, thoughts: str) -> Iterator[bytes]:
+        where, item = self._in_reasoning(), self._reasoning(thoughts)
+        yield self._event("response.reasoning_summary_text.done", **where, text=thoughts)
+        yield self._event("response.reasoning_summary_part.done", **where, part=item["summary"][0])
+        yield self._event("response.output_item.done", output_index=0, item=item)
+
+    def answer(self, answer: Answer, thoughts: str) -> Iterator[bytes]:
+        """The answer piece by piece, then its citations, then the response as a whole."""
+        item = self._message(answer)
+        place, (part,) = 1 if thoughts else 0, item["content"]
+        field = "text" if part["type"] == "output_text" else "refusal"
+        where = {"item_id": item["id"], "output_index": place, "content_index": 0}
+        empty = {**part, field: "", **({"annotations": []} if field == "text" else {})}
+        begun = {**item, "status": "in_progress", "content": []}
+        more: dict[str, Any] = {"logprobs": []} if field == "text" else {}
+        yield self._event("response.output_item.added", output_index=place, item=begun)
+        yield self._event("response.content_part.added", **where, part=empty)
+        for piece in pieces(part[field]):
+            yield self._event(f"response.{part['type']}.delta", **where, delta=piece, **more)
+        for at, one in enumerate(part.get("annotations", ())):
+            yield self._event("response.output_text.annotation.added", **where, annotation_index=at, annotation=one)
+        yield self._event(f"response.{part['type']}.done", **where, **{field: part[field]}, **more)
+        yield self._event("response.content_part.done", **where, part=part)
+        yield self._event("response.output_item.done", output_index=place, item=item)
+        yield self._event(f"response.{status_of(answer)}", response=self.whole(answer, thoughts))
+
+    def fail(self, refused: Refused) -> bytes:
+        code = {400: "invalid_prompt", 429: "rate_limit_exceeded"}.get(refused.status, "server_error")
+        error = {"code": code, "message": refused.message}
+        return self._event("response.failed", response={**self._head("failed"), "output": [], "error": error})
+
+    def _event(self, kind: str, **fields: Any) -> bytes:
+        return f"event: {kind}\n".encode() + sse({"type": kind, "sequence_number": next(self._numbers), **fields})
+
+    def _in_reasoning(self) -> dict[str, Any]:
+        return {"item_id": f"rs_{self.run}", "output_index": 0, "summary_index": 0}
+
+    def _reasoning(self, thoughts: str) -> dict[str, Any]:
+        summary = [{"type": "summary_text", "text": thoughts}]
+        return {"id": f"rs_{self.run}", "type": "reasoning", "status": "completed", "summary": summary}
+
+    def _message(self, answer: Answer) -> dict[str, Any]:
+        text = self._redact(answer.text)
+        content = self._redact(content_of(answer, text))
+        marks = [] if answer.output_type else self._redact(annotations(answer, text))
+        part: dict[str, Any] = {"type": "refusal", "refusal": content["refusal"]}
+        if content["content"] is not None:
+            part = {"type": "output_text", "text": content["content"], "annotations": marks, "logprobs": []}
+        status = status_of(answer)
+        return {
+            "id": f"msg_{self.run}",
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": [part],
+        }
+
+    def _head(self, status: str) -> dict[str, Any]:
+        asked = self.asked
+        form = asked.text.format if asked.text else None
+        return {
+            "id": f"{PREFIX}{self.run}",
+            "object": "response",
+            "created_at": self.made,
+            "status": status,
+            "model": asked.model,
+            "instructions": asked.instructions,
+            "previous_response_id": asked.previous_response_id,
+            "store": asked.store is not False,
+            "metadata": asked.metadata or {},
+            "text": {"format": form or {"type": "text"}},
+            "tools": [],
+            "tool_choice": "auto",
+            "parallel_tool_calls": False,
+            "error": None,
+            "incomplete_details": None,
+            "usage": None,
+        }
+
+
+def status_of(answer: Answer) -> str:
+    """`incomplete` for an answer that a budget, a person or a failure ended early."""
+    return "incomplete" if answer.status in ("partial", "interrupted", "failed") else "completed"
+
+
+def usage(spent: Usage) -> dict[str, Any]:
+    """What all roles took together. hira counts reasoning as output and does not know what was written into caches."""
+    return {
+        "input_tokens": spent.prompt_tokens,
+        "input_tokens_details": {"cached_tokens": spent.cached_tokens, "cache_write_tokens": 0},
+        "output_tokens": spent.completion_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": spent.tokens,
+    }
+
+
+def annotations(answer: Answer, text: str) -> list[dict[str, Any]]:
+    """The citations: of a web page by its address, of anything else by its name and the id of its source."""
+    found: list[dict[str, Any]] = []
+    for start, end, source in find_marks(answer, text):
+        title = source.title or source.location
+        if source.location.startswith(("http://", "https://")):
+            place = {"start_index": start, "end_index": end}
+            found.append({"type": "url_citation", "url": source.location, "title": title, **place})
+        else:
+            name = source.location.rpartition("/")[2] if source.kind == "file" else title
+            found.append({"type": "file_citation", "file_id": source.id, "filename": name, "index": start})
+    return found

@@ -1,0 +1,125 @@
+"""What both APIs share: the progress of a run, its answer, what ended it early, and server-sent events."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from hira.core.errors import AccessDenied, ContextOverflow, EndpointError, HiraError, UsageError
+from hira.core.events import (
+    Event,
+    Notice,
+    Remembered,
+    SourceRead,
+    SubtaskAssigned,
+    SubtaskDone,
+    SubtaskIssued,
+    ToolStarted,
+)
+from hira.evidence import CITED, Source
+from hira.runtime.answer import Answer
+from hira.server.keys import Refused
+from hira.server.outside import without_folders
+
+
+def content_of(answer: Answer, text: str) -> dict[str, str | None]:
+    """The text, or the JSON that the request asked for; where that was not had, the text is told as a refusal."""
+    if answer.output_type is None:
+        return {"content": text, "refusal": None}
+    if not answer.rollout.has_output:
+        return {"content": None, "refusal": text or answer.rollout.output_error}
+    value = answer.output_type.dump(answer.output)
+    return {"content": json.dumps(value, ensure_ascii=False), "refusal": None}
+
+
+def about(answer: Answer) -> dict[str, Any]:
+    """What the chat API has no field for."""
+    return {
+        "run_id": answer.rollout.run,
+        "status": answer.status,
+        "error": trouble(answer),
+        "workflow": answer.rollout.workflow,
+        "calls": answer.rollout.usage.calls,
+        "cost": answer.rollout.usage.cost,
+        **{name: value for name, value in answer.json().items() if name in ("citations", "output_sources")},
+    }
+
+
+def find_marks(answer: Answer, text: str) -> Iterator[tuple[int, int, Source]]:
+    """Where the text, as it is told, cites which source, by characters."""
+    for mark in CITED.finditer(text):
+        for one in re.findall(r"s\d+", mark[1]):
+            if source := answer.rollout.sources.read.get(one):
+                yield mark.start(), mark.end(), source
+
+
+def url_of(location: str) -> str:
+    return location if re.match(r"https?://", location) else f"file:{quote(location)}"
+
+
+def describe_progress(event: Event) -> str:
+    """What a client is told of the run while it goes on, as its reasoning; empty for what it need not know."""
+    tell = THOUGHTS.get(type(event))
+    return f"{tell(event)}\n" if tell else ""
+
+
+def _brief(text: str, most: int) -> str:
+    return " ".join(text.split())[:most]
+
+
+THOUGHTS: Mapping[type[Event], Callable[[Any], str]] = {
+    SubtaskIssued: lambda one: f"Subtask {one.subtask}: {one.text}",
+    SubtaskAssigned: lambda one: f"→ {one.expert}" + (f": {one.reason}" if one.reason else ""),
+    ToolStarted: lambda one: f"  {one.tool}({_brief(', '.join(map(str, one.arguments.values())), 120)})",
+    SourceRead: lambda one: f"  read [{one.source}] {one.title or one.location}",
+    SubtaskDone: lambda one: f"✓ {_brief(one.conclusion, 300)}",
+    Remembered: lambda one: f"  remembered: {one.text}",
+    Notice: lambda one: f"  ({one.text})",
+}
+
+
+def pieces(text: str, size: int = 48) -> Sequence[str]:
+    """The answer in pieces as a stream has them; it is only sent once its citations are checked."""
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def refused_by(error: HiraError | Refused) -> Refused:
+    """An error of hira's as the client is told of it: what it can mend is its own request, all else is a matter of this
+    server, whose addresses and keys are nobody's business."""
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, UsageError):
+        what = without_folders(f"{error.what}. {error.fix}".strip(". "))
+        return Refused(400, what, "invalid_request_error")
+    if isinstance(error, ContextOverflow):
+        return Refused(400, without_folders(error.what), "invalid_request_error", "context_length_exceeded")
+    if isinstance(error, AccessDenied):
+        return Refused(502, "the model of this server refused its key", "api_error", "upstream_denied")
+    what = without_folders(error.what)
+    return Refused(502, f"the model of this server: {what}" if isinstance(error, EndpointError) else what, "api_error")
+
+
+def trouble(answer: Answer) -> str:
+    """What ended the run early, as a client is told of it."""
+    return refused_by(answer.rollout.failure).message if answer.rollout.failure else ""
+
+
+def error_of(message: str, kind: str, code: str = "") -> dict[str, Any]:
+    """The API's shape of an error."""
+    return {"error": {"message": message, "type": kind, "param": None, "code": code or None}}
+
+
+STILL = b": still at work\n\n"
+"""Keeps the connection of a stream alive, and says nothing."""
+
+
+def sse(value: Mapping[str, Any] | str) -> bytes:
+    """One server-sent event."""
+    told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return f"data: {told}\n\n".encode()
+
+
+def now() -> int:
+    return int(time.time())
