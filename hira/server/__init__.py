@@ -1,1 +1,1 @@
-"""hira as a server: an endpoint that speaks OpenAI's chat and Responses APIs, and a page on which runs can be watched."""
+"""hira as a server: an endpoint that speaks OpenAI's chat and Responses APIs, and a page that shows runs live."""
