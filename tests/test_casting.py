@@ -215,7 +215,7 @@ async def test_code_opens_what_the_search_named(docs: Path, tmp_path: Path, seve
         name = (await tools.search.call({"query": "sales in May"})).passages[0].source.location
         assert name == ("docs/2026/sales.csv" if several else "2026/sales.csv")
         async with tools.python("1") as python:
-            told = re.findall(r"- (.*) \(the search's `(.*)NAME` is `NAME` in it\)", python.description)
+            told = re.findall(r"- (.*) \(searched as `(.*)NAME`\)", python.description)
             path = next(f"{place}/{name.removeprefix(begins)}" for place, begins in told if name.startswith(begins))
             seen = await python.call({"code": f"open({path!r}).read()"})
     assert "4242" in seen.passages[0].text

@@ -333,9 +333,11 @@ def _model(name: str, fields: tuple[_Field, ...]) -> "tuple[type[BaseModel], Map
     told: dict[str, Any] = {one.name: (one.hint, one.default) for one in fields}
     model = create_model(name, __config__=ConfigDict(extra="forbid"), **told)
     schema = model.model_json_schema()
-    # the title that pydantic makes of a parameter's name tells a model nothing
-    properties = {key: {name: value for name, value in one.items() if name != "title"}
-                  for key, one in schema.get("properties", {}).items()}  # fmt: skip
+    # the title that pydantic makes of a parameter's name tells a model nothing, nor does an empty default
+    properties = {
+        key: {name: value for name, value in one.items() if name != "title" and (name, value) != ("default", "")}
+        for key, one in schema.get("properties", {}).items()
+    }
     parameters = {"type": "object", "properties": properties, "required": schema.get("required", [])}
     if definitions := schema.get("$defs"):
         parameters["$defs"] = definitions

@@ -65,7 +65,7 @@ def browse_tool(fetcher: Fetcher, *, seen: set[str], blocked: Collection[str] = 
 
     async def browse(
         url: Annotated[str, Field(description="a URL as the question, a search result or a page shows it")],
-        intent: Annotated[str, Field(description="what you want to know from the page")] = "",
+        intent: Annotated[str, Field(description="what to look for")] = "",
     ) -> Observation:
         """Open a web page. Returns its text and links; of a long page the passages that matter for the intent."""
         url = _meant(url, seen)

@@ -12,7 +12,7 @@ CODE = Prompt(__file__, "code")
 class Code:
     name = "code"
     description = (
-        "computes exact results with Python: arithmetic, statistics, tables and data files, dates, units, simulations"
+        "computes exact results with Python: arithmetic, statistics, data files, dates, units, simulations"
     )
     ability = "code"
     cost = 2

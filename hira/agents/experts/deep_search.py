@@ -9,7 +9,7 @@ DEEP_SEARCH = Prompt(__file__, "deep_search")
 
 class DeepSearch:
     name = "deep_search"
-    description = "explores many pages and follows links, comparing what they say, slowly and at high cost"
+    description = "explores many pages, follows links and compares what they say, at high cost"
     ability = "search"
     cost = 3
     needs = frozenset({"search"})

@@ -27,7 +27,7 @@ class Plan(Reply):
 
 class SimpleSearch:
     name = "simple_search"
-    description = "looks up facts that a document or page states directly, quickly and cheaply"
+    description = "looks up facts that documents or pages state, quickly and cheaply"
     ability = "search"
     cost = 1
     needs = frozenset({"search"})

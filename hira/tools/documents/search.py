@@ -54,9 +54,9 @@ def browse_documents(index: Index) -> Tool:
 
     async def browse(
         url: Annotated[str, Field(description="its path, as the search shows it")],
-        intent: Annotated[str, Field(description="what you want to know from it")] = "",
+        intent: Annotated[str, Field(description="what to look for")] = "",
     ) -> Observation:
-        """Open a local document, or of a long one the passages that fit the intent."""
+        """Open a local document; of a long one, the passages that fit the intent."""
         entry = await index.open(url) or await index.open(await _meant(index, url))
         if entry is None or not entry.pieces:
             raise ToolError(f"{url!r} holds no text" + (f" ({entry.note})" if entry and entry.note else ""))

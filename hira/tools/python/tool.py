@@ -78,7 +78,7 @@ def python_tool(sandbox: PythonSandbox, named: Mapping[Path, str] = MappingProxy
     attached = "".join(_listed(path, named.get(path)) for path in sandbox.readable)
     described = DESCRIPTION.fill(
         seconds=f"{sandbox.limits.seconds:g}",
-        beside=BESIDE.fill() if _among_others(sandbox) else Filled(""),
+        beside=BESIDE.fill() if _follows_others(sandbox) else Filled(""),
         attached=Filled(f" It can read:{attached}" if attached else ""),
     )
     return replace(made, description=str(described), stateful=True)
@@ -92,6 +92,12 @@ def _listed(path: Path, begins: str | None) -> str:
 def _among_others(sandbox: PythonSandbox) -> bool:
     """Whether the session's folder stands beside those of other sessions, each named by its label."""
     return bool(sandbox.label) and sandbox.folder.name == sandbox.label
+
+
+def _follows_others(sandbox: PythonSandbox) -> bool:
+    """Whether sessions of earlier subtasks may have left files. It is told by the number alone, so that the tool is
+    described alike however long they take."""
+    return _among_others(sandbox) and sandbox.label.isdecimal() and int(sandbox.label) > 1
 
 
 def make_observation(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation:
