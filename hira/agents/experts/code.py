@@ -11,9 +11,7 @@ CODE = Prompt(__file__, "code")
 
 class Code:
     name = "code"
-    description = (
-        "computes exact results with Python: arithmetic, statistics, data files, dates, units, simulations"
-    )
+    description = "computes exact results with Python: arithmetic, statistics, data files, dates, units, simulations"
     ability = "code"
     cost = 2
     needs = frozenset({"python"})
