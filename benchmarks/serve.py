@@ -82,7 +82,7 @@ async def served(clients: int, seconds: float, *, hostile: bool = False) -> list
     with tempfile.TemporaryDirectory() as folder, hostile_web() if hostile else FakeWeb({}, hits={}) as web:
         settings = Settings(model="offline", docs=(DOCUMENTS,), journal=Path(folder) / "journal.sqlite")
         if hostile:
-            more = {"search": "documents,searxng", "searxng_url": web.url, "allow": (web.host,)}
+            more = {"search": "documents,searxng", "searxng_url": web.url, "allowed_hosts": (web.host,)}
             settings = settings.with_values(more, "this benchmark")
         policies = {"reasoner": Reader()} if hostile else None
         async with application(settings, policies=policies) as app:

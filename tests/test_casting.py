@@ -229,7 +229,7 @@ async def test_documents_and_a_web_search_are_asked_by_one_tool(docs: Path, tmp_
             docs=(docs,),
             search="searxng",
             searxng_url=web.url,
-            allow=(web.host,),
+            allowed_hosts=(web.host,),
             cache=tmp_path / "cache",
         )
         async with toolbox(settings, []) as tools:

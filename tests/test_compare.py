@@ -68,7 +68,7 @@ def reply(request: Request) -> str | Completion:
 
 async def test_what_one_workflow_searched_is_free_for_the_others() -> None:
     with FakeWeb({"/skerry": PAGE}) as web:
-        found = settings(search="searxng", searxng_url=web.url, allow=(web.host,))
+        found = settings(search="searxng", searxng_url=web.url, allowed_hosts=(web.host,))
         both = await compared(found, ["hira", "react-report"], policy=ScriptedPolicy(reply))
         assert [one.answer.status for one in both] == ["answered", "answered"]
         assert len(web.searches) == 1
@@ -88,7 +88,7 @@ async def test_what_one_workflow_fetched_is_free_for_the_others() -> None:
         return reply(request)
 
     with FakeWeb({"/skerry": PAGE}) as web:
-        found = settings(search="searxng", searxng_url=web.url, allow=(web.host,))
+        found = settings(search="searxng", searxng_url=web.url, allowed_hosts=(web.host,))
         both = await compared(found, ["hira", "react-report"], policy=ScriptedPolicy(reading))
         assert [one.answer.status for one in both] == ["answered", "answered"]
         assert [visit.path for visit in web.visits].count("/skerry") == 1
@@ -101,7 +101,7 @@ async def test_a_workflow_that_fails_leaves_the_others_alone() -> None:
         return reply(request)
 
     with FakeWeb({"/skerry": PAGE}) as web:
-        found = settings(search="searxng", searxng_url=web.url, allow=(web.host,))
+        found = settings(search="searxng", searxng_url=web.url, allowed_hosts=(web.host,))
         ended = {
             one.workflow: one.answer
             for one in await compared(found, ["hira", "react-report"], policy=ScriptedPolicy(failing))

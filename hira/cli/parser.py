@@ -339,7 +339,7 @@ def _record(command: Parser) -> None:
     group.add_argument("--journal", metavar="FILE", help="journal file; `off` records nothing")
     group.add_argument(
         "--cache",
-        dest="reuse",
+        dest="cache_responses",
         action="store_true",
         default=None,
         help="reuse the replies of recorded runs",

@@ -114,7 +114,7 @@ class Session:
             record = Rollout(run, question, self.workflow.name)
             if log:
                 record.began = log.began
-                if self.journal and self.settings.reuse:  # prompts that show ids are to be those of the earlier run
+                if self.journal and self.settings.cache_responses:  # prompts that show ids are to be those of the earlier run
                     earlier = await asyncio.to_thread(self.journal.ids, question, log.began)
                     given = {*log.sources.values()}
                     record.sources.reserved.update({where: one for where, one in earlier.items() if one not in given})
@@ -164,7 +164,7 @@ class Session:
             files=files,
             versions=versions(),
             scope=scope_of(self.settings, files),
-            reuse=self.settings.reuse_hours * 3600 if self.settings.reuse else None,
+            reuse=self.settings.cache_responses_hours * 3600 if self.settings.cache_responses else None,
         )
 
     def dialects(self) -> Mapping[str, str]:

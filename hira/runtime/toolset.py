@@ -281,7 +281,7 @@ def _web(
     from hira.tools.search import SCHOLARLY, Shared, scholar_tool, search_tool
 
     seen = {canonicalise_url(url) for url in urls(question)}
-    fetcher = Fetcher(settings.allow, contact=settings.contact, once=once)
+    fetcher = Fetcher(settings.allowed_hosts, contact=settings.contact, once=once)
     backends = [Shared(backend, once) for backend in backends] if once else backends
     scholarly = [backend for backend in backends if backend.name in SCHOLARLY]
     scholar = scholar_tool(scholarly, seen=seen, on_notice=events) if scholarly else None

@@ -470,7 +470,7 @@ def test_offline_says_what_it_answers_from(place: Place, asked: tuple[str, ...])
     assert "--docs" not in attached
     pages = {"/kama": "<title>Kama</title><p>The river Kama is 1805 kilometres long.</p>"}
     with FakeWeb(pages) as web:
-        environ = {"SEARXNG_BASE_URL": web.url, "HIRA_ALLOW": web.host, "HIRA_MODEL": "offline"}
+        environ = {"SEARXNG_BASE_URL": web.url, "HIRA_ALLOWED_HOSTS": web.host, "HIRA_MODEL": "offline"}
         said = place.hira("ask", "How long is the river Kama?", "--quiet", **environ)
     assert "sentences from the web." in said.err
     assert (said.code, said.out.splitlines()[-1]) == (0, f"[s1] Kama — {web.url}/kama (supported)")

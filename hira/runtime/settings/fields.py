@@ -167,7 +167,7 @@ class Settings(Checked):
     much has to hold Python code back (hira.tools.python), `sandbox_image` the image of its container; `cache` is
     the folder in which indexes of documents and searches are kept, None keeps them in memory. `search` names
     services, separated by commas, in order of preference; `contact` (an address or URL) is told to the sites that
-    are read; `allow` holds "host:port" entries of servers of this network that may be
+    are read; `allowed_hosts` holds "host:port" entries of servers of this network that may be
     opened all the same. `adapter` is a LoRA adapter for a model of this process (`hf:NAME`). `mcp` names servers
     whose tools experts are given. Files and folders that `exclude` names are read neither as documents nor by
     programs. `max_subtasks`, `parallel` and `dialect` are the workflow's own where they are not set; `workflows`
@@ -196,7 +196,7 @@ class Settings(Checked):
     searxng_url: str = ""
     mcp: Mapping[Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,32}$")], McpSettings] = Field(default_factory=dict)
     contact: str = ""
-    allow: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
     temperature: float = Field(default=0.7, ge=0)
     top_p: float = Field(default=0.95, gt=0, le=1)
     top_k: int | None = Field(default=None, ge=1)
@@ -221,8 +221,8 @@ class Settings(Checked):
     sandbox_image: str = Field(default="", pattern="^([A-Za-z0-9][A-Za-z0-9._:/@-]*)?$")
     cache: Path | None = None
     journal: Path | None = None
-    reuse: bool = False
-    reuse_hours: float = Field(default=24, gt=0)
+    cache_responses: bool = False
+    cache_responses_hours: float = Field(default=24, gt=0)
     otel: str = ""
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _withheld: tuple[str, ...] = PrivateAttr(default=())

@@ -46,7 +46,7 @@ from hira.runtime.settings.trust import (
 LONGEST = 64 * 1024
 """Bytes of a `hira.toml`: reading TOML may take time in the square of its length."""
 TABLES = ("roles", "workflows", "search_keys", "mcp", "prices", "keys", "timeout")
-_LISTS = {"docs": os.pathsep, "exclude": os.pathsep, "without": ",", "allow": ",", "tools": ",", "experts": ","}
+_LISTS = {"docs": os.pathsep, "exclude": os.pathsep, "without": ",", "allowed_hosts": ",", "tools": ",", "experts": ","}
 
 
 def named_flags(flags: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:

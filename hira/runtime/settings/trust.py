@@ -24,7 +24,7 @@ TRUST = "HIRA_TRUST"
 TRUSTED = "trusted.json"
 _STORE = TypeAdapter(dict[str, list[str]])
 # What only the user may loosen: a project's hira.toml may have been written by anyone.
-_GUARDS = ("sandbox", "sandbox_image", "allow", "otel")
+_GUARDS = ("sandbox", "sandbox_image", "allowed_hosts", "otel")
 # What it may name only in its own folder: what is read there, and where is written.
 _NAMED = {"docs": "documents", "journal": "a journal", "cache": "a cache"}
 
