@@ -106,7 +106,8 @@ def recorded_settings(entry: Entry) -> Mapping[str, Any]:
     kept = {
         name: value
         for name, value in entry.settings.items()
-        if name in Settings.model_fields and name not in ("cache", "journal", "cache_responses", "cache_responses_hours", "otel")
+        if name in Settings.model_fields
+        and name not in ("cache", "journal", "cache_responses", "cache_responses_hours", "otel")
     }
     return {**kept, "workflow": entry.workflow} if entry.workflow in WORKFLOWS else kept
 
