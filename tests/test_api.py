@@ -4,8 +4,9 @@ import asyncio
 import json
 import logging
 import pickle
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,25 @@ async def test_a_run_that_is_stopped_answers_from_what_is_known(docs: Path) -> N
     assert run.answer.status == "interrupted"
     assert run.failure is None
     assert stuck.let_go.is_set()
+
+
+async def test_a_run_that_is_stopped_while_it_reads_its_documents_ends_at_once_without_an_answer(
+    docs: Path, tmp_path: Path
+) -> None:
+    settings = Settings(model="offline", cache=tmp_path, journal=tmp_path / "journal.sqlite")
+    async with Hira(docs=docs, settings=settings) as hira:
+        (index,) = tmp_path.glob("documents-*.sqlite")
+        with closing(sqlite3.connect(index)) as other:
+            other.execute("begin immediate")  # nothing can be indexed meanwhile
+            run = hira.stream(QUESTION)
+            asking = asyncio.create_task(run.finish())
+            await asyncio.sleep(0.05)
+            run.stop()
+            answer = await asking
+        assert (answer.status, answer.text) == ("interrupted", "")
+        assert answer.error == "interrupted before the question was asked"
+        resumed = await (await hira.resume(run.id)).finish()
+    assert resumed.status == "answered"
 
 
 def test_ask_sync_answers_outside_a_loop_more_than_once(hira_offline: Hira) -> None:

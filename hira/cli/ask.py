@@ -186,7 +186,11 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
     elif any(finding.expert == "multimodal" for finding in answer.rollout.findings):
         why, fix = "no source supports it", "name a model that can see and hear (--model), or ask more precisely"
     elif not answer.sources:
-        named = "use a workflow that reads them" if searched else "name documents (--docs) or a web search (--search)"
+        named = (
+            "ask in other words, or search elsewhere"
+            if searched
+            else "name documents (--docs) or a web search (--search)"
+        )
         why, fix = "nothing was read that could support it", named
     elif by_source:
         why = f"{', '.join(f'[{one}]' for one in by_source)} contradicts a claim in the answer"
@@ -303,7 +307,7 @@ def interruptible(run: Stoppable, working: "asyncio.Task[Any]", say: Callable[[s
     asked = False
 
     def stop() -> None:
-        say("answering from the results so far; Ctrl-C again quits")
+        say("ending with the results so far; Ctrl-C again quits")
         run.stop()
 
     def heard(number: int, _frame: FrameType | None) -> None:

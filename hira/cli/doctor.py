@@ -25,7 +25,7 @@ from hira.runtime.endpoints import find_model
 from hira.runtime.registry import made_workflow
 from hira.runtime.settings import SEARCH_KEYS, Settings, load
 from hira.runtime.toolset import mcp_servers, web_searches
-from hira.tools.documents import Index, format_warnings
+from hira.tools.documents import Index
 from hira.tools.documents.walk import walk
 from hira.tools.mcp import mcp_tools
 from hira.tools.media import can_be_sent
@@ -199,7 +199,7 @@ async def _documents(report: Report, settings: Settings) -> None:
     count = f"{files} file{'' if files == 1 else 's'}, {read} read"
     count += f", {media} to be looked at or listened to" if media else ""
     report.row("documents", f"{named}: {count}", settings.origin("docs"))
-    report.off += format_warnings(index.warnings)
+    report.off += index.warnings
     if not (read or media):
         report.code = USAGE
 

@@ -14,9 +14,10 @@ from rich.spinner import Spinner
 from rich.text import Text
 from rich.tree import Tree
 
-from hira.cli.progress import brief, format_call, format_usage, meter
+from hira.cli.progress import brief, format_call, format_reading, format_usage, meter
 from hira.cli.shell import visible
 from hira.core.events import (
+    DocumentsRead,
     Event,
     Notice,
     RunEnded,
@@ -99,6 +100,7 @@ class Watching:
         self.usage = Usage()
         self.limits: Mapping[str, float] = {}
         self.began = time.monotonic()
+        self.reading = ""
         self.ended = ""
         self.still = False
         self._live = Live(
@@ -147,9 +149,8 @@ class Watching:
 
     def _take(self, event: Event) -> None:
         match event:
-            case RunStarted(question=question, models=models):
-                self.limits = event.limits
-                self.planner.text = f"{question}  ({', '.join(dict.fromkeys(models.values()))})"
+            case DocumentsRead() | RunStarted():
+                self._begin(event)
             case SubtaskIssued() | SubtaskApproved() | SubtaskAssigned() | SubtaskDone():
                 self._subtask(event)
             case TurnStarted() | TurnEnded():
@@ -166,6 +167,13 @@ class Watching:
                 self.notices.append(event.text)
             case RunEnded():
                 self.ended = f"{event.status.replace('_', ' ')} · {format_usage(event.usage)}"
+
+    def _begin(self, event: DocumentsRead | RunStarted) -> None:
+        if isinstance(event, DocumentsRead):
+            self.reading = format_reading(event)
+            return
+        self.reading, self.limits = "", event.limits
+        self.planner.text = f"{event.question}  ({', '.join(dict.fromkeys(event.models.values()))})"
 
     def _subtask(self, event: SubtaskIssued | SubtaskApproved | SubtaskAssigned | SubtaskDone) -> None:
         if isinstance(event, SubtaskIssued):
@@ -207,6 +215,8 @@ class Watching:
             tree.add(Text(brief(f"read {more}{', '.join(self.sources[-SOURCES_SHOWN:])}", width), style="dim"))
         for notice in self.notices[-3:]:
             tree.add(Text(brief(f"note: {notice}", width), style="yellow"))
+        if self.reading:
+            tree.add(Text(self.reading, style="dim"))
         if self.ended:
             tree.add(Text(self.ended, style="dim"))
         else:

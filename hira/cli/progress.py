@@ -11,6 +11,7 @@ from typing import Protocol
 from hira.cli.shell import Shell, visible
 from hira.core.events import (
     ApprovalAwaited,
+    DocumentsRead,
     Event,
     Notice,
     Remembered,
@@ -108,8 +109,17 @@ def meter(usage: Usage, seconds: float, limits: Mapping[str, float]) -> str:
     used = {"tokens": usage.tokens, "cost": usage.cost or 0.0, "seconds": seconds, "calls": usage.calls}
     told = [_metered(name, used[name], limits.get(name)) for name in used if name in limits or used[name]]
     share = max((used[name] / limit for name, limit in limits.items()), default=0.0)
+    return " · ".join([*([draw_bar(share)] if limits else []), *told])
+
+
+def format_reading(event: DocumentsRead) -> str:
+    """How far the reading of documents is, with a bar."""
+    return f"{draw_bar(event.done / event.total)} reading documents: {event.done:,} of {event.total:,}"
+
+
+def draw_bar(share: float) -> str:
     filled = min(BAR, round(share * BAR))
-    return " · ".join([*(["█" * filled + "░" * (BAR - filled)] if limits else []), *told])
+    return "█" * filled + "░" * (BAR - filled)
 
 
 def _metered(name: str, used: float, limit: float | None) -> str:
@@ -169,6 +179,10 @@ class Lines:
     @singledispatchmethod
     def line(self, _event: Event) -> str:
         return ""
+
+    @line.register
+    def _(self, event: DocumentsRead) -> str:
+        return format_reading(event)
 
     @line.register
     def _(self, event: RunStarted) -> str:

@@ -139,6 +139,14 @@ class SourceRead(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentsRead(Event):
+    """How many of the documents that changed are read into the index so far, before the run begins."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerChecked(Event):
     """The claims of the answer were checked; one record a citation, with the fields of `hira.evidence.Citation`."""
 

@@ -66,6 +66,8 @@ class Run:
         self._owner = owner
         self._context: RunContext | None = None
         self._stop = False
+        self._opening: asyncio.Task[None] | None = None
+        self._cut = False
         self._answer: Answer | None = None
 
     @property
@@ -94,10 +96,14 @@ class Run:
         return self._context.rollout.usage if self._context else Usage()
 
     def stop(self) -> None:
-        """End soon: calls in flight are dropped and the answer is written from what is known."""
+        """End soon: calls in flight are dropped and the answer is written from what is known. A run that still reads
+        its documents ends without an answer."""
         self._stop = True
         if self._context:
             self._context.stop(Interrupted("interrupted; answering from the results so far"))
+        elif self._opening and not self._cut:
+            self._cut = True
+            self._opening.cancel()
 
     async def __aiter__(self) -> AsyncGenerator[Event]:
         session = await self._owner.open_session()
@@ -126,14 +132,14 @@ class Run:
         """Whether the journal holds what was done so far, so that the run can go on later."""
         return self._log is not None and not self._log.trouble
 
-    def give_up(self) -> None:
+    def give_up(self, why: str = "cancelled") -> None:
         """End the record of a run that was claimed and never came to its question; one of the journal has the answer
         and the cost that it had. Of a run that has begun nothing is changed."""
         if self._log and not self._begun:
             self._begun = True
             past = self._past
             kept = (past.status, past.answer, past.error) if past and past.status != "running" else None
-            self._log.end(*(kept or ("interrupted", "", "cancelled")), Usage(**past.usage) if past else Usage())
+            self._log.end(*(kept or ("interrupted", "", why)), Usage(**past.usage) if past else Usage())
 
     async def work(self, *readers: Reader, stream: bool = False, said: str = "") -> None:
         """Ask the question, once; `answer` is there afterwards. `stream` shows the models' text as it comes.
@@ -146,32 +152,37 @@ class Run:
         try:
             await self._work(readers, stream=stream, said=said)
         finally:
-            self.going = False
+            self.going, self._opening = False, None
 
     async def _work(self, readers: Sequence[Reader], *, stream: bool, said: str) -> None:
         session = await self._owner.open_session()
         log = self._log = self._log or session.begin_log(self.id, self.files, self.earlier, self.output)
         if log and said:
             log.event(Notice(said))
+        self._opening = asyncio.current_task()
+        if self._stop:
+            self.stop()
         try:
             async with session.open_context(
                 self.id, self.question, self.files, readers, stream=stream, log=log
             ) as context:
                 self._context = context
                 context.output = self.output
-                if self._stop:
-                    self.stop()
                 self._begun = True
                 record = await rollout(session.workflow, self.question, context, self.earlier)
                 if log and log.trouble:
                     context.events(Notice(f"{log.trouble}; this run cannot be resumed"))
         except asyncio.CancelledError:
+            cut = self._cut and self._opening and not self._opening.uncancel()
+            why = "interrupted before the question was asked" if cut else "cancelled"
             if log and not self._begun:
                 log.describe(self.question, session.workflow.name)
-            self.give_up()
+            self.give_up(why)
             record = self._context.rollout if self._context else Rollout(self.id, self.question, session.workflow.name)
-            record.status, record.failure = "interrupted", record.failure or Interrupted("cancelled")
+            record.status, record.failure = "interrupted", record.failure or Interrupted(why)
             self._answer = answer_of(record, session.model, self.output)
+            if cut:
+                return
             raise
         except Exception as error:
             self._begun = True

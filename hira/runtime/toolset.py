@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import ToolError, UsageError
-from hira.core.events import Events, Notice
+from hira.core.events import DocumentsRead, Events, Notice
 from hira.core.messages import Media
 from hira.runtime.settings import SEARCH_KEYS, Settings, did_you_mean
 from hira.runtime.workspace import Surroundings, looked_at, work_folder
@@ -31,7 +31,7 @@ ALSO_CALLED = {"wikipedia": "mediawiki"}
 SAME_KEY = {"serper_scholar": "serper", "serpapi_scholar": "serpapi"}
 DOCUMENTS = "documents"
 # Seconds: between two tellings of how far the reading is, and for which documents that were read count as up to date.
-TELL_EVERY = 2.0
+TELL_EVERY = 1.0
 FRESH = 1.0
 
 
@@ -109,7 +109,8 @@ class Toolset:
         return docs.beside(await asyncio.to_thread(looked_at, (), files)) if files else docs
 
     async def _read(self, index: "Index", events: Events, *, seen: bool) -> None:
-        """Bring the index up to date, once for runs that begin together; what could not be read is told once.
+        """Bring the index up to date, once for runs that begin together. What cannot be read is told once, by one of
+        the processes that share the index.
 
         Raises `UsageError` where there is no text in any document, unless there is something to be `seen` and somebody
         who sees.
@@ -117,14 +118,21 @@ class Toolset:
         async with self._reading:
             if self._read_at is not None and time.monotonic() - self._read_at < FRESH:
                 return
-            told = set(index.warnings)
-            await index.refresh(_progress(events))
+            progress = _Progress(events)
+            try:
+                await index.refresh(progress)
+            except asyncio.CancelledError:
+                if progress.total:
+                    kept = "; the next question continues there" if self.settings.cache else ""
+                    what = f"{progress.done:,} of {progress.total:,} new documents are indexed{kept}"
+                    events(Notice(what, important=True))
+                raise
             self._texts = bool(await index.names())
             if not (self._texts or (seen and self.sees)):
                 raise _unread(index.paths, index.warnings)
             from hira.tools.documents import format_warnings
 
-            for line in format_warnings([warning for warning in index.warnings if warning not in told]):
+            for line in format_warnings(await index.take_new_warnings()):
                 events(Notice(line, important=True))
             self._read_at = time.monotonic()
 
@@ -355,15 +363,17 @@ def _named(paths: Sequence[Path]) -> str:
     return "in " + ", ".join(map(str, paths))
 
 
-def _progress(events: Events) -> Callable[[int, int], None]:
+class _Progress:
     """Tells now and then how far the reading of documents is; called in the index's thread."""
-    loop = asyncio.get_running_loop()
-    last = time.monotonic()
 
-    def told(done: int, total: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= TELL_EVERY:
-            last = time.monotonic()
-            loop.call_soon_threadsafe(events, Notice(f"reading documents: {done} of {total}"))
+    def __init__(self, events: Events) -> None:
+        self.done = self.total = 0
+        self._events = events
+        self._loop = asyncio.get_running_loop()
+        self._last = time.monotonic()
 
-    return told
+    def __call__(self, done: int, total: int) -> None:
+        self.done, self.total = done, total
+        if time.monotonic() - self._last >= TELL_EVERY:
+            self._last = time.monotonic()
+            self._loop.call_soon_threadsafe(self._events, DocumentsRead(done, total))

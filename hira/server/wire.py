@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from hira.core.errors import AccessDenied, ContextOverflow, EndpointError, HiraError, UsageError
 from hira.core.events import (
+    DocumentsRead,
     Event,
     Notice,
     Remembered,
@@ -70,6 +71,7 @@ def _brief(text: str, most: int) -> str:
 
 
 THOUGHTS: Mapping[type[Event], Callable[[Any], str]] = {
+    DocumentsRead: lambda one: f"Reading documents: {one.done:,} of {one.total:,}",
     SubtaskIssued: lambda one: f"Subtask {one.subtask}: {one.text}",
     SubtaskAssigned: lambda one: f"→ {one.expert}" + (f": {one.reason}" if one.reason else ""),
     ToolStarted: lambda one: f"  {one.tool}({_brief(', '.join(map(str, one.arguments.values())), 120)})",

@@ -83,6 +83,9 @@ def test_files_of_a_folder_that_cannot_be_read_are_told_even_to_those_who_want_n
     told = said.err.splitlines()[1:]
     assert told[0] == "hira: 0.pdf needs pypdf: pip install 'hira[pdf]'"
     assert told[5:] == ["hira: … and 3 more"]
+    again = hira("ask", QUESTION, "--docs", "docs", "--quiet")
+    assert len(again.err.splitlines()) <= 1
+    assert hira("doctor", "--docs", "docs").out.count("needs pypdf") >= 8
 
 
 def test_a_model_of_this_process_says_what_to_install(hira: Hira, monkeypatch: pytest.MonkeyPatch) -> None:

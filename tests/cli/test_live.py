@@ -6,7 +6,16 @@ from rich.console import Console
 from test_progress import RUN
 
 from hira.cli.live import Watching
-from hira.core.events import RunStarted, SourceRead, SubtaskIssued, ToolStarted, TurnEnded, TurnStarted, TurnText
+from hira.core.events import (
+    DocumentsRead,
+    RunStarted,
+    SourceRead,
+    SubtaskIssued,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+    TurnText,
+)
 from hira.core.policy import Usage
 
 
@@ -36,6 +45,14 @@ def test_the_tree_shows_planner_subtasks_experts_and_tools() -> None:
         "├── note: all 10 calls are used\n"
         "└── insufficient evidence · 3 calls · 2,100 tokens · $0.0123"
     )
+
+
+def test_the_tree_shows_how_far_the_documents_are_read_until_the_run_begins() -> None:
+    view = watching()
+    view(DocumentsRead(2_500, 10_000))
+    assert "███░░░░░░░░░ reading documents: 2,500 of 10,000" in drawn(view)
+    view(RunStarted("r1", "When?", "hira", {"*": "m"}))
+    assert "reading documents" not in drawn(view)
 
 
 def test_the_tree_shows_what_is_being_waited_for() -> None:

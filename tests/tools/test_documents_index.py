@@ -15,8 +15,8 @@ from made_documents import pdf
 from hira.core.errors import ToolError, UsageError
 from hira.evidence import Sources
 from hira.tools.documents import Document, Index, Part, browse_documents, search_documents
-from hira.tools.documents.passages import MOST, beside, cut, query_of, words_in
-from hira.tools.documents.store import PlainStore, SqliteStore, Store
+from hira.tools.documents.passages import MOST, Piece, beside, cut, query_of, words_in
+from hira.tools.documents.store import Entry, PlainStore, SqliteStore, Stamp, Store
 from hira.tools.documents.walk import walk
 from hira.tools.media import how_to_see
 
@@ -443,3 +443,44 @@ def test_both_stores_keep_the_same_contract(tmp_path):
         assert path not in store.known()
         store.close()
     assert outcomes[0] == outcomes[1]
+
+
+def entry(number: int) -> Entry:
+    pieces = (Piece("", "", f"Harbour {number} has {number} piers."),)
+    return Entry(f"/docs/{number}.txt", f"{number}.txt", Stamp(1, 1, str(number).encode()), str(number), "", pieces)
+
+
+def test_putting_a_file_costs_the_same_in_a_large_index() -> None:
+    store = SqliteStore(None)
+    steps = 0
+
+    def count() -> None:
+        nonlocal steps
+        steps += 1
+
+    store._db.set_progress_handler(count, 100)
+    costs = []
+    for first in (0, 100, 5_000):
+        while len(store.names()) < first:
+            store.put([entry(number) for number in range(len(store.names()), first)])
+        steps = 0
+        store.put([entry(number) for number in range(first, first + 100)])
+        costs.append(steps)
+    store.close()
+    assert costs[2] < costs[1] * 2
+
+
+async def test_a_warning_is_new_once_also_to_a_later_process_until_it_ceases(folder, tmp_path):
+    (folder / "empty.txt").touch()
+    taken = []
+    for present in (True, True, False, True):
+        if present:
+            (folder / "empty.txt").touch()
+        else:
+            (folder / "empty.txt").unlink()
+        index = Index([folder], tmp_path / "cache")
+        await index.refresh()
+        taken.append(await index.take_new_warnings())
+        assert len(index.warnings) == present
+        index.close()
+    assert [len(one) for one in taken] == [1, 0, 0, 1]

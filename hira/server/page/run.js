@@ -273,6 +273,8 @@ export class RunView {
     ]));
   }
 
+  onDocumentsRead(event) { this.status.textContent = `reads documents: ${event.done} of ${event.total}`; }
+
   onNotice(event) { this.notices.append(element("li", { text: event.text })); }
 
   onEnded(event) { this.state = event.status; this.canGoOn = event.resumable; }

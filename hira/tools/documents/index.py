@@ -86,6 +86,10 @@ class Index:
         await self._made()
         return await asyncio.to_thread(self._store.names)
 
+    async def take_new_warnings(self) -> list[str]:
+        """The warnings that no process with this index has taken yet. One that ceases and comes back is new again."""
+        return await asyncio.to_thread(self._store.take_new, list(dict.fromkeys(self.warnings)))
+
     def close(self) -> None:
         self._stopped.set()
         self._reader.close()
@@ -129,6 +133,7 @@ class Index:
         unread: list[str] = []
         textless: dict[str, str] = {}
         batch: list[Entry] = []
+        rows = 0
         same: dict[str, Stamp] = {}
         for done, (name, path, before) in enumerate(changed, 1):
             if self._stopped.is_set():
@@ -139,13 +144,14 @@ class Index:
                     same[str(path)] = stamp
                 else:
                     batch.append(_entry(name, path, stamp, self._reader))
+                    rows += len(batch[-1].pieces) + 1
             except NoText as error:
                 textless[name] = str(error)
             except ToolError as error:
                 unread.append(f"{name}: {error}" if path.name not in str(error) else str(error))
-            if sum(len(entry.pieces) + 1 for entry in batch) >= _BATCH:
+            if rows >= _BATCH:
                 self._store.put(batch)
-                batch = []
+                batch, rows = [], 0
             if on_progress:
                 on_progress(done, len(changed))
         self._reader.close()

@@ -37,7 +37,7 @@ class Piece:
 
 def words_in(text: str) -> int:
     """The length in words; two Chinese, Japanese or Korean characters count as one."""
-    return len(text.split()) + len(CJK.findall(text)) // 2
+    return len(text.split()) + (0 if text.isascii() else len(CJK.findall(text)) // 2)
 
 
 def fits(text: str) -> bool:
@@ -163,7 +163,7 @@ _TERMS = 64
 def beside(text: str) -> str:
     """The extra words to index for a text, "" for most."""
     extra = [re.sub(r"\D", "", number) for number in _GROUPED.findall(text)]
-    if CJK.search(text):
+    if not text.isascii() and CJK.search(text):
         for match in re.finditer(r"[^\W_]+", unicodedata.normalize("NFKC", text)):
             if CJK.search(match[0]):
                 extra += _pieces(match[0])

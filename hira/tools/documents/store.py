@@ -18,6 +18,7 @@ CREATE TABLE IF NOT EXISTS files (
   id INTEGER PRIMARY KEY, path TEXT UNIQUE, name TEXT, size INTEGER, changed INTEGER, digest BLOB, title TEXT,
   note TEXT, first INTEGER, count INTEGER
 );
+CREATE TABLE IF NOT EXISTS warned (line TEXT PRIMARY KEY);
 CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
   title, heading, text, beside, place UNINDEXED, file UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2'
 );
@@ -65,6 +66,7 @@ class Store(Protocol):
     def names(self) -> list[str]: ...
     def notes(self) -> list[str]: ...
     def entry(self, name: str) -> Entry | None: ...
+    def take_new(self, lines: Sequence[str]) -> list[str]: ...
     def close(self) -> None: ...
 
 
@@ -157,11 +159,15 @@ class SqliteStore:
     def put(self, entries: Sequence[Entry]) -> None:
         """Replace these files. One that another process has put meanwhile, with the same content, stays."""
         with self._writing() as db:
+            last = db.execute("SELECT first + count FROM files ORDER BY id DESC LIMIT 1").fetchone()
+            first = last[0] if last else 1
             for entry in entries:
                 before = db.execute("SELECT digest, name FROM files WHERE path = ?", (entry.path,)).fetchone()
                 if before != (entry.stamp.digest, entry.name):
-                    _delete(db, entry.path)
-                    _insert(db, entry)
+                    if before:
+                        _delete(db, entry.path)
+                    _insert(db, entry, first)
+                    first += len(entry.pieces)
 
     def stamp(self, stamps: Mapping[str, Stamp]) -> None:
         with self._writing() as db:
@@ -204,6 +210,15 @@ class SqliteStore:
         pieces = tuple(Piece(*row[6:]) for row in rows if row[8] is not None)  # type: ignore[arg-type]
         return Entry(path, name, Stamp(size, changed, digest), title, note, pieces)  # type: ignore[arg-type]
 
+    def take_new(self, lines: Sequence[str]) -> list[str]:
+        """Those of the lines that were not among those of the last call."""
+        known = {str(row[0]) for row in self._rows("SELECT line FROM warned")}
+        if known != set(lines):
+            with self._writing() as db:
+                db.execute("DELETE FROM warned")
+                db.executemany("INSERT INTO warned VALUES (?)", [(line,) for line in lines])
+        return [line for line in lines if line not in known]
+
     def close(self) -> None:
         with self._lock:
             self._db.close()
@@ -215,8 +230,8 @@ def _delete(db: sqlite3.Connection, path: str) -> None:
         db.execute("DELETE FROM files WHERE id = ?", (identity,))
 
 
-def _insert(db: sqlite3.Connection, entry: Entry) -> None:
-    first = db.execute("SELECT coalesce(max(first + count), 1) FROM files").fetchone()[0]
+def _insert(db: sqlite3.Connection, entry: Entry, first: int) -> None:
+    """Insert a file whose passages have the row ids from `first` on."""
     values = (entry.path, entry.name, *entry.stamp, entry.title, entry.note, first, len(entry.pieces))
     file = db.execute(
         "INSERT INTO files (path, name, size, changed, digest, title, note, first, count) VALUES (?,?,?,?,?,?,?,?,?)",
@@ -243,6 +258,7 @@ class PlainStore:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
+        self._warned: frozenset[str] = frozenset()
         self._ranked: tuple[BM25, list[tuple[Entry, Piece]]] | None = None
         self._lock = threading.Lock()
 
@@ -284,6 +300,10 @@ class PlainStore:
 
     def entry(self, name: str) -> Entry | None:
         return next((entry for entry in self._entries.values() if entry.name == name), None)
+
+    def take_new(self, lines: Sequence[str]) -> list[str]:
+        known, self._warned = self._warned, frozenset(lines)
+        return [line for line in lines if line not in known]
 
     def close(self) -> None:
         self._entries.clear()
