@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hira.api import Hira, ask, ask_sync
     from hira.core.errors import HiraError
     from hira.core.events import Event
+    from hira.core.hooks import Hooks, Refusal, ToolUse
     from hira.core.policy import Policy
     from hira.core.tool import Context, Tool, tool
     from hira.runtime.answer import Answer
@@ -29,10 +30,13 @@ __all__ = [
     "Event",
     "Hira",
     "HiraError",
+    "Hooks",
     "Policy",
+    "Refusal",
     "Rollout",
     "Settings",
     "Tool",
+    "ToolUse",
     "Workflow",
     "__version__",
     "ask",
@@ -47,10 +51,13 @@ _HOMES = {
     "Event": "core.events",
     "Hira": "api",
     "HiraError": "core.errors",
+    "Hooks": "core.hooks",
     "Policy": "core.policy",
+    "Refusal": "core.hooks",
     "Rollout": "agents.trajectory",
     "Settings": "runtime.settings",
     "Tool": "core.tool",
+    "ToolUse": "core.hooks",
     "Workflow": "workflows.workflow",
     "ask": "api",
     "ask_sync": "api",

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from hira.agents.output import OutputType
 from hira.agents.run_context import Approve
 from hira.core.errors import UsageError
+from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks
 from hira.core.policy import Effort, Policy
 from hira.evidence import Verifier
 from hira.runtime.answer import Answer
@@ -76,6 +77,8 @@ class Hira:
     experts: "Sequence[Expert]" = ()
     policies: Mapping[str, Policy] = field(default_factory=dict)
     approve: Approve | None = None
+    approve_tool: ApproveTool | None = None
+    hooks: Hooks = NO_HOOKS
     max_reply_tokens: int | None = None
     instructions: str = ""
     deps: Any = field(default=None, repr=False)
@@ -203,8 +206,15 @@ class Hira:
             verifier=None if isinstance(self.verifier, str) else self.verifier,
             client=self.client,
             deps=self.deps,
+            hooks=self.hooks,
         )
         try:
+            if self.approve_tool:
+                made = made.approving_tools(self.approve_tool)
+            elif unapproved := made.tools_to_approve:
+                what = f"a person has to approve calls of {', '.join(map(repr, unapproved))}, and no one can be asked"
+                fix = "run hira in a terminal, or give Hira(approve_tool=…), an async function of a hira.ToolUse"
+                raise UsageError(what, fix=fix)
             return made.approving(self.approve) if self.approve else made
         except UsageError:
             await made.aclose()

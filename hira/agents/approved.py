@@ -1,21 +1,33 @@
-"""Before subtasks are handed out a person may look at them: let them through, change them, reject them and say why.
+"""Before subtasks are handed out, and before a tool that needs approval is called, a person may look at them: let them
+through, change them, reject them and say why.
 
 What was decided is recorded as calls are, so that a run that is resumed or replayed asks nobody again.
 """
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from hira.agents.run_context import RunContext
+from hira.agents.hooks import refuse_call
+from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Finding, Rejected, Subtask
 from hira.core.errors import Stop, UsageError
-from hira.core.events import ApprovalAwaited, SubtaskApproved, SubtaskDone, SubtaskRejected
+from hira.core.events import (
+    ApprovalAwaited,
+    CallApproved,
+    CallRefused,
+    SubtaskApproved,
+    SubtaskDone,
+    SubtaskRejected,
+)
+from hira.core.hooks import Refusal, ToolUse
 from hira.core.messages import Filled
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.journal import Asked
 from hira.journal.encoding import digest_of_tool
+from hira.tools import Observation, Tool
 
 REJECTED = Prompt(__file__, "subtask_rejected")
 BARE = Prompt(__file__, "subtask_rejected_bare")
@@ -25,6 +37,9 @@ CHANGED = Prompt(__file__, "subtask_changed")
 PERSON = "person"
 APPROVAL = "approval"
 """The conversation under which decisions are recorded."""
+APPROVAL_OF_CALLS = "approval of calls"
+"""The same for decisions on single calls."""
+NOBODY = Refusal("no person can be asked to approve it in this run")
 Decision = Subtask | Rejected
 
 
@@ -85,9 +100,15 @@ async def _asked(subtasks: Sequence[Subtask], context: RunContext) -> Sequence[D
         what = "a person approves the subtasks of this run, but no one can be asked"
         raise UsageError(what, fix="give Hira(approve=…), or resume the run in a terminal")
     context.events(ApprovalAwaited({one.id: one.text for one in subtasks}))
-    decisions = await context.for_a_person(context.approve(list(subtasks)))
-    _check(subtasks, decisions)
-    return decisions
+    approve = context.approve
+    decisions = await context.for_a_person(lambda: approve(list(subtasks)))
+    made = [
+        Rejected(asked, one.reason) if isinstance(one, Refusal) else one
+        for asked, one in zip(subtasks, decisions, strict=False)
+    ]
+    made += decisions[len(made) :]
+    _check(subtasks, made)
+    return made
 
 
 def _check(subtasks: Sequence[Subtask], decisions: Sequence[Decision]) -> None:
@@ -99,7 +120,7 @@ def _check(subtasks: Sequence[Subtask], decisions: Sequence[Decision]) -> None:
     ):
         raise UsageError(
             f"approve was asked about {len(subtasks)} subtasks and returned {decisions!r}",
-            fix="return one for each, in their order: the Subtask, one with another text, or Rejected(subtask, reason)",
+            fix="return one for each, in their order: the Subtask, one with another text, or Refusal(reason)",
         )
 
 
@@ -131,3 +152,45 @@ def _decisions(record: Mapping[str, Any]) -> list[Decision]:
         subtask = Subtask(one["id"], one["text"], one.get("expert", ""))
         made.append(Rejected(subtask, one["rejected"]) if "rejected" in one else subtask)
     return made
+
+
+async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, nth: int) -> ToolUse | Observation:
+    """The call as a person lets it be made, or the result of one that they refuse. It is the `nth` of its kind in its
+    conversation; one that the record holds a decision on is not asked about again."""
+    context = conversation.context
+
+    async def ask() -> ToolUse | Refusal:
+        if context.approve_tool is None:
+            return NOBODY
+        approve = context.approve_tool
+        context.events(ApprovalAwaited({}, {use.id: _spell(use)}, use.name))
+        decision: object = await context.for_a_person(lambda: approve(use))
+        if not isinstance(decision, ToolUse | Refusal):
+            what = f"approve_tool was asked about a call of {use.name!r} and returned {decision!r:.80}"
+            raise UsageError(what, fix="return the ToolUse, one with other arguments, or Refusal(reason)")
+        return decision
+
+    def decode(record: Mapping[str, Any]) -> ToolUse | Refusal:
+        return Refusal(record["refused"]) if "refused" in record else replace(use, arguments=record["arguments"])
+
+    log = context.log
+    if log is None:
+        decision = await ask()
+    else:
+        told = {"conversation": conversation.name, "arguments": dict(use.arguments), "nth": nth}
+        digest = digest_of_tool(f"{log.run} {use.name}", told)  # no other run decides for it
+        asked = Asked("tool", APPROVAL_OF_CALLS, digest, PERSON, lambda: {"tool": use.name, **told}, anywhere=True)
+        decision = await log.call(asked, ask, _record_decision, decode)
+    if isinstance(decision, Refusal):
+        context.events(CallRefused(use.id, use.name, decision.reason))
+        return refuse_call(tool, decision)
+    context.events(CallApproved(use.id, use.name, _spell(decision), decision.arguments != use.arguments))
+    return replace(use, arguments=dict(decision.arguments))
+
+
+def _record_decision(decision: ToolUse | Refusal) -> dict[str, Any]:
+    return {"refused": decision.reason} if isinstance(decision, Refusal) else {"arguments": dict(decision.arguments)}
+
+
+def _spell(use: ToolUse) -> str:
+    return json.dumps(dict(use.arguments), ensure_ascii=False, default=str)

@@ -5,16 +5,19 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from hira.agents.approved import ask_about_call
+from hira.agents.hooks import change_result, check_call
 from hira.agents.run_context import Conversation, RunContext, together
 from hira.agents.trajectory import Trajectory, Turn
 from hira.core.errors import HiraError, Stop, ToolDown, ToolError
 from hira.core.events import Notice, ToolEnded, ToolStarted
+from hira.core.hooks import ToolUse
 from hira.core.messages import Filled
 from hira.core.policy import Request
 from hira.core.prompts import Prompt
@@ -63,42 +66,109 @@ _FAULT = 500
 """Tokens of a fault's text that are told: it may hold all that a service answered."""
 
 
-async def call_recorded(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any]) -> Observation:
-    """What the call brings, or what the journal holds of it. A failure that the model is told of is an observation."""
+@dataclass(slots=True)
+class _Made:
+    """A call on its way: `arguments` are those that it is made with, which a hook or a person may have changed; `live`
+    says that it did not come from the journal, `refused` that it is not made."""
+
+    arguments: Mapping[str, Any]
+    live: bool = False
+    refused: bool = False
+
+
+async def call_recorded(
+    conversation: Conversation, tool: Tool, arguments: Mapping[str, Any], number: int = 0
+) -> Observation:
+    """What the call brings, or what the journal holds of it. A failure that the model is told of is an observation.
+
+    The record names the call by the arguments that the model wrote, and keeps those that it was made with.
+    """
     log, context = conversation.context.log, conversation.context
+    made, reads = _Made(arguments), tool is context.tools.files  # also what programs wrote, and so not always the same
+    prepare = _preparation(conversation, tool, made, number)
     if log is None:
-        return await _made(tool, arguments, context)
-    live, reads = False, tool is context.tools.files  # also what programs wrote, and so not always the same
+        refused = await prepare() if prepare else None
+        return refused or await _changed(tool, made, conversation, number)
 
     async def make() -> Observation:
-        nonlocal live
-        live = True
+        made.live = True
         if tool.stateful or tool.speaks or reads:
             await write_again(conversation.context)
         for earlier in conversation.unmade.pop(tool.name, ()):
-            await _made(tool, earlier, context)
-        return await _made(tool, arguments, context)
+            await _make(tool, earlier, context)
+        return await _changed(tool, made, conversation, number)
 
+    def encode(observation: Observation) -> dict[str, Any]:
+        changed = {} if made.arguments is arguments else {"arguments": dict(made.arguments)}
+        return {**_record(observation), **changed, **({"refused": True} if made.refused else {})}
+
+    def decode(record: Mapping[str, Any]) -> Observation:
+        made.arguments, made.refused = record.get("arguments", arguments), "refused" in record
+        return _observation(record)
+
+    shared = tool.pure and not context.hooks.sees_tools  # a hook sees the calls of every role
     asked = Asked(
         "tool",
-        "*" if tool.pure else conversation.name,
+        "*" if shared else conversation.name,
         digest_of_tool(tool.name, arguments),
         tool.name,
         lambda: dict(arguments),
         effect=not (tool.pure or tool.stateful or tool.speaks or reads),
-        anywhere=tool.pure,
+        anywhere=shared,
         again=bool(tool.speaks),
     )
     started = len(log.unfinished)
-    observation = await log.call(asked, make, _record, _observation)
-    if len(log.unfinished) > started:
+    observation = await log.call(asked, make, encode, decode, prepare=prepare)
+    if len(log.unfinished) > started and not made.refused:
         told = f"{tool.name} had started when the run stopped, and was called again; it may have run twice"
         conversation.context.events(Notice(told))
-    if tool.speaks and not live:
+    if tool.speaks and not made.live:
         _bring_back(conversation, tool.speaks, log)
-    if tool.stateful and not live:
-        conversation.unmade.setdefault(tool.name, []).append(arguments)
+    if tool.stateful and not (made.live or made.refused):
+        conversation.unmade.setdefault(tool.name, []).append(made.arguments)
     return observation
+
+
+def _preparation(
+    conversation: Conversation, tool: Tool, made: _Made, number: int
+) -> Callable[[], Awaitable[Observation | None]] | None:
+    """What comes before the call: the hook `before_tool`, then a person who approves. It brings the result of a call
+    that is refused. None where nothing does."""
+    context = conversation.context
+    if not (context.hooks.before_tool or tool.needs_approval):
+        return None
+    nth = conversation.count_call(f"{tool.name} {format_arguments(made.arguments)}") if tool.needs_approval else 0
+
+    async def prepare() -> Observation | None:
+        use = _use(conversation, tool, made.arguments, number)
+        decided = await check_call(context.hooks, tool, use)
+        if tool.needs_approval and isinstance(decided, ToolUse):
+            decided = await ask_about_call(tool, decided, conversation, nth)
+        if isinstance(decided, Observation):
+            made.live = made.refused = True
+            return decided
+        if decided.arguments != made.arguments:
+            _check_unmasked(decided.arguments, redact(decided.arguments, context.secrets))
+            _check_open(decided.arguments, tool)
+            made.arguments = decided.arguments
+        return None
+
+    return prepare
+
+
+def _use(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any], number: int) -> ToolUse:
+    role, context = conversation.trajectory.role, conversation.context
+    return ToolUse(tool.name, arguments, role, f"call-{number}", context.handed)
+
+
+async def _changed(tool: Tool, made: _Made, conversation: Conversation, number: int) -> Observation:
+    """What the call brings, as the hook `after_tool` leaves it."""
+    context = conversation.context
+    if not context.hooks.after_tool:
+        return await _make(tool, made.arguments, context)
+    seen = await _called(tool, made.arguments, context)
+    use = _use(conversation, tool, made.arguments, number)
+    return _finish(await change_result(context.hooks, tool, use, seen), tool, made.arguments, context)
 
 
 async def write_again(context: RunContext) -> None:
@@ -111,7 +181,7 @@ async def _run_again(context: RunContext, subtask: str, unmade: Sequence[Mapping
     if context.tools.python:
         async with context.tools.python(subtask) as python:
             for arguments in unmade:
-                await _made(python, arguments, context)
+                await _make(python, arguments, context)
 
 
 def _bring_back(conversation: Conversation, role: str, log: Log) -> None:
@@ -124,21 +194,29 @@ def _bring_back(conversation: Conversation, role: str, log: Log) -> None:
             trajectories[name] = Trajectory(name, role, turns)
 
 
-async def _made(tool: Tool, arguments: Mapping[str, Any], context: RunContext) -> Observation:
+async def _make(tool: Tool, arguments: Mapping[str, Any], context: RunContext) -> Observation:
+    return _finish(await _called(tool, arguments, context), tool, arguments, context)
+
+
+async def _called(tool: Tool, arguments: Mapping[str, Any], context: RunContext) -> Observation:
     try:
-        observation = await tool.call(arguments)
+        return await tool.call(arguments)
     except ToolError as error:
-        observation = Observation(f"{tool.name} failed: {error}", ok=False)
         if isinstance(error, ToolDown):  # else the answer would look as if it knew all
             why = "; ".join(str(error).rstrip(".").splitlines())
             context.note(redact(f"{tool.name} is down: {why}", context.secrets), important=True)
+        return Observation(f"{tool.name} failed: {error}", ok=False)
     except (HiraError, AssertionError):  # the run's own, and checks that failed
         raise
     except Exception as error:  # noqa: BLE001 - a fault in somebody's tool must not lose the run: it is told
         log_fault("tool", tool.name, error, context.secrets)
         why = clip(f"a fault in the tool, {type(error).__name__}: {error}".rstrip(": "), _FAULT)
-        observation = Observation(f"{tool.name} failed: {why}", ok=False)
         context.note(redact(f"{tool.name} failed: {why}", context.secrets), important=True)
+        return Observation(f"{tool.name} failed: {why}", ok=False)
+
+
+def _finish(observation: Observation, tool: Tool, arguments: Mapping[str, Any], context: RunContext) -> Observation:
+    """The result as a source that can be cited, without secrets."""
     if observation.citable and observation.ok:
         observation = read_result(f"tool:{tool.name}", tool.name, arguments, observation.text)
     passages = tuple(_masked(passage, context.secrets) for passage in observation.passages)
@@ -205,8 +283,9 @@ async def use(
     try:
         _check_unmasked(arguments, told)
         _check_open(arguments, tool)
-        key = f"{tool.name} {format_arguments(arguments)}" if tool.pure else ""
-        call = context.once(key, lambda: call_recorded(conversation, tool, arguments), _went_well)
+        shared = tool.pure and not context.hooks.sees_tools
+        key = f"{tool.name} {format_arguments(arguments)}" if shared else ""
+        call = context.once(key, lambda: call_recorded(conversation, tool, arguments, number), _went_well)
         observation = _unblocked(await context.unless_stopped(call), tool)
         if after:
             await after.wait()

@@ -2,12 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from hira.agents.hooks import REPLIES, change_prompt, change_reply, refuse_turn
 from hira.agents.trajectory import Trajectory, Turn
 from hira.core.budget import INTERRUPTED_SECONDS, Wanted, size
 from hira.core.errors import EndpointError, Interrupted, OutOfBudget, RoleBudgetExceeded, Stop, UsageError, Withheld
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from hira.agents.run_context import RoleConfig, RunContext
     from hira.core.policy import Watch
 
+T = TypeVar("T")
 LONGEST_QUOTE = 160
 _CUT_SHARE = 0.9
 """Of the seconds that the last call may take, after which its reply is taken as far as it has come."""
@@ -55,6 +58,7 @@ class Conversation:
     _sized: tuple[int, Message | None, int] = (0, None, 0)
     _streamed: list[str] = field(default_factory=list)
     _told: set[str] = field(default_factory=set)
+    _counted: Counter[str] = field(default_factory=Counter)
 
     @property
     def name(self) -> str:
@@ -117,6 +121,11 @@ class Conversation:
         )
         return True
 
+    def count_call(self, key: str) -> int:
+        """How often this call has been asked for in this conversation, now included."""
+        self._counted[key] += 1
+        return self._counted[key]
+
     def keep_dialect(self) -> None:
         """A call was read: remember the dialect for this model, if the conversation fell back to it."""
         if self.fell_back and self.part.learn:
@@ -142,10 +151,6 @@ class Conversation:
         context, part = self.context, self.part
         if context.stopped and not last:
             raise context.stopped
-        longest = context.longest_reply(part, record=schema is not None, closing=closing or last)
-        wanted = self._wanted(tools, longest, last=last, closing=closing)
-        with self._ending_the_run():
-            room = context.budget.admit(wanted)
         request = Request(
             tuple(self.messages),
             part.sampling,
@@ -157,6 +162,31 @@ class Conversation:
             choose=choose,
             is_enough=partial(holds_more, tools=self.callable, several=several) if several and self.callable else None,
         )
+        if context.hooks.before_turn:
+            request = await change_prompt(self, request, last=last)
+        completion = await self._replied(request, last=last, closing=closing)
+        if context.hooks.after_turn:
+            completion = await self._accepted(request, completion, last=last, closing=closing)
+        return completion
+
+    async def _accepted(self, request: Request, completion: Completion, *, last: bool, closing: bool) -> Completion:
+        """The reply as the hook `after_turn` takes it; one that it refuses is asked for again."""
+        for again in reversed(range(REPLIES)):
+            changed = await change_reply(self, request, completion, last=last)
+            if isinstance(changed, Completion):
+                return changed
+            if again:
+                request = changed
+                completion = await self._replied(request, last=last, closing=closing)
+        raise refuse_turn(self)
+
+    async def _replied(self, request: Request, *, last: bool, closing: bool) -> Completion:
+        """The reply to a request, paid for and recorded."""
+        context, part, tools = self.context, self.part, request.tools
+        longest = context.longest_reply(part, record=request.schema is not None, closing=closing or last)
+        wanted = self._wanted(tools, longest, last=last, closing=closing)
+        with self._ending_the_run():
+            room = context.budget.admit(wanted)
         context.events(TurnStarted(self.name, self.trajectory.role, self._size(tools) if context.stream else 0))
         completion = await self._charged(self._asked(request, wanted, room), wanted)
         self.trajectory.turns.append(Turn(request, completion))
@@ -264,7 +294,7 @@ class Conversation:
             return self._priced(completion, time.monotonic() - began)
 
         log = self.context.log
-        within = self._in_time if wanted.last else self.context.unless_stopped
+        within = self.within(last=wanted.last)
         completion = await (log.policy(policy.model, request, ask, within) if log else within(ask()))
         if log and log.departed:
             self.context.note(DEPARTED)
@@ -305,7 +335,11 @@ class Conversation:
             return left
         return INTERRUPTED_SECONDS if left is None else min(left, INTERRUPTED_SECONDS)
 
-    async def _in_time(self, call: Awaitable[Completion]) -> Completion:
+    def within(self, *, last: bool) -> Callable[[Awaitable[T]], Awaitable[T]]:
+        """Awaits what belongs to a turn as long as the turn may take."""
+        return self._in_time if last else self.context.unless_stopped
+
+    async def _in_time(self, call: Awaitable[T]) -> T:
         """The call that writes the answer may use up the budget's seconds, and not one more."""
         seconds = self._closing_seconds()
         try:

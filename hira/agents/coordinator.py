@@ -20,7 +20,7 @@ from hira.agents.record import Reply, ask_for_record
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.bm25 import BM25
-from hira.core.errors import DialectError, EndpointError, HiraError, RoleBudgetExceeded, Stop
+from hira.core.errors import DialectError, EndpointError, HiraError, HookError, RoleBudgetExceeded, Stop
 from hira.core.events import Notice, Remembered, SubtaskAssigned, SubtaskDone
 from hira.core.memory import DualMemory, Recall
 from hira.core.messages import Filled, user
@@ -125,9 +125,10 @@ class Coordinator:
         return self._done(finding)
 
     def _failed(self, subtask: Subtask, expert: Expert, error: Exception) -> Finding:
-        """A finding that says what ended the expert's work. Checks that failed are no matter of the run: raised."""
+        """A finding that says what ended the expert's work. Checks that failed are no matter of the run: raised, and so
+        is the fault of a hook, which may be there to prevent something."""
         fault = first(error)
-        if isinstance(fault, AssertionError):
+        if isinstance(fault, AssertionError | HookError):
             raise fault
         why = fault.what if isinstance(fault, HiraError) else f"{type(fault).__name__}: {fault}".rstrip(": ")
         why = redact(why, self.context.secrets)

@@ -12,10 +12,12 @@ from hira.agents.trajectory import Rejected, Rollout, Subtask, Trajectory
 from hira.core.budget import Budget, ReplyBound
 from hira.core.errors import Interrupted, OutOfBudget, Stop
 from hira.core.events import Events, Notice, SourceRead
+from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks
 from hira.core.policy import Completion, Policy, Sampling
 from hira.core.prices import NO_PRICES, Price, Prices
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
+from hira.core.tool import Context
 from hira.evidence import Source, Verifier
 from hira.journal import Log
 from hira.policies.dialects import NATIVE, Dialect
@@ -29,6 +31,8 @@ __all__ = ["Approve", "Continuation", "Conversation", "RoleConfig", "RunContext"
 
 T = TypeVar("T")
 INSTRUCTIONS = Prompt(__file__, "instructions")
+AT_LEAST = 1.0
+"""Seconds between two looks at a budget whose seconds a person holds up."""
 UNINSTRUCTED = frozenset({"coordinator", "look", "output", "reader", "state", "system1", "verifier"})
 """Roles that only read, choose or check for those that plan and answer."""
 
@@ -91,7 +95,8 @@ class RunContext:
     Python whose results came from the journal: the files that they wrote are not there. `approve` is asked about every
     subtask before it is handed out, None for nobody. `verify` says how the answer is checked, unless a `verifier` of
     the program's own does it. `output` is the type of the value that the answer
-    is to be given as, `instructions` are additional ones for the roles that plan and answer.
+    is to be given as, `instructions` are additional ones for the roles that plan and answer. `hooks` see tool calls and
+    turns, `approve_tool` is asked about calls of tools that need approval, `deps` are the program's.
     """
 
     cast: Mapping[str, RoleConfig]
@@ -112,11 +117,20 @@ class RunContext:
     verifier: Verifier | None = None
     output: "OutputType | None" = None
     instructions: str = ""
+    hooks: Hooks = NO_HOOKS
+    approve_tool: ApproveTool | None = None
+    deps: Any = None
     _bell: asyncio.Future[None] | None = None
     _reason: Stop | None = None
     _once: Once = field(default_factory=Once)
     _noted: set[str] = field(default_factory=set)
     _thinking: set[str] = field(default_factory=set)
+    _person: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def handed(self) -> Context[Any]:
+        """What the program's own tools and hooks are told of the run."""
+        return Context(self.deps, self.rollout.run, self.rollout.question)
 
     def part(self, role: str) -> RoleConfig:
         return self.cast.get(role) or self.cast["*"]
@@ -168,19 +182,23 @@ class RunContext:
         """The result of the work; if the run is stopped first, the work is cancelled and the `Stop` raised."""
         return await self._unless_stopped(work, self.budget.remaining_seconds())
 
-    async def for_a_person(self, work: Awaitable[T]) -> T:
-        """`unless_stopped` for work that a person does; the time they take for it counts in no budget."""
-        began = time.monotonic()
-        try:
-            return await self._unless_stopped(work, None)
-        finally:
-            self.budget.began += time.monotonic() - began
+    async def for_a_person(self, work: Callable[[], Awaitable[T]]) -> T:
+        """`unless_stopped` for work that a person does, one after another; the time they take counts in no budget."""
+        async with self._person:
+            began = self.budget.paused = time.monotonic()
+            try:
+                return await self._unless_stopped(work(), None)
+            finally:
+                self.budget.began += time.monotonic() - began
+                self.budget.paused = None
 
     async def _unless_stopped(self, work: Awaitable[T], seconds: float | None) -> T:
         task = asyncio.ensure_future(work)
         bell = self._rung()
         try:
             await asyncio.wait((task, bell), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            while seconds is not None and not (task.done() or bell.done()) and (left := self._seconds_again()):
+                await asyncio.wait((task, bell), timeout=left, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
             if self._reason is None:
@@ -191,6 +209,11 @@ class RunContext:
             if not task.done():
                 task.cancel()
                 await asyncio.wait((task,))
+
+    def _seconds_again(self) -> float:
+        """Seconds to wait on, because a person was asked meanwhile; 0 if the budget's are used up."""
+        left = self.budget.remaining_seconds() or 0.0
+        return left if self.budget.paused is None else max(left, AT_LEAST)
 
     def _rung(self) -> asyncio.Future[None]:
         """One future for all who wait: done when the run is stopped."""

@@ -1,52 +1,79 @@
-"""`hira ask --approve`: the person at the terminal decides on each subtask before it is handed out."""
+"""The person at the terminal decides on each subtask before it is handed out (`--approve`), and on each call of a tool
+that needs approval."""
 
 import argparse
 import asyncio
+import json
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import overload
 
-from hira.agents.run_context import Approve
 from hira.agents.trajectory import Rejected, Subtask
 from hira.cli.progress import View
 from hira.cli.shell import Shell, encodable, visible
 from hira.core.errors import Interrupted, UsageError
+from hira.core.hooks import Refusal, ToolUse, read_arguments
 
 CHOICES = "run it? [y]es, [e]dit, [n]o, [a]ll that follow: "
+REASON = "why not? the model reads your reason: "
 READ = 4096
 
 
 class AtTerminal:
-    """Asks at the terminal. `view` shows the run's progress and is held still meanwhile; `all` is True once the person
-    has said that whatever comes is fine."""
+    """Asks at the terminal. `view` shows the run's progress and is held still meanwhile; `all` holds the kinds of which
+    the person has said that whatever comes is fine: "subtask", or the name of a tool."""
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
         self.view: View | None = None
-        self.all = False
+        self.all: set[str] = set()
         self._typed = b""
 
-    async def __call__(self, subtasks: Sequence[Subtask]) -> Sequence[Subtask | Rejected]:
+    @overload
+    async def __call__(self, asked: Sequence[Subtask]) -> Sequence[Subtask | Rejected]: ...
+    @overload
+    async def __call__(self, asked: ToolUse) -> ToolUse | Refusal: ...
+    async def __call__(self, asked: Sequence[Subtask] | ToolUse) -> Sequence[Subtask | Rejected] | ToolUse | Refusal:
         with self.view.paused() if self.view else nullcontext():
-            return [await self._decide(one) for one in subtasks]
+            if isinstance(asked, ToolUse):
+                return await self._decide_call(asked)
+            return [await self._decide(one) for one in asked]
 
     async def _decide(self, subtask: Subtask) -> Subtask | Rejected:
-        if self.all:
-            return subtask
-        self._show(f"subtask {subtask.id}: {subtask.text}\n")
+        said = await self._choice("subtask", f"subtask {subtask.id}: {subtask.text}\n")
+        if said == "e":
+            text = await self._line("its new text (empty keeps the old one): ")
+            return replace(subtask, text=text or subtask.text)
+        if said == "n":
+            return Rejected(subtask, await self._line(REASON))
+        return subtask
+
+    async def _decide_call(self, use: ToolUse) -> ToolUse | Refusal:
+        told = json.dumps(dict(use.arguments), ensure_ascii=False, default=str)
+        said = await self._choice(use.name, f"{use.role} calls {use.name}: {told}\n")
+        if said == "n":
+            return Refusal(await self._line(REASON))
+        while said == "e":
+            text = await self._line("its new arguments as a JSON object (empty keeps the old ones): ")
+            arguments = read_arguments(text) if text else use.arguments
+            if arguments is not None:
+                return replace(use, arguments=arguments)
+        return use
+
+    async def _choice(self, kind: str, told: str) -> str:
+        """The letter that the person chose: y, e or n."""
+        if kind in self.all:
+            return "y"
+        self._show(told)
         while True:
-            said = (await self._line(CHOICES)).lower()
-            if said in ("", "y", "yes"):
-                return subtask
-            if said in ("a", "all"):
-                self.all = True
-                return subtask
-            if said in ("e", "edit"):
-                text = await self._line("its new text (empty keeps the old one): ")
-                return replace(subtask, text=text or subtask.text)
-            if said in ("n", "no"):
-                return Rejected(subtask, await self._line("why not? the planner reads your reason: "))
+            said = (await self._line(CHOICES)).lower()[:1] or "y"
+            if said == "a":
+                self.all.add(kind)
+                return "y"
+            if said in "yen":
+                return said
 
     async def _line(self, prompt: str) -> str:
         """What the person types. Raises `Interrupted` when the terminal is closed."""
@@ -84,10 +111,15 @@ class AtTerminal:
         self.shell.stderr.flush()
 
 
-def at_terminal(args: argparse.Namespace, shell: Shell) -> Approve:
-    """Asks at the terminal. Raises `UsageError` where there is none, and where a program reads along."""
+def at_terminal(args: argparse.Namespace, shell: Shell, *, needed: bool = True) -> AtTerminal | None:
+    """Asks at the terminal. Where there is none, and where a program reads along, nobody is asked.
+
+    Raises `UsageError` there if a person is `needed`.
+    """
     if args.events or not (shell.stdin.isatty() and shell.stderr.isatty()):
+        if not needed:
+            return None
         why = "a program reads --events" if args.events else "this is not a terminal"
-        fix = "from Python: Hira(approve=…); over HTTP: hira serve, and its page"
-        raise UsageError(f"--approve asks a person about each subtask, and {why}", fix=fix)
+        fix = "from Python: Hira(approve=…, approve_tool=…); over HTTP: hira serve, and its page"
+        raise UsageError(f"a person has to approve what this run does, and {why}", fix=fix)
     return AtTerminal(shell)

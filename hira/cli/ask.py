@@ -79,7 +79,8 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
     if args.dry_run:
         return dry_run(args, settings, shell)
     path = output.check_output_path(args.output, shell.folder) if args.output else None
-    hira = Hira(settings=settings, approve=at_terminal(args, shell) if args.approve else None)
+    person = at_terminal(args, shell, needed=args.approve)
+    hira = Hira(settings=settings, approve=person if args.approve else None, approve_tool=person)
     begin = partial(hira.chat(args.continues or "").stream, question, files=files, output_type=schema)
     return finish_run(hira, begin, args, shell, path)
 
@@ -238,8 +239,8 @@ async def work_shown(
     run: Run | None = None
     try:
         with show_progress(args, shell) as view:
-            if isinstance(hira.approve, AtTerminal):
-                hira.approve.view = view
+            if isinstance(hira.approve_tool, AtTerminal):
+                hira.approve_tool.view = view
             run = await begin()
             said = announce_model(await hira.open_session(), run.files) if announce else ""
             with interruptible(run, working, view.say):

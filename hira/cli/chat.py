@@ -6,6 +6,7 @@ from functools import partial
 
 from hira.api import Hira
 from hira.cli import INTERRUPTED, OK
+from hira.cli.approve import at_terminal
 from hira.cli.ask import attached_files, conclude_run, work_shown
 from hira.cli.earlier import load_settings
 from hira.cli.parser import check_options
@@ -17,7 +18,7 @@ def chat(args: argparse.Namespace, shell: Shell) -> int:
     settings = load_settings(args, shell)
     check_options(args.set, [settings.workflow])
     files = attached_files(args, shell)
-    hira = Hira(settings=settings)
+    hira = Hira(settings=settings, approve_tool=at_terminal(args, shell, needed=False))
     talk = hira.chat(args.continues or "")
     code = OK
     with asyncio.Runner() as runner:  # its loop rests while the person writes, so that Ctrl-C ends the waiting

@@ -11,6 +11,8 @@ from typing import Protocol
 from hira.cli.shell import Shell, visible
 from hira.core.events import (
     ApprovalAwaited,
+    CallApproved,
+    CallRefused,
     DocumentsRead,
     Event,
     Notice,
@@ -217,8 +219,18 @@ class Lines:
 
     @line.register
     def _(self, event: ApprovalAwaited) -> str:
+        if event.calls:
+            return f"waiting for a person to approve a call of {event.tool}"
         count = len(event.subtasks)
         return f"waiting for a person to approve {count} subtask{'' if count == 1 else 's'}"
+
+    @line.register
+    def _(self, event: CallApproved) -> str:
+        return f"call of {event.tool} edited by a person: {event.arguments}" if event.changed else ""
+
+    @line.register
+    def _(self, event: CallRefused) -> str:
+        return f"call of {event.tool} refused" + (f": {event.reason}" if event.reason else "")
 
     @line.register
     def _(self, event: SubtaskApproved) -> str:

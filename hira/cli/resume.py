@@ -14,7 +14,7 @@ from hira.cli.runs import open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.runtime.run import Run
-from hira.runtime.session import APPROVAL, HANDED
+from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
 from hira.runtime.settings import load
 from hira.runtime.trace import read
 from hira.workflows import WORKFLOWS
@@ -38,15 +38,16 @@ def resume(args: argparse.Namespace, shell: Shell) -> int:
         raise UsageError(f"run {entry.id} used a custom workflow, {entry.workflow!r}",
                          fix="resume it from Python: Hira(workflow=…).resume(run)")  # fmt: skip
     handed = list(entry.settings.get(HANDED, ()))
-    approve = at_terminal(args, shell) if APPROVAL in handed else None
-    if handed := [one for one in handed if one != APPROVAL]:
+    person = at_terminal(args, shell) if {APPROVAL, TOOL_APPROVAL}.intersection(handed) else None
+    approve = person if APPROVAL in handed else None
+    if handed := [one for one in handed if one not in (APPROVAL, TOOL_APPROVAL)]:
         raise UsageError(f"run {entry.id} was started by a program, with its own {', '.join(handed)}",
                          fix="resume it there, with the same: await Hira(…).resume(run)")  # fmt: skip
     today = load({}, shell.environ, shell.folder, shell.home)
     named = (*LIMITS, "max_reply_tokens", "verify")
     limits = {name: value for name in named if (value := getattr(args, name)) is not None}
     flags = {**limits, "journal": args.journal} if args.journal else limits
-    hira = Hira(settings=load_recorded(as_flags(entry, today), flags, shell), approve=approve)
+    hira = Hira(settings=load_recorded(as_flags(entry, today), flags, shell), approve=approve, approve_tool=person)
 
     async def begin() -> Run:
         return await hira.resume(entry.id)

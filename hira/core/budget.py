@@ -190,6 +190,7 @@ class Budget:
     """Limits of one run: total `tokens`, `cost` in US dollars, `seconds` of wall time, policy `calls`. None: no limit.
     `roles` holds limits of single roles, `shared` is what this run and others may spend together.
 
+    While it is `paused`, since that time, no seconds pass.
     `admit` refuses a call that would not leave the reserve: a tenth of the limit, or what the answering call takes if
     that is more. The call that writes the answer may use the reserve up.
     """
@@ -201,6 +202,7 @@ class Budget:
     roles: Mapping[str, Limits] = field(default_factory=dict)
     shared: Allowance | None = None
     began: float = field(default_factory=time.monotonic, init=False)
+    paused: float | None = field(default=None, init=False)
     _run: Purse = field(init=False)
     _own: dict[str, Purse] = field(init=False)
     _answer: Usage = field(default=Usage(), init=False)
@@ -280,7 +282,8 @@ class Budget:
         if self.seconds is None:
             return None
         share = 1.0 if last else 1.0 - RESERVE
-        return max(0.0, self.began + self.seconds * share - time.monotonic())
+        now = time.monotonic() if self.paused is None else self.paused
+        return max(0.0, self.began + self.seconds * share - now)
 
     def role_seconds(self, role: str, *, closing: bool = False) -> float | None:
         """Seconds that a call of the role may still take by the role's own limit, None without one; never negative."""

@@ -3,6 +3,7 @@
     HiraError
     ├── UsageError            what the user asked for cannot be done as asked
     │   └── NotTrusted        a project's file names endpoints or code that the user has not allowed
+    ├── HookError             a hook of the program failed
     ├── PromptError           a prompt got a value too many or too few
     ├── EndpointError         the model's endpoint failed
     │   ├── AccessDenied      key missing, wrong or not allowed
@@ -60,6 +61,10 @@ class NotTrusted(UsageError):
     def __init__(self, what: str, *, where: str, fix: str, allow: Callable[[], None]) -> None:
         super().__init__(what, where=where, fix=fix)
         self.allow = allow
+
+
+class HookError(HiraError):
+    """A hook raised an error, or returned something that no hook may return. It ends the run."""
 
 
 class PromptError(HiraError):

@@ -86,9 +86,34 @@ class SubtaskIssued(Event):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAwaited(Event):
-    """The run waits until a person has decided on these subtasks, told by their ids."""
+    """The run waits until a person has decided on these subtasks, or on this call of a tool.
+
+    Args:
+        subtasks: Their texts, by id.
+        calls: The arguments as JSON text, by the id of the call.
+        tool: The tool that is called; empty for subtasks.
+    """
 
     subtasks: Mapping[str, str]
+    calls: Mapping[str, str] = field(default_factory=dict)
+    tool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallApproved(Event):
+    """A person let a tool be called with these `arguments`, as JSON text; `changed` if they wrote them differently."""
+
+    call: str
+    tool: str
+    arguments: str
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CallRefused(Event):
+    call: str
+    tool: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,14 @@ class Observation:
     ok: bool = True
     citable: bool = False
 
+    def change_texts(self, change: Callable[[str], str]) -> "Observation":
+        """The same with each of its texts changed, those of its sources too, as a hook does that masks names."""
+        passages = tuple(
+            Passage(replace(one.source, title=change(one.source.title), text=change(one.source.text)), change(one.text))
+            for one in self.passages
+        )
+        return replace(self, text=change(self.text), passages=passages)
+
 
 Run = Callable[[dict[str, Any]], Awaitable[Observation]]
 D = TypeVar("D", default=Any)
@@ -76,7 +84,7 @@ class Tool(Generic[P, R]):
     is whom a call in the style of MCP names beside the tool. Nothing is opened or shown that is on a `blocked` host.
     `speaks` names the role that it has speak: those calls are recorded themselves, so a resumed run makes this again.
     Of each text that it brings, `shown` tokens reach the model, 0 being all of it. A tool that was made of a
-    `function` can be called like it.
+    `function` can be called like it. A person is asked before each call of one that `needs_approval`.
     """
 
     name: str
@@ -93,6 +101,7 @@ class Tool(Generic[P, R]):
     shown: int = SHOWN
     function: Callable[P, R] | None = field(default=None, repr=False)
     bound: Callable[[Context], Run] | None = field(default=None, repr=False)
+    needs_approval: bool = False
 
     def bind(self, context: Context) -> "Tool[P, R]":
         """The tool for one run; the same where its function asks for no `Context`."""
@@ -126,12 +135,14 @@ class Tool(Generic[P, R]):
             raise ToolError(f"{self.name} did not finish within {self.seconds:g} seconds") from None
         named = tuple(_with_short_title(one) for one in observation.passages)
         observation = replace(observation, passages=named)
-        return _bounded(observation, self, arguments) if self.shown else observation
+        return bound(observation, self, arguments)
 
 
-def _bounded(observation: Observation, tool: Tool, arguments: Mapping[str, Any]) -> Observation:
+def bound(observation: Observation, tool: Tool, arguments: Mapping[str, Any]) -> Observation:
     """The observation with what the model is shown of each text cut to measure. A plain text that is too long becomes
     a source, so that nothing of it is lost; one that only says what failed is cut."""
+    if not tool.shown:
+        return observation
     passages = tuple(replace(one, text=_cut(one.text, tool.shown)) for one in observation.passages)
     text = _cut(observation.text, tool.shown)
     if text != observation.text and observation.ok:
@@ -176,13 +187,25 @@ def locate_call(place: str, arguments: Mapping[str, Any]) -> str:
 
 @overload
 def tool(
-    function: Callable[P, R], *, name: str = "", seconds: float = 120.0, pure: bool = False, shown: int = SHOWN
+    function: Callable[P, R],
+    *,
+    name: str = "",
+    seconds: float = 120.0,
+    pure: bool = False,
+    shown: int = SHOWN,
+    needs_approval: bool = False,
 ) -> Tool[P, R]: ...
 
 
 @overload
 def tool(
-    function: None = None, *, name: str = "", seconds: float = 120.0, pure: bool = False, shown: int = SHOWN
+    function: None = None,
+    *,
+    name: str = "",
+    seconds: float = 120.0,
+    pure: bool = False,
+    shown: int = SHOWN,
+    needs_approval: bool = False,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
 
@@ -193,6 +216,7 @@ def tool(
     seconds: float = 120.0,
     pure: bool = False,
     shown: int = SHOWN,
+    needs_approval: bool = False,
 ) -> Any:
     """Make a tool of a typed function: its docstring is the description, its signature the schema.
 
@@ -207,7 +231,7 @@ def tool(
     `UsageError` for a function that no model could call.
     """
     if function is None:
-        return partial(tool, name=name, seconds=seconds, pure=pure, shown=shown)
+        return partial(tool, name=name, seconds=seconds, pure=pure, shown=shown, needs_approval=needs_approval)
     first = _context_of(function)
     model, parameters = _arguments(function, first)
 
@@ -248,6 +272,7 @@ def tool(
         shown=shown,
         function=function,
         bound=(lambda context: partial(run, context=context)) if first else None,
+        needs_approval=needs_approval,
     )
 
 

@@ -165,11 +165,13 @@ class Log:
         encode: Callable[[T], Any],
         decode: Callable[[Any], T],
         within: Within[T] | None = None,
+        prepare: Callable[[], Awaitable[T | None]] | None = None,
     ) -> T:
         """The result of one call: the recorded one, else what `make` brings, recorded before it is returned.
 
-        A failure of the endpoint is recorded too, because the run may go on after it. What is made is awaited `within`,
-        which may give it up: what has come by then is recorded all the same.
+        `prepare` comes before a call that is made, which counts as started after it; what it returns is the result
+        instead. A failure of the endpoint is recorded too, because the run may go on after it. What is made is awaited
+        `within`, which may give it up: what has come by then is recorded all the same.
         """
         counter = (asked.kind, asked.conversation)
         position = self._positions[counter] = self._positions.get(counter, 0) + 1
@@ -193,6 +195,9 @@ class Log:
         row = (self.run, *key, asked.name, pack(asked.told()))
         if self.reuse and (reused := await self._reused(self.reuse, asked, row, began)) is not None:
             return decode(reused)
+        if prepare and (instead := await prepare()) is not None:
+            self._keep(row, encode(instead), began)
+            return instead
         if asked.effect:
             self._writer.write([*self._flushed(), ("calls", (*row, None, began, None))])
         made = self._made(make, encode, row, began)

@@ -10,6 +10,7 @@ from hira.agents.verifier import ROLE
 from hira.core.budget import ReplyBound
 from hira.core.errors import UsageError
 from hira.core.events import Notice
+from hira.core.hooks import NO_HOOKS, Hooks
 from hira.core.plugin import load_object
 from hira.core.policy import Policy, Sampling
 from hira.core.prices import FREE, Price, Prices, litellm_table
@@ -24,7 +25,7 @@ from hira.policies.retrying import Timeout
 from hira.policies.transport import is_nearby
 from hira.runtime.endpoints import Places, find_model, with_client
 from hira.runtime.registry import AnyOf, check_roles, dialect_of, made_workflow, unused_tools
-from hira.runtime.session import Session
+from hira.runtime.session import HOOK, Session
 from hira.runtime.settings import OFF, RoleSettings, Settings
 from hira.runtime.settings.keys import placed_for
 from hira.runtime.toolset import workbench
@@ -46,6 +47,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     client: Any = None,
     verifier: Verifier | None = None,
     deps: Any = None,
+    hooks: Hooks = NO_HOOKS,
     ports: Sequence[int] = LOCAL_PORTS,
 ) -> Session:
     """Cast the roles and lay out the tools. Everything that is wrong with the settings is raised here, before any work.
@@ -80,6 +82,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         *([] if client is None else ["client"]),
         *([] if named else [f"workflow {flow.name!r}"]),
         *([f"verifier {verifier.name!r}"] if verifier and not settings.verifier else []),
+        *(f"{HOOK}{name}" for name in hooks.names),
     ]
     telemetry = opened_telemetry(settings, bench.notices)
     return Session(
@@ -94,6 +97,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         verifier=verifier,
         learned=learned,
         deps=deps,
+        hooks=hooks,
     )
 
 

@@ -10,13 +10,14 @@ from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import UsageError
 from hira.core.events import Events
+from hira.core.hooks import Hooks
 from hira.core.policy import Completion, Policy, Request, Watch
 from hira.evidence import Judgement, SourcedClaim
 from hira.journal import Entry, Journal, NotRecorded
 from hira.runtime.answer import Answer, answer_of
 from hira.runtime.factory import cast_of
 from hira.runtime.registry import dialect_of, made_workflow
-from hira.runtime.session import in_dialects
+from hira.runtime.session import HANDED, HOOK, in_dialects
 from hira.runtime.settings import Settings
 from hira.runtime.settings.trust import code_of
 from hira.runtime.trace.reading import read_earlier
@@ -67,6 +68,16 @@ class AbsentVerifier:
         raise NotRecorded(f"the record does not contain the verdicts of {self.name!r} on {len(claims)} claims")
 
 
+async def _absent_hook(*_given: object) -> None:
+    raise NotRecorded("the record does not contain what a hook returned here")
+
+
+def absent_hooks(handed: Sequence[str]) -> Hooks:
+    """Hooks that have only their names; what they returned is in the record."""
+    names = (one.removeprefix(HOOK) for one in handed if one.startswith(HOOK))
+    return Hooks(**dict.fromkeys(names, _absent_hook))
+
+
 async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -> Replay:
     """Go through the run by its record. `workflow` is one of your own, or with your own experts, if the run was made
     with one: a record cannot make code run.
@@ -93,6 +104,7 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     context.verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
     context.instructions = settings.instructions
     context.output = recorded_output(entry.settings)
+    context.hooks = absent_hooks(entry.settings.get(HANDED, ()))
     await rollout(flow, entry.question, context, read_earlier(journal, entry))
     ends = record.failure.what if isinstance(record.failure, NotRecorded) else ""
     return Replay(entry, events, answer_of(record, settings.model, context.output), ends)

@@ -18,6 +18,7 @@ from hira.agents.trajectory import Rollout
 from hira.core.budget import Allowance, Budget, Limits
 from hira.core.errors import UsageError
 from hira.core.events import Event, Events, Notice, Reader, TurnEnded, TurnText
+from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks
 from hira.core.policy import Policy
 from hira.core.tool import Context
 from hira.evidence import Verifier
@@ -40,6 +41,10 @@ DIALECTS_OF = "dialects"
 """Stands in a run's recorded settings for the dialects in which its roles began, where they were learned."""
 APPROVAL = "approval"
 """Stands among what is handed over for a person who is asked about subtasks."""
+HOOK = "hook "
+"""Begins the name of a hook among what is handed over."""
+TOOL_APPROVAL = "approval of tools"
+"""The same for a person who is asked about calls of tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,8 @@ class Session:
     """What all runs of one `Hira` in one event loop share: the cast, the workflow, the tools, and how to close them.
 
     `handed` names what came as objects from a program, and which no settings can bring back. `approve` asks a person
-    about the subtasks of these runs, `deps` go to the tools that ask for them, `verifier` checks the answers in place
+    about the subtasks of these runs, `approve_tool` about calls of tools, `hooks` see calls and turns, `deps` go to the
+    tools that ask for them, `verifier` checks the answers in place
     of what the settings say, `shared` is what the runs may spend together with others. `iterated` are the tasks of runs
     that somebody iterates over, or left.
     """
@@ -66,6 +72,8 @@ class Session:
     deps: Any = None
     iterated: set[asyncio.Task[None]] = field(default_factory=set)
     learned: Learned = field(default_factory=Learned)
+    hooks: Hooks = NO_HOOKS
+    approve_tool: ApproveTool | None = None
 
     @property
     def model(self) -> str:
@@ -141,6 +149,9 @@ class Session:
                     verify=self.settings.verify or "lexical",
                     verifier=self.verifier,
                     instructions=self.settings.instructions,
+                    hooks=self.hooks,
+                    approve_tool=self.approve_tool,
+                    deps=self.deps,
                 )
             finally:
                 if self.shared:
@@ -209,6 +220,18 @@ class Session:
     def unrecorded(self) -> "Session":
         """The same for runs that the journal does not keep."""
         return replace(self, journal=None)
+
+    @property
+    def tools_to_approve(self) -> list[str]:
+        """The names of the tools that a person has to be asked about."""
+        tools = (*self.bench.extra, *(one for several in self.bench.scoped.values() for one in several))
+        return [one.name for one in tools if one.needs_approval]
+
+    def approving_tools(self, approve: ApproveTool) -> "Session":
+        """The same, with a person who is asked before each call of a tool that needs approval."""
+        if not self.tools_to_approve:
+            return self
+        return replace(self, approve_tool=approve, handed=(*self.handed, TOOL_APPROVAL))
 
     def spending(self, shared: Allowance) -> "Session":
         """The same for runs that spend of what they share with others."""

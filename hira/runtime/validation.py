@@ -8,6 +8,7 @@ from typing import Any
 
 from hira.agents.experts import EXPERTS
 from hira.core.errors import UsageError
+from hira.core.hooks import Hooks
 from hira.core.sanitize import is_text, printable
 from hira.evidence import Verifier
 from hira.runtime.settings import Settings
@@ -45,11 +46,11 @@ def check(given: Mapping[str, Any]) -> None:
     if not isinstance(given["verifier"], str | Verifier | None):
         fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
         raise UsageError(f"`verifier` is not a verifier: {given['verifier']!r:.80}", fix=fix)
-    approve = given["approve"]
-    if approve is not None and not callable(approve):
-        raise UsageError(
-            f"`approve` must be a function, got {approve!r}", fix="give an async function of a list of subtasks"
-        )
+    for name, asked in (("approve", "a list of subtasks"), ("approve_tool", "a hira.ToolUse")):
+        if given[name] is not None and not callable(given[name]):
+            what = f"`{name}` must be a function, got {given[name]!r}"
+            raise UsageError(what, fix=f"give an async function of {asked}")
+    _check_hooks(given["hooks"])
 
 
 def question_of(question: object) -> str:
@@ -86,6 +87,14 @@ def present(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
 
         check_attached(path)
     return found
+
+
+def _check_hooks(hooks: Any) -> None:
+    if not isinstance(hooks, Hooks):
+        raise UsageError(f"`hooks` must be Hooks, got {hooks!r:.80}", fix="write hooks=Hooks(before_tool=…)")
+    for name in hooks.names:
+        if not callable(getattr(hooks, name)):
+            raise UsageError(f"the hook {name} must be a function, got {getattr(hooks, name)!r:.80}")
 
 
 def _check_client(client: Any) -> None:

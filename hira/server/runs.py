@@ -15,6 +15,7 @@ from hira.agents.output import OutputType
 from hira.agents.trajectory import Rejected, Subtask
 from hira.core.errors import HiraError, Interrupted
 from hira.core.events import Event, RunEnded, record
+from hira.core.hooks import Refusal, ToolUse, read_arguments
 from hira.core.sanitize import printable
 from hira.runtime.run import Run
 from hira.runtime.session import Session
@@ -22,26 +23,39 @@ from hira.server.keys import Client, KeySpent, Refused
 from hira.server.messages import check_length
 from hira.server.outside import Deltas, Hidden, log
 
+Asked = Subtask | ToolUse
+Decided = Subtask | Rejected | ToolUse | Refusal
 SHAPE = 'write {"decisions": [{"id": "1"}, {"id": "2", "text": "…"}, {"id": "3", "rejected": "…"}]}'
 
 
 @dataclass(eq=False, slots=True)
 class Desk:
-    """Where the subtasks of one run wait. Called by the run; `decide` is what the requests do.
+    """Where the subtasks of one run wait, and its calls of tools. Called by the run; `decide` is what the requests do.
 
     A decision may be taken back as long as one of the others is missing.
     """
 
-    waiting: dict[str, Subtask] = field(default_factory=dict)
-    _decided: dict[str, Subtask | Rejected] = field(default_factory=dict)
+    waiting: dict[str, Asked] = field(default_factory=dict)
+    _decided: dict[str, Decided] = field(default_factory=dict)
     _complete: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def __call__(self, subtasks: Sequence[Subtask]) -> Sequence[Subtask | Rejected]:
-        self.waiting, self._decided = {one.id: one for one in subtasks}, {}
+    async def approve(self, subtasks: Sequence[Subtask]) -> Sequence[Subtask | Rejected]:
+        """One decision for each of the subtasks."""
+        decided = await self._wait({one.id: one for one in subtasks})
+        return [one for one in decided if isinstance(one, Subtask | Rejected)]
+
+    async def approve_tool(self, use: ToolUse) -> ToolUse | Refusal:
+        """The decision on one call."""
+        (one,) = await self._wait({use.id: use})
+        assert isinstance(one, ToolUse | Refusal)  # noqa: S101 - what waits is decided as what it is
+        return one
+
+    async def _wait(self, asked: Mapping[str, Asked]) -> list[Decided]:
+        self.waiting, self._decided = dict(asked), {}
         self._complete.clear()
         try:
             await self._complete.wait()
-            return [self._decided[one.id] for one in subtasks]
+            return [self._decided[one] for one in asked]
         finally:
             self.waiting = {}
 
@@ -52,19 +66,33 @@ class Desk:
         if self._decided.keys() == self.waiting.keys():
             self._complete.set()
 
-    def _read(self, decision: Any) -> tuple[str, Subtask | Rejected]:
+    def _read(self, decision: Any) -> tuple[str, Decided]:
         if not isinstance(decision, dict) or not all(isinstance(one, str) for one in decision.values()):
             raise Refused(400, SHAPE, "invalid_request_error")
         name, text, reason = decision.get("id", ""), decision.get("text"), decision.get("rejected")
         if name not in self.waiting:
-            raise Refused(409, f"subtask {name!r} does not wait for a decision", "invalid_request_error", "conflict")
-        subtask = self.waiting[name]
+            kind = "call" if name.startswith("call-") else "subtask"
+            raise Refused(409, f"{kind} {name!r} does not wait for a decision", "invalid_request_error", "conflict")
+        asked = self.waiting[name]
         check_length(len(text or "") + len(reason or ""))
+        if isinstance(asked, ToolUse):
+            return name, _read_call(asked, text, reason)
         if reason is not None:
-            return name, Rejected(subtask, printable(reason).strip())
+            return name, Rejected(asked, printable(reason).strip())
         if text is not None and not text.strip():
             raise Refused(400, f"the text of subtask {name!r} is empty; reject it instead", "invalid_request_error")
-        return name, replace(subtask, text=printable(text).strip()) if text else subtask
+        return name, replace(asked, text=printable(text).strip()) if text else asked
+
+
+def _read_call(use: ToolUse, text: str | None, reason: str | None) -> ToolUse | Refusal:
+    if reason is not None:
+        return Refusal(printable(reason).strip())
+    if text is None:
+        return use
+    arguments = read_arguments(text)
+    if arguments is None:
+        raise Refused(400, f"the arguments of {use.id!r} must be a JSON object", "invalid_request_error")
+    return replace(use, arguments=arguments)
 
 
 KEPT = 200
@@ -162,13 +190,15 @@ class Watched:
 class NewRun:
     """A question that a client asks. The folder of `files` is the run's own, and goes with it.
 
-    With `approve` the run waits for decisions; the `instructions` come after those of the server; without `store`
+    With `approve` the run waits for decisions on its subtasks; `attended` says that a page shows it, where a person
+    decides on calls of tools. The `instructions` come after those of the server; without `store`
     nothing keeps the run when it has ended.
     """
 
     question: str
     files: Sequence[Path] = ()
     approve: bool = False
+    attended: bool = False
     output: OutputType | None = None
     earlier: Earlier | None = None
     instructions: str = ""
@@ -196,9 +226,8 @@ class Runs:
         """Begin a run of the client; it waits until the client's limits let it."""
         name = "-".join(part for part in (time.strftime("%Y%m%d-%H%M%S"), client.tag, secrets.token_hex(3)) if part)
         session = self.session(workflow)
-        desk = Desk() if new.approve else None
-        session = session.spending(client.allowance)
-        session = session.approving(desk) if desk else session
+        desk = Desk() if new.approve or (new.attended and session.tools_to_approve) else None
+        session = at_desk(session.spending(client.allowance), desk, subtasks=new.approve)
         if new.instructions:
             session = session.instructed("\n\n".join(filter(None, (session.settings.instructions, new.instructions))))
         session = session if new.store else session.unrecorded()
@@ -264,6 +293,14 @@ class Runs:
             one.leave()
         if tasks:
             await asyncio.wait(tasks)
+
+
+def at_desk(session: Session, desk: Desk | None, *, subtasks: bool) -> Session:
+    """The session with decisions made at the desk: on calls of tools, and on `subtasks`."""
+    if desk is None:
+        return session
+    session = session.approving_tools(desk.approve_tool)
+    return session.approving(desk.approve) if subtasks else session
 
 
 def missing(run: str) -> Refused:

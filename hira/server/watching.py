@@ -16,13 +16,13 @@ from hira.journal import Entry
 from hira.runtime.answer import Answer
 from hira.runtime.replay import needed_code, replay
 from hira.runtime.run import Run
-from hira.runtime.session import APPROVAL, HANDED
+from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
 from hira.runtime.trace.reading import read_earlier
 from hira.server.keys import Client, Refused
 from hira.server.messages import check_length
 from hira.server.outside import Deltas, without_folders
 from hira.server.records import find_entry, find_kept, is_there, read_journal, shared_session
-from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, Desk, NewRun, Watched, dump_event
+from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, Desk, NewRun, Watched, at_desk, dump_event
 from hira.server.state import AppState, body_of
 from hira.server.wire import STILL, refused_by, sse, trouble
 
@@ -50,7 +50,8 @@ async def begin(door: AppState, request: Request) -> Response:
     if not question:
         raise Refused(400, "the question is empty", "invalid_request_error")
     check_length(len(question))
-    watched = door.runs.begin(client, asked.workflow or "hira", NewRun(question, approve=asked.approve or False))
+    new = NewRun(question, approve=asked.approve or False, attended=True)
+    watched = door.runs.begin(client, asked.workflow or "hira", new)
     return JSONResponse(watched.told(), 201)
 
 
@@ -202,8 +203,9 @@ async def _gone_on(door: AppState, client: Client, name: str) -> Response:
         raise Refused(409, what, "invalid_request_error", "conflict")
     owner = door.runs.session(entry.workflow).spending(client.allowance)
     owner = owner.instructed(str(entry.settings.get("instructions") or ""))
-    desk = Desk() if APPROVAL in entry.settings.get(HANDED, ()) else None
-    owner = owner.approving(desk) if desk else owner
+    handed = entry.settings.get(HANDED, ())
+    desk = Desk() if APPROVAL in handed or TOOL_APPROVAL in handed else None
+    owner = at_desk(owner, desk, subtasks=APPROVAL in handed)
     client.check_budget()  # before the run is claimed
     log = await asyncio.to_thread(journal.resume, entry)
     earlier = await asyncio.to_thread(read_earlier, journal, entry)
@@ -222,4 +224,5 @@ def _line(door: AppState, entry: Entry) -> dict[str, Any]:
 
 def _lacking(door: AppState, entry: Entry) -> list[str]:
     """What a program of its own gave to the run, which this server does not have."""
-    return [one for one in entry.settings.get(HANDED, ()) if one not in (*shared_session(door).handed, APPROVAL)]
+    here = (*shared_session(door).handed, APPROVAL, TOOL_APPROVAL)
+    return [one for one in entry.settings.get(HANDED, ()) if one not in here]

@@ -7,11 +7,14 @@ import select
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
 from hira.journal import Journal
+from hira.testing import Endpoint, calling
 
 pytestmark = pytest.mark.heavy(seconds=1)
 
@@ -35,13 +38,13 @@ def environment(home: Path) -> dict[str, str]:
 class Terminal:
     """A real terminal with `hira` in it; its standard output goes to a file, as in `hira ask … > answer.txt`."""
 
-    def __init__(self, home: Path, *argv: str) -> None:
+    def __init__(self, home: Path, *argv: str, environ: Mapping[str, str] = MappingProxyType({})) -> None:
         self.master, slave = pty.openpty()
         self.out = home / "answer.txt"
         with self.out.open("wb") as out:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "hira", *argv],
-                stdin=slave, stdout=out, stderr=slave, env=environment(home), cwd=home, start_new_session=True,
+                stdin=slave, stdout=out, stderr=slave, env={**environment(home), **environ}, cwd=home, start_new_session=True,
             )  # fmt: skip
         os.close(slave)
         self.seen = ""
@@ -116,6 +119,44 @@ def test_a_terminal_that_is_closed_ends_the_run_and_it_goes_on_later(docs: Path,
     journal = Journal(tmp_path / "j.sqlite")
     assert [entry.status for entry in journal.runs()] == ["answered"]
     journal.close()
+
+
+ORDERS = """
+from hira import tool
+
+@tool(needs_approval=True)
+def order(thing: str) -> str:
+    "Order something."
+    return f"{thing} is ordered"
+"""
+
+
+def test_a_call_of_a_tool_is_asked_about_without_the_flag(tmp_path: Path) -> None:
+    (tmp_path / "orders.py").write_text(ORDERS, encoding="utf-8")
+    (tmp_path / "hira.toml").write_text('tools = ["orders:order"]\n', encoding="utf-8")
+    calls = [calling("order", thing=name) for name in ("rope", "boat", "yacht")]
+    with Endpoint([*calls, r"\boxed{Done.}"]) as endpoint:
+        more = ["--model", endpoint.model, "--base-url", endpoint.base_url, "--workflow", "react"]
+        trust = {"HIRA_TRUST": "orders:order"}
+        terminal = Terminal(tmp_path, "ask", "Order a rope.", *more, environ=trust)
+        terminal.until('reasoner calls order: {"thing": "rope"}')
+        terminal.type("y\n")
+        terminal.until('{"thing": "boat"}')
+        terminal.type("e\n")
+        terminal.until("JSON object")
+        terminal.type('{"thing": "ship"}\n')
+        terminal.until('{"thing": "yacht"}')
+        terminal.type("n\ntoo expensive\n")
+        terminal.end()
+        read = str([one.body for one in endpoint.requests])
+    assert [word in read for word in ("rope is ordered", "ship is ordered", "boat is ordered", "too expensive")] == [
+        True, True, False, True,
+    ]  # fmt: skip
+    refused = subprocess.run(
+        [sys.executable, "-m", "hira", "ask", "Order a rope.", "--workflow", "react"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment(tmp_path) | trust, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert "a person has to approve calls of 'order', and no one can be asked" in refused.stderr
 
 
 @pytest.mark.parametrize(

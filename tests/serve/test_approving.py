@@ -10,7 +10,9 @@ import pytest
 from browser import Browser, browser, missing
 from serving import Served, get, post, served
 
+from hira import tool
 from hira.runtime.settings import KeySettings, Settings
+from hira.testing import ScriptedPolicy, calling
 
 QUESTION = "Where did the builder of the tower of Alta study?"
 
@@ -115,6 +117,39 @@ def test_of_two_tabs_the_later_one_is_told_that_it_is_decided(server: Served) ->
     reject_all(server, run)
     late = post(f"{server.url}/api/runs/{run}/approve", json={"decisions": [{"id": "1"}]})
     assert late.status_code == 409
+
+
+@tool(needs_approval=True)
+def order(thing: str) -> str:
+    """Order something."""
+    return f"{thing} is ordered"
+
+
+def asked_by_page(server: Served) -> str:
+    return str(post(f"{server.url}/api/runs", json={"question": "Order a rope.", "workflow": "react"}).json()["id"])
+
+
+def test_a_call_of_a_tool_waits_for_a_decision_and_is_refused_where_nobody_watches() -> None:
+    script = [calling("order", thing="rope"), r"\boxed{It is ordered.}"]
+    policy = ScriptedPolicy([*script, *script, calling("order", thing="rope"), r"\boxed{It is not ordered.}"])
+    settings = Settings(workflow="react", verify="lexical", tools=(f"{__name__}:order",))
+    with served(settings, {"*": policy}) as server:
+        assert decide(server, asked_by_page(server), {"id": "call-1", "text": "7"}).status_code == 400
+        run = list_runs(server)[0]
+        assert decide(server, run, {"id": "call-1", "text": '{"thing": "boat"}'}).status_code == 200
+        ended(server, run)
+        assert "boat is ordered" in policy.requests[1].messages[-1].text
+        run = asked_by_page(server)
+        assert decide(server, run, {"id": "call-1", "rejected": "we have one"}).status_code == 200
+        ended(server, run)
+        assert "refused: we have one" in policy.requests[3].messages[-1].text
+        body = {"model": "react", "messages": [{"role": "user", "content": "Order a rope."}]}
+        assert post(f"{server.url}/v1/chat/completions", json=body).status_code == 200
+        assert "no person can be asked to approve it" in policy.requests[5].messages[-1].text
+
+
+def list_runs(server: Served) -> list[str]:
+    return [str(one["id"]) for one in get(f"{server.url}/api/runs").json()["runs"]]
 
 
 def test_a_run_that_nobody_approves_and_a_workflow_without_subtasks_are_refused(server: Served) -> None:

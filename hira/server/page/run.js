@@ -141,7 +141,8 @@ export class RunView {
 
   onApprovalAwaited(event) {
     for (const [id, text] of Object.entries(event.subtasks)) this.askAbout(id, text);
-    this.waits = new Set(Object.keys(event.subtasks));
+    for (const [id, text] of Object.entries(event.calls ?? {})) this.askAbout(id, text, event.tool);
+    this.waits = new Set([...Object.keys(event.subtasks), ...Object.keys(event.calls ?? {})]);
     this.every.hidden = this.waits.size < 2;
     this.status.textContent = "waits for you";
     this.tree.querySelector("form textarea")?.focus({ preventScroll: true });
@@ -151,12 +152,25 @@ export class RunView {
 
   onSubtaskRejected(event) { this.decided(event.subtask); }
 
-  askAbout(id, text) {
-    const branch = this.branch(id, text);
-    const field = element("textarea", { rows: 2, dir: "auto", "aria-label": `subtask ${id}` });
+  onCallApproved(event) { this.answered(event.call); }
+
+  onCallRefused(event) { this.answered(event.call); }
+
+  // A call has a line of its own in the tree only as long as it waits.
+  answered(id) {
+    if (!this.branches.has(id)) return;
+    this.decided(id);
+    this.branches.get(id).root.remove();
+    this.branches.delete(id);
+  }
+
+  askAbout(id, text, tool = "") {
+    const branch = this.branch(id, tool || text);
+    const named = tool ? `call of ${tool}` : `subtask ${id}`;
+    const field = element("textarea", { rows: 2, dir: "auto", "aria-label": named });
     field.value = text;
-    const reason = element("input", { type: "text", dir: "auto", placeholder: "why not? (the planner is told)", "aria-label": `reason against subtask ${id}` });
-    const hand = element("button", { type: "submit", class: "main", text: "Hand it out" });
+    const reason = element("input", { type: "text", dir: "auto", placeholder: `why not? (the ${tool ? "model" : "planner"} reads it)`, "aria-label": `reason against ${named}` });
+    const hand = element("button", { type: "submit", class: "main", text: tool ? "Call it" : "Hand it out" });
     const reject = element("button", { type: "button", class: "reject", text: "Reject" });
     branch.form?.remove();
     branch.form = element("form", { class: "decide" }, [field, element("div", { class: "ways" }, [hand, reason, reject])]);

@@ -1,0 +1,203 @@
+"""The program's hooks at work: what they return is checked, and recorded where a resumed run needs it."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hira.core.errors import HookError, Stop, Withheld
+from hira.core.hooks import Hooks, Refusal, ToolUse, TurnInput
+from hira.core.messages import Media, Message, ToolCall, assistant, user
+from hira.core.policy import Completion, Request
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.core.tool import Observation, Tool, bound
+from hira.journal import Asked, NotRecorded
+from hira.journal.encoding import completion_of, digest_of, digest_of_tool, dump_completion
+
+if TYPE_CHECKING:
+    from hira.agents.conversation import Conversation
+
+REFUSED = Prompt(__file__, "call_refused")
+BARE = Prompt(__file__, "call_refused_bare")
+WITHHELD = Prompt(__file__, "result_refused")
+REPLY = Prompt(__file__, "reply_refused")
+
+TAKES = {
+    "before_tool": "the arguments as a mapping",
+    "after_tool": "an Observation or a text",
+    "before_turn": "a list of messages",
+    "after_turn": "a Completion or a text",
+}
+REPLIES = 3
+"""Replies of one turn that may be refused, after which the turn fails."""
+
+
+def refuse_call(tool: Tool, refusal: Refusal) -> Observation:
+    """The result, for the model, of a call that is not made."""
+    reason = refusal.reason.strip()
+    told = REFUSED.fill(tool=tool.name, reason=sanitize(reason)) if reason else BARE.fill(tool=tool.name)
+    return Observation(told, ok=False)
+
+
+async def check_call(hooks: Hooks, tool: Tool, use: ToolUse) -> ToolUse | Observation:
+    """The call as the hook `before_tool` lets it be made, or the result of one that it refuses."""
+    made = await _run("before_tool", hooks.before_tool, use)
+    if isinstance(made, Refusal):
+        return refuse_call(tool, made)
+    if made is None:
+        return use
+    if not isinstance(made, Mapping):
+        raise _wrong("before_tool", made)
+    return replace(use, arguments=dict(made))
+
+
+async def change_result(hooks: Hooks, tool: Tool, use: ToolUse, seen: Observation) -> Observation:
+    """The result as the hook `after_tool` leaves it."""
+    made = await _run("after_tool", hooks.after_tool, use, seen)
+    if isinstance(made, Refusal):
+        return Observation(WITHHELD.fill(tool=tool.name, reason=sanitize(made.reason.strip())), ok=False)
+    if isinstance(made, str):
+        made = Observation(made, ok=seen.ok, citable=seen.ok)
+    if not isinstance(made, Observation | None):
+        raise _wrong("after_tool", made)
+    return seen if made is None else bound(made, tool, use.arguments)
+
+
+async def change_prompt(conversation: "Conversation", request: Request, *, last: bool) -> Request:
+    """The request with the messages as the hook `before_turn` leaves them. Raises `Withheld` where it refuses."""
+    hook = conversation.context.hooks.before_turn
+
+    async def make() -> Refusal | tuple[Message, ...]:
+        made = await _run("before_turn", hook, _input(conversation, request))
+        if made is None or isinstance(made, Refusal):
+            return request.messages if made is None else made
+        if not isinstance(made, Sequence) or not made or not all(isinstance(one, Message) for one in made):
+            raise _wrong("before_turn", made)
+        return tuple(made)
+
+    def encode(made: Refusal | tuple[Message, ...]) -> dict[str, Any]:
+        if isinstance(made, Refusal):
+            return {"refused": made.reason}
+        places = {id(one): at for at, one in enumerate(request.messages)}
+        return {"messages": [places.get(id(one), _dump(one)) for one in made]}
+
+    def decode(record: Mapping[str, Any]) -> Refusal | tuple[Message, ...]:
+        if "refused" in record:
+            return Refusal(record["refused"])
+        return tuple(request.messages[one] if isinstance(one, int) else _load(one) for one in record["messages"])
+
+    digest = digest_of("before_turn", request)
+    made = await _recorded(conversation, "before_turn", digest, make, encode, decode, last=last)
+    if isinstance(made, Refusal):
+        raise _withheld("before_turn", "prompt", made, conversation)
+    return replace(request, messages=made, continues=made[-1].role == "assistant")
+
+
+async def change_reply(
+    conversation: "Conversation", request: Request, completion: Completion, *, last: bool
+) -> Completion | Request:
+    """The reply as the hook `after_turn` leaves it, or the request to reply again where it refuses."""
+    hook = conversation.context.hooks.after_turn
+
+    async def make() -> Refusal | Completion:
+        made = await _run("after_turn", hook, _input(conversation, request), completion)
+        if isinstance(made, str):
+            return replace(completion, text=made, calls=(), tokens=None, finish="stop")
+        if not isinstance(made, Completion | Refusal | None):
+            raise _wrong("after_turn", made)
+        return completion if made is None else made
+
+    calls = [[one.name, one.arguments] for one in completion.calls]
+    digest = digest_of_tool("after_turn", {"text": completion.text, "calls": calls})
+    made = await _recorded(conversation, "after_turn", digest, make, _dump_reply, _load_reply, last=last)
+    return made if isinstance(made, Completion) else _ask_again(request, completion, made)
+
+
+def _ask_again(request: Request, completion: Completion, refusal: Refusal) -> Request:
+    """The request with the reply that was refused, and why."""
+    said = request.messages
+    if request.continues:
+        said = (*said[:-1], replace(said[-1], text=said[-1].text + completion.text))
+    elif completion.text:
+        said = (*said, assistant(completion.text))
+    reason = user(REPLY.fill(reason=sanitize(refusal.reason)))
+    return replace(request, messages=(*said, reason), continues=False)
+
+
+def refuse_turn(conversation: "Conversation") -> Withheld:
+    """The error of a turn whose replies were all refused."""
+    return _withheld("after_turn", "reply", Refusal(f"{REPLIES} replies in a row"), conversation)
+
+
+def _withheld(name: str, what: str, refusal: Refusal, conversation: "Conversation") -> Withheld:
+    where = f"role {conversation.trajectory.role!r}"
+    return Withheld(f"the hook {name} refused the {what}: {refusal.reason}".rstrip(": "), where=where)
+
+
+def _input(conversation: "Conversation", request: Request) -> TurnInput:
+    context = conversation.context
+    return TurnInput(conversation.trajectory.role, request.messages, conversation.name, context.handed)
+
+
+async def _recorded(
+    conversation: "Conversation",
+    name: str,
+    digest: str,
+    make: Callable[[], Awaitable[Any]],
+    encode: Callable[[Any], Any],
+    decode: Callable[[Any], Any],
+    *,
+    last: bool,
+) -> Any:
+    """What the hook returned when the run came here first, else what it returns now."""
+    within = conversation.within(last=last)
+    log = conversation.context.log
+    if log is None:
+        return await within(make())
+    asked = Asked("tool", f"{conversation.name}/{name}", digest, name, dict)
+    return await log.call(asked, make, encode, decode, within)
+
+
+async def _run(name: str, hook: Callable[..., Any] | None, *given: Any) -> Any:
+    """What the hook returns, awaited where it is async. What it raises ends the run."""
+    if hook is None:
+        return None
+    try:
+        made = hook(*given)
+        return await made if inspect.isawaitable(made) else made
+    except (Stop, AssertionError, NotRecorded):
+        raise
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise HookError(f"the hook {name} failed: {why}", fix="correct it; to refuse, return a Refusal") from error
+
+
+def _wrong(name: str, made: object) -> HookError:
+    fix = f"return {TAKES[name]}, a Refusal, or None to change nothing"
+    return HookError(f"the hook {name} returned {made!r:.80}", fix=fix)
+
+
+def _dump_reply(made: Refusal | Completion) -> dict[str, Any]:
+    return {"refused": made.reason} if isinstance(made, Refusal) else {"reply": dump_completion(made)}
+
+
+def _load_reply(record: Mapping[str, Any]) -> Refusal | Completion:
+    return Refusal(record["refused"]) if "refused" in record else completion_of(record["reply"])
+
+
+def _dump(message: Message) -> dict[str, Any]:
+    return {
+        "role": message.role,
+        "text": str(message.text),
+        "media": [[one.kind, one.url, one.format] for one in message.media],
+        "calls": [[one.id, one.name, one.arguments] for one in message.calls],
+        "call_id": message.call_id,
+        "prompt": message.prompt,
+    }
+
+
+def _load(record: Mapping[str, Any]) -> Message:
+    media = tuple(Media(*one) for one in record["media"])
+    calls = tuple(ToolCall(*one) for one in record["calls"])
+    return Message(record["role"], record["text"], media, calls, record["call_id"], record["prompt"])

@@ -1,0 +1,118 @@
+"""Functions of a program that see each tool call and each turn of a run, and may change or refuse it."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Generic, TypeAlias
+
+from hira.core.messages import Message
+from hira.core.policy import Completion
+from hira.core.tool import Context, D, Observation
+
+_NO_CONTEXT: Context[Any] = Context(None)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse(Generic[D]):
+    """A call of a tool that a role wants to make.
+
+    Args:
+        name: The tool's name.
+        arguments: What the tool is called with.
+        role: The role that makes the call, such as `reader`.
+        id: Names the call within its run.
+        context: The program's `deps`, and the run with its question.
+    """
+
+    name: str
+    arguments: Mapping[str, Any]
+    role: str = ""
+    id: str = ""
+    context: Context[D] = _NO_CONTEXT
+
+
+@dataclass(frozen=True, slots=True)
+class TurnInput(Generic[D]):
+    """What a model is about to read.
+
+    Args:
+        role: The role that takes the turn, such as `planner`.
+        messages: The prompt, oldest message first.
+        conversation: Names the conversation within its run.
+        context: The program's `deps`, and the run with its question.
+    """
+
+    role: str
+    messages: tuple[Message, ...]
+    conversation: str = ""
+    context: Context[D] = _NO_CONTEXT
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Returned by a hook or by a person who approves: it shall not happen.
+
+    Args:
+        reason: Why not. The model reads it.
+    """
+
+    reason: str = ""
+
+
+BeforeTool: TypeAlias = Callable[
+    [ToolUse[Any]], Mapping[str, Any] | Refusal | Awaitable[Mapping[str, Any] | Refusal | None] | None
+]
+AfterTool: TypeAlias = Callable[
+    [ToolUse[Any], Observation],
+    Observation | str | Refusal | Awaitable[Observation | str | Refusal | None] | None,
+]
+BeforeTurn: TypeAlias = Callable[
+    [TurnInput[Any]], Sequence[Message] | Refusal | Awaitable[Sequence[Message] | Refusal | None] | None
+]
+AfterTurn: TypeAlias = Callable[
+    [TurnInput[Any], Completion],
+    Completion | str | Refusal | Awaitable[Completion | str | Refusal | None] | None,
+]
+ApproveTool: TypeAlias = Callable[[ToolUse[Any]], Awaitable[ToolUse[Any] | Refusal]]
+"""Asks a person about one call: returns it, unchanged or with other arguments, or a `Refusal` with the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """Functions that see each tool call and each turn of a run, sync or async. None as a result changes nothing.
+
+    Args:
+        before_tool: Gets the call before it is made; returns other arguments, or a `Refusal` that the model reads.
+        after_tool: Gets the call and its result; returns another result, or a `Refusal` that the model reads instead.
+        before_turn: Gets the messages before a model reads them; returns other messages for this turn, or a `Refusal`,
+            which fails the turn.
+        after_turn: Gets the turn and the reply; returns another reply, as a `Completion` or a text, or a `Refusal`: the
+            model reads the reason and replies again, twice at most.
+    """
+
+    before_tool: BeforeTool | None = None
+    after_tool: AfterTool | None = None
+    before_turn: BeforeTurn | None = None
+    after_turn: AfterTurn | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the hooks that are set."""
+        return tuple(one.name for one in fields(self) if getattr(self, one.name) is not None)
+
+    @property
+    def sees_tools(self) -> bool:
+        """Whether a hook sees tool calls."""
+        return self.before_tool is not None or self.after_tool is not None
+
+
+NO_HOOKS = Hooks()
+
+
+def read_arguments(text: str) -> dict[str, Any] | None:
+    """The arguments that a person wrote as JSON text, None if it is not an object."""
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return read if isinstance(read, dict) else None

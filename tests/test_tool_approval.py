@@ -1,0 +1,133 @@
+"""A person approves single calls of tools: before they are made, once, on record, in a program and over HTTP."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira import Hira, Refusal, ToolUse, tool
+from hira.core.budget import Budget
+from hira.core.errors import UsageError
+from hira.core.events import ApprovalAwaited, CallApproved, CallRefused, Event
+from hira.core.policy import Request
+from hira.journal import Journal
+from hira.runtime.replay import replay
+from hira.runtime.settings import Settings
+from hira.testing import ScriptedPolicy, calling
+from hira.testing.script import make_context
+from hira.tools import Toolbox
+from hira.workflows import WORKFLOWS, rollout
+
+
+class Shop:
+    """Orders things, and a person who decides on what is ordered."""
+
+    def __init__(self, *decisions: Any) -> None:
+        self.decisions, self.asked, self.ordered = list(decisions), [], []
+        self.tool = tool(self.order, needs_approval=True)
+        self.crashes = False
+
+    async def order(self, thing: str, number: int = 1) -> str:
+        """Order something."""
+        if self.crashes:
+            raise asyncio.CancelledError
+        self.ordered.append(f"{number} {thing}")
+        return f"{number} {thing} ordered"
+
+    async def approve(self, use: ToolUse) -> ToolUse | Refusal:
+        self.asked.append(dict(use.arguments))
+        decide = self.decisions.pop(0)
+        return decide(use) if callable(decide) else decide or use
+
+    def hira(self, script: list[Any], journal: Path | None = None) -> tuple[Hira, ScriptedPolicy]:
+        policy = ScriptedPolicy(script)
+        settings = Settings(workflow="react", verify="lexical", journal=journal)
+        policies = {"*": policy}
+        return Hira(settings=settings, policies=policies, tools=[self.tool], approve_tool=self.approve), policy
+
+
+def leave(_: Request) -> str:
+    """End the run as a program does that is ended."""
+    raise asyncio.CancelledError
+
+
+async def test_a_call_is_made_as_the_person_lets_it_and_the_model_reads_the_reason_of_a_refusal() -> None:
+    shop = Shop(None, Refusal("too expensive"), lambda use: replace(use, arguments={"thing": "boat", "number": 2}))
+    calls = [calling("order", thing=name) for name in ("rope", "yacht", "boat")]
+    hira, policy = shop.hira([*calls, r"\boxed{Done.}"])
+    async with hira:
+        heard: list[Event] = [event async for event in hira.stream("Order what we need.")]
+    assert shop.ordered == ["1 rope", "2 boat"]
+    assert [one["thing"] for one in shop.asked] == ["rope", "yacht", "boat"]
+    assert "The call of order was refused: too expensive" in policy.requests[2].messages[-1].text
+    told = [type(one).__name__ for one in heard if isinstance(one, ApprovalAwaited | CallApproved | CallRefused)]
+    assert told == [
+        "ApprovalAwaited",
+        "CallApproved",
+        "ApprovalAwaited",
+        "CallRefused",
+        "ApprovalAwaited",
+        "CallApproved",
+    ]
+    assert [one.changed for one in heard if isinstance(one, CallApproved)] == [False, True]
+
+
+async def test_a_resumed_run_asks_nobody_again_and_replays(tmp_path: Path) -> None:
+    journal, first, second = tmp_path / "journal.sqlite", Shop(None, Refusal("no")), Shop(None)
+    hira, _ = first.hira([calling("order", thing="rope"), calling("order", thing="yacht"), leave], journal)
+    async with hira:
+        run = hira.stream("Order what we need.")
+        with pytest.raises(asyncio.CancelledError):
+            await run.finish()
+    hira, _ = second.hira([calling("order", thing="rope"), r"\boxed{Done.}"], journal)
+    async with hira:
+        await (await hira.resume(run.id)).finish()
+    assert (first.ordered, second.ordered) == (["1 rope"], ["1 rope"])
+    assert second.asked == [{"thing": "rope"}]  # the same call is another one
+    opened = Journal(journal)
+    assert (await replay(opened, run.id)).same
+    opened.close()
+
+
+async def test_what_was_approved_before_a_crash_is_called_without_being_asked_again(tmp_path: Path) -> None:
+    journal, first, second = tmp_path / "journal.sqlite", Shop(None), Shop()
+
+    first.crashes = True
+    hira, _ = first.hira([calling("order", thing="rope")], journal)
+    async with hira:
+        run = hira.stream("Order a rope.")
+        with pytest.raises(asyncio.CancelledError):
+            await run.finish()
+    hira, _ = second.hira([r"\boxed{Done.}"], journal)
+    async with hira:
+        await (await hira.resume(run.id)).finish()
+    assert (second.ordered, second.asked) == (["1 rope"], [])
+
+
+async def test_the_time_a_person_takes_counts_in_no_budget() -> None:
+    async def slow(use: ToolUse) -> ToolUse:
+        await asyncio.sleep(1.2)
+        return use
+
+    shop = Shop()
+    policy = ScriptedPolicy([calling("order", thing="rope"), r"\boxed{Done.}"])
+    tools, budget = Toolbox(extra=(shop.tool,)), Budget(seconds=1.0)
+    context = make_context(policy, tools=tools, budget=budget, approve_tool=slow, dialect="native")
+    record = await rollout(WORKFLOWS["react"](), "Order a rope.", context)
+    assert (record.failure, shop.ordered) == (None, ["1 rope"])
+
+
+async def test_a_tool_that_needs_approval_is_refused_where_no_one_can_be_asked() -> None:
+    settings = Settings(model="offline", workflow="react")
+    with pytest.raises(UsageError, match="approve calls of 'order', and no one can be asked"):
+        async with Hira(settings=settings, tools=[Shop().tool]):
+            pass
+
+
+async def test_a_decision_that_is_none_ends_the_run() -> None:
+    hira, _ = Shop(True).hira([calling("order", thing="rope"), "never"])
+    async with hira:
+        with pytest.raises(UsageError, match="returned True"):
+            await hira.ask("Order a rope.")
