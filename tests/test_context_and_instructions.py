@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hira import Context, Hira, tool
-from hira.core.errors import ToolError
+from hira.core.errors import ToolError, UsageError
 from hira.runtime.settings import Settings
 from hira.testing import ScriptedPolicy, calling
 
@@ -39,6 +39,20 @@ async def test_a_tool_with_a_context_says_that_it_needs_a_run() -> None:
     assert await count_ships(Context({"Husum": 3}), "Husum") == "3 ships, asked in ''"
 
 
+async def test_a_tool_that_needs_deps_is_refused_at_the_opening_of_a_program_that_hands_none_over() -> None:
+    @tool
+    def note(ctx: Context[list[str] | None], word: str) -> str:
+        """Note a word."""
+        return word
+
+    hira, _ = asking([], tools=[note])
+    async with hira:
+        pass  # its deps may be None
+    hira, _ = asking([], tools=[note, count_ships])
+    with pytest.raises(UsageError, match=r"tool 'count_ships' needs deps of the type dict"):
+        await hira.open_session()
+
+
 async def test_runs_side_by_side_each_have_their_own_context() -> None:
     seen: list[str] = []
 
@@ -64,7 +78,8 @@ async def test_roles_that_plan_and_answer_are_told_the_instructions_once() -> No
     }
     policy = ScriptedPolicy(script)
     settings = Settings(verify="lexical", journal=None)
-    async with Hira(settings=settings, policies={"*": policy}, tools=[count_ships], instructions="Use metres.") as hira:
+    given = {"tools": [count_ships], "deps": {}, "instructions": "Use metres."}
+    async with Hira(settings=settings, policies={"*": policy}, **given) as hira:
         await hira.ask("How high?")
     told = {
         request.conversation: [one.text.count("Use metres.") for one in request.messages] for request in policy.requests

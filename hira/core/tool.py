@@ -7,7 +7,8 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Annotated, Any, Generic, get_origin, get_type_hints, overload
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Generic, get_args, get_origin, get_type_hints, overload
 
 from typing_extensions import ParamSpec, TypeVar
 
@@ -85,6 +86,7 @@ class Tool(Generic[P, R]):
     `speaks` names the role that it has speak: those calls are recorded themselves, so a resumed run makes this again.
     Of each text that it brings, `shown` tokens reach the model, 0 being all of it. A tool that was made of a
     `function` can be called like it. A person is asked before each call of one that `needs_approval`.
+    `deps` names the type of the program's `deps` that its function takes by a `Context[…]`, empty if it takes none.
     """
 
     name: str
@@ -102,6 +104,7 @@ class Tool(Generic[P, R]):
     function: Callable[P, R] | None = field(default=None, repr=False)
     bound: Callable[[Context], Run] | None = field(default=None, repr=False)
     needs_approval: bool = False
+    deps: str = ""
 
     def bind(self, context: Context) -> "Tool[P, R]":
         """The tool for one run; the same where its function asks for no `Context`."""
@@ -232,7 +235,7 @@ def tool(
     """
     if function is None:
         return partial(tool, name=name, seconds=seconds, pure=pure, shown=shown, needs_approval=needs_approval)
-    first = _context_of(function)
+    first, deps = _context_of(function)
     model, parameters = _arguments(function, first)
 
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -273,16 +276,21 @@ def tool(
         function=function,
         bound=(lambda context: partial(run, context=context)) if first else None,
         needs_approval=needs_approval,
+        deps=deps,
     )
 
 
-def _context_of(function: Callable[..., Any]) -> str:
-    """The name of the first parameter if it takes the `Context` of a run, else empty."""
+def _context_of(function: Callable[..., Any]) -> tuple[str, str]:
+    """The name of the first parameter if it takes the `Context` of a run, and the type of the `deps` that it needs."""
     if not inspect.isroutine(function):
-        return ""
+        return "", ""
     first = next(iter(inspect.signature(function).parameters), "")
     hint = get_type_hints(function).get(first)
-    return first if (get_origin(hint) or hint) is Context else ""
+    if (get_origin(hint) or hint) is not Context:
+        return "", ""
+    (deps,) = get_args(hint) or (Any,)
+    optional = deps is Any or deps is NoneType or NoneType in get_args(deps)
+    return first, "" if optional else getattr(deps, "__qualname__", str(deps))
 
 
 def _arguments(function: Callable[..., Any], context: str = "") -> "tuple[type[BaseModel], Mapping[str, Any]]":

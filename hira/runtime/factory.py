@@ -29,7 +29,7 @@ from hira.runtime.session import HOOK, Session
 from hira.runtime.settings import OFF, RoleSettings, Settings
 from hira.runtime.settings.keys import placed_for
 from hira.runtime.toolset import workbench
-from hira.runtime.validation import check_tools
+from hira.runtime.validation import check_deps, check_tools
 from hira.tools import Tool
 from hira.workflows import Workflow
 
@@ -58,6 +58,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     given = dict(policies or {})
     all_tools = [*tools, *map(load_object, settings.tools)]
     check_tools(all_tools)
+    check_deps(all_tools, deps)
     flow = workflow or made_workflow(settings, experts)
     check_roles(settings, flow, given)
     unused = unused_tools(settings, flow, all_tools)

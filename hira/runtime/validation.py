@@ -128,6 +128,14 @@ def check_tools(tools: Any) -> None:
     _no_name_twice([one.name for one in tools], "tools")
 
 
+def check_deps(tools: Sequence[Tool], deps: Any) -> None:
+    """Raise `UsageError` for a tool that needs what the program has not handed over."""
+    for one in tools:
+        if one.deps and deps is None:
+            what = f"tool {one.name!r} needs deps of the type {one.deps}, and there are none"
+            raise UsageError(what, fix="give Hira(deps=…)")
+
+
 def check_experts(experts: Any) -> None:
     """Raise `UsageError` for a list in which something is no expert, or none that can be used beside hira's own."""
     for one in _several(experts, "experts", _EXPERT):
