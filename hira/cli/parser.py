@@ -310,6 +310,12 @@ def _work(command: Parser) -> None:
         help="option of a workflow, such as mars.turns=5; repeatable",
     )
     group.add_argument(
+        "--tools",
+        action="append",
+        metavar="NAME",
+        help="your own tool as module:function, or one of an installed package; repeatable",
+    )
+    group.add_argument(
         "--without", action="append", choices=ABILITIES, metavar="PART", help=f"leave out: {', '.join(ABILITIES)}"
     )
     group.add_argument("--max-subtasks", type=int, metavar="N", help="maximum number of subtasks (10)")

@@ -34,7 +34,7 @@ def resume(args: argparse.Namespace, shell: Shell) -> int:
             if path:
                 form.write(answer, path)
             return print_answer(answer, args, shell, entry.settings, tell=form.tell)
-    if entry.workflow and entry.workflow not in WORKFLOWS and ":" not in str(entry.settings.get("workflow")):
+    if entry.workflow and entry.workflow not in WORKFLOWS and entry.settings.get("workflow") in WORKFLOWS:
         raise UsageError(f"run {entry.id} used a custom workflow, {entry.workflow!r}",
                          fix="resume it from Python: Hira(workflow=…).resume(run)")  # fmt: skip
     handed = list(entry.settings.get(HANDED, ()))

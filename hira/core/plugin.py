@@ -1,11 +1,17 @@
-"""Objects of the user's own, named as `module:Object` in settings."""
+"""Objects of the user's own, named as `module:Object` in settings, or by the name that an installed package gave."""
 
 import sys
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
 from hira.core.errors import UsageError
+
+TOOLS, WORKFLOWS = "hira.tools", "hira.workflows"
+"""The groups of entry points in which packages name their tools and workflows."""
 
 
 def load_object(name: str) -> Any:
@@ -31,3 +37,43 @@ def load_object(name: str) -> Any:
     finally:
         if added and folder in sys.path:
             sys.path.remove(folder)
+
+
+def load_named(name: str, group: str) -> Any:
+    """The object that `name` points to as `module:Object`, or that an installed package names so in its entry points.
+
+    Raises `UsageError` if there is none, if packages give the name to different objects, and if it cannot be loaded.
+    """
+    if ":" in name:
+        return load_object(name)
+    points = {point.value: point for point in find_installed(group).get(name, ())}
+    if not points:
+        known = ", ".join(find_installed(group)) or "no installed package has any"
+        raise UsageError(f"{name!r} is not among the {group} of installed packages: {known}", fix="write module:Object")
+    if len(points) > 1:
+        several = ", ".join(f"{point.value} of {package_of(point)}" for point in points.values())
+        raise UsageError(f"several packages have {name!r} among their {group}: {several}", fix="write module:Object")
+    (point,) = points.values()
+    try:
+        found: Any = point.load()
+        return found() if isinstance(found, type) else found
+    except (Exception, SystemExit) as error:
+        what = f"{name!r} of the package {package_of(point)} cannot be loaded: {type(error).__name__}: {error}"
+        raise UsageError(what, where=f"entry point {point.value} in {group}", fix="update or remove it") from error
+
+
+def find_installed(group: str) -> Mapping[str, Sequence[EntryPoint]]:
+    """The entry points of a group by name. Nothing is loaded."""
+    return _installed(group, tuple(sys.path))
+
+
+@lru_cache(maxsize=8)
+def _installed(group: str, _path: tuple[str, ...]) -> Mapping[str, Sequence[EntryPoint]]:
+    found: dict[str, list[EntryPoint]] = {}
+    for point in entry_points(group=group):
+        found.setdefault(point.name, []).append(point)
+    return found
+
+
+def package_of(point: EntryPoint) -> str:
+    return repr(point.dist.name if point.dist else "?")

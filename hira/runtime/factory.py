@@ -24,7 +24,15 @@ from hira.policies.names import OFFLINE
 from hira.policies.retrying import Timeout
 from hira.policies.transport import is_nearby
 from hira.runtime.endpoints import Places, find_model, with_client
-from hira.runtime.registry import AnyOf, check_roles, dialect_of, made_workflow, unused_tools
+from hira.runtime.registry import (
+    AnyOf,
+    check_roles,
+    dialect_of,
+    hidden_workflow,
+    load_tools,
+    made_workflow,
+    unused_tools,
+)
 from hira.runtime.session import HOOK, Session
 from hira.runtime.settings import OFF, RoleSettings, Settings
 from hira.runtime.settings.keys import placed_for
@@ -56,12 +64,13 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     A `client` sends the requests of every role that has no endpoint of its own.
     """
     given = dict(policies or {})
-    all_tools = [*tools, *map(load_object, settings.tools)]
+    named_tools, told = load_tools(settings.tools)
+    all_tools = [*tools, *named_tools]
     check_tools(all_tools)
     check_deps(all_tools, deps)
     flow = workflow or made_workflow(settings, experts)
     check_roles(settings, flow, given)
-    unused = unused_tools(settings, flow, all_tools)
+    told += [*hidden_workflow(settings), *unused_tools(settings, flow, all_tools)]
     if client is not None:
         settings = with_client(settings, client)
     elif "*" not in given:
@@ -72,7 +81,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     settings = settings.with_values({"verify": choose_verify(settings, given, cast)}, settings.origin("verify"))
     sees = "look" in getattr(flow, "roles", ()) and cast.get("look", cast["*"]).policy.model != OFFLINE
     bench = await workbench(settings, all_tools, sees=sees)
-    bench.notices += map(Notice, unused)
+    bench.notices += map(Notice, told)
     journal = await asyncio.to_thread(opened_journal, settings, bench.notices)
     learned = await asyncio.to_thread(Learned, settings.cache)
     named = workflow is None or isinstance(workflow, AnyOf) or workflow == made_workflow(settings, experts)

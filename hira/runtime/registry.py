@@ -13,11 +13,12 @@ from hira.agents.output import ROLE as OUTPUT
 from hira.agents.run_context import RunContext
 from hira.agents.verifier import ROLE as VERIFIER
 from hira.core.errors import UsageError
-from hira.core.plugin import load_object
+from hira.core.plugin import TOOLS, find_installed, load_named, load_object, package_of
+from hira.core.plugin import WORKFLOWS as INSTALLED
 from hira.core.policy import Policy
 from hira.policies.dialects import DIALECTS, NATIVE, Dialect
 from hira.runtime.settings import McpSettings, Settings, did_you_mean, nearest
-from hira.runtime.validation import check_experts, check_workflow
+from hira.runtime.validation import TAKEN, check_experts, check_workflow
 from hira.tools import Tool
 from hira.workflows import WORKFLOWS, BuiltIn, Workflow
 
@@ -36,18 +37,19 @@ def made_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
     """The workflow that the settings name, with one's own experts and those of the settings beside the built-in ones.
 
     Raises `UsageError` for a workflow or an option that is not known, and for a flag that this workflow has no use for.
-    One that is named as `module:Object` is loaded, and has its own options only.
+    One that is named as `module:Object`, or by a package that is installed, is loaded, and has its own options only.
     """
     name = settings.workflow
-    if ":" in name:
-        own = load_object(name)
+    if ":" in name or (name not in WORKFLOWS and name in find_installed(INSTALLED)):
+        own = load_named(name, INSTALLED)
         if isinstance(own, str):
             raise UsageError(f"{name!r} is not a workflow: {own!r:.80}", fix="name an object: docs/workflows.md")
         check_workflow(own)
         _check_tables(settings)
         return cast("BuiltIn", own)
     if name not in WORKFLOWS:
-        raise UsageError(f"unknown workflow {name!r}", fix=did_you_mean(name, WORKFLOWS))
+        fix = did_you_mean(name, [*WORKFLOWS, *find_installed(INSTALLED)])
+        raise UsageError(f"unknown workflow {name!r}", fix=fix)
     make = WORKFLOWS[name]
     has = options_of(make)
     given: dict[str, Any] = {}
@@ -65,6 +67,32 @@ def made_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
         check_experts(own)
         given["experts"] = (*EXPERTS, *own)
     return make(**given)
+
+
+def load_tools(names: Sequence[str]) -> tuple[list[Tool], list[str]]:
+    """The tools that the settings name, and what to tell of those that are not used because hira has one so named."""
+    tools: list[Tool] = []
+    told: list[str] = []
+    for name in names:
+        installed = ":" not in name
+        if installed and name in TAKEN:
+            told.append(f"the tool {name!r} is hira's own; an installed one of this name is not used")
+            continue
+        one = load_named(name, TOOLS)
+        if installed and isinstance(one, Tool) and one.name in TAKEN:
+            told.append(f"the installed tool {name!r} is not used: hira has its own tool {one.name!r}")
+            continue
+        tools.append(one)
+    return tools, told
+
+
+def hidden_workflow(settings: Settings) -> list[str]:
+    """What to tell of a workflow of an installed package that has the name of hira's own which was chosen."""
+    name = settings.workflow
+    if settings.origin("workflow") == "default" or name not in WORKFLOWS:
+        return []
+    packages = ", ".join(map(package_of, find_installed(INSTALLED).get(name, ())))
+    return [f"{name!r} is hira's own workflow; that of the package {packages} is not used"] if packages else []
 
 
 def _check_tables(settings: Settings) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from hira.core.errors import NotTrusted, UsageError
+from hira.core.plugin import WORKFLOWS as INSTALLED
+from hira.core.plugin import find_installed
 from hira.core.redaction import without_userinfo
 from hira.policies.names import LITELLM
 from hira.runtime.settings.keys import endpoint, endpoints_of
@@ -146,11 +148,21 @@ def _instructions_of(values: Mapping[str, Any]) -> list[str]:
 
 
 def code_of(values: Mapping[str, Any]) -> list[str]:
-    """The objects of modules that these values name."""
-    several = [values.get(name) or () for name in ("tools", "experts")]
-    lists = [(one,) if isinstance(one, str) else one for one in several]
-    names = [values.get("verifier"), values.get("workflow"), *(name for one in lists for name in one)]
-    return [str(name) for name in names if ":" in str(name)]
+    """The objects of modules and of installed packages that these values name."""
+    tools, experts = (
+        (named,) if isinstance(named, str) else named
+        for named in (values.get("tools") or (), values.get("experts") or ())
+    )
+    workflow = str(values.get("workflow") or "")
+    code = [str(one) for one in (values.get("verifier"), workflow, *experts) if ":" in str(one)]
+    return [*map(str, tools), *code, *([workflow] if _is_installed(workflow) else [])]
+
+
+def _is_installed(workflow: str) -> bool:
+    """Whether a workflow is named by an installed package."""
+    from hira.workflows import WORKFLOWS
+
+    return bool(workflow) and workflow not in WORKFLOWS and workflow in find_installed(INSTALLED)
 
 
 def allowed_at(path: Path, store: Path) -> set[str]:
