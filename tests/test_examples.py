@@ -11,10 +11,11 @@ pytestmark = pytest.mark.heavy(seconds=1)
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
-LONGEST = 75
+LONGEST = 80
 SAYS = {
     "ask.py": ["at most five memory entries", "status: answered", ".md, supported: “"],
     "baselines.py": ["rag             answered, 1 verified, 1 calls", "hira            answered, 1 verified, 5 calls"],
+    "database.py": ["customer='Ada' amount=45.5", "Run it? [y/n] The lamp and the bulb of Ada are paid now [s2]."],
     "mams.py": ["# Citations and how they are checked", "1. ", " notes, ", "items, score "],
     "matpo.py": [
         "1/worker: 3 turns, read pages, knew the question",
@@ -48,7 +49,7 @@ def test_every_example_is_listed_here() -> None:
 def test_it_runs_and_says_what_it_is_for(name: str, environ: dict[str, str]) -> None:
     command = [sys.executable, "-W", "error", f"examples/{name}"]
     done = subprocess.run(
-        command, cwd=ROOT, env=environ, capture_output=True, encoding="utf-8", timeout=60, check=False
+        command, cwd=ROOT, env=environ, capture_output=True, encoding="utf-8", timeout=60, check=False, input="y\n"
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
