@@ -25,8 +25,8 @@ from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.redaction import without_userinfo
 from hira.core.sanitize import printable
-from hira.policies.names import OFFLINE
 from hira.runtime.answer import Answer
+from hira.runtime.endpoints import NOTHING_FOUND
 from hira.runtime.run import Run
 from hira.runtime.session import Session
 from hira.runtime.validation import present
@@ -39,11 +39,7 @@ CODES: dict[Status, int] = {
     "interrupted": INTERRUPTED,
     "failed": ENDPOINT,
 }
-CONNECT = (
-    "no model is connected: `offline` answers {how}. "
-    "To connect one: --model NAME with OPENAI_API_KEY or --base-url URL, --model gguf:FILE, or start a local server "
-    "(hira doctor)"
-)
+NO_MODEL = "no model is connected: `offline` {does}; --model NAME connects one (hira doctor)"
 QUIT_AFTER = 1.0
 Tell = Callable[[Answer, argparse.Namespace, Shell], None]
 
@@ -256,17 +252,12 @@ async def work_shown(
 
 def announce_model(session: Session, files: Sequence[Path] = ()) -> str:
     """What the person should know of the model that was chosen for them, empty if they chose it."""
-    if session.model == OFFLINE:
-        attached = [f"the attached file{'s' if len(files) > 1 else ''}"] if files else []
-        documents = ["your documents"] if session.settings.docs else []
-        searched = [*attached, *documents, *(["the web"] if session.bench.backends else [])]
-        how = (
-            f"with sentences from {' and '.join(searched)}"
-            if searched
-            else "what it can compute; --docs PATH gives more"
-        )
-        return CONNECT.format(how=how)
     origin = session.settings.origin("model")
+    if origin == NOTHING_FOUND:
+        documents = ["your documents"] if session.settings.docs or files else []
+        searched = " and ".join([*documents, *(["the web"] if session.bench.backends else [])])
+        does = f"quotes {searched}" if searched else "only computes without documents (--docs PATH)"
+        return NO_MODEL.format(does=does)
     if "found on" in origin or "only model" in origin:
         return (
             f"using {session.model} at {without_userinfo(session.settings.base_url)} ({origin}); --model names another"

@@ -114,7 +114,7 @@ def parser(version: str) -> Parser:
     ask.add_argument("--dry-run", action="store_true", help="print the maximum cost and exit")
     _continue(ask)
     _record(ask)
-    _output(ask)
+    _output(ask, "; with --batch: the answers as JSON lines")
     ask.add_argument("--schema", metavar="FILE", help="answer with JSON that fits this JSON schema")
     chat = commands.add_parser(
         "chat",
@@ -361,13 +361,9 @@ def _continue(command: Parser) -> None:
     )
 
 
-def _output(command: Parser) -> None:
-    _shown(command).add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="write the answer to a .json, .md or .txt file as well; with --batch: the answers as JSON lines",
-    )
+def _output(command: Parser, more: str = "") -> None:
+    told = f"write the answer to a .json, .md or .txt file as well{more}"
+    _shown(command).add_argument("-o", "--output", metavar="FILE", help=told)
 
 
 def _shown(command: Parser) -> "argparse._ArgumentGroup":

@@ -14,15 +14,11 @@ from hira.cli.shell import Shell
 from hira.core.errors import DialectError, EndpointError, HiraError, UsageError
 from hira.core.events import Event, Events, Notice
 from hira.evaluation.rewards.rubric_judge import score
-from hira.policies.names import OFFLINE
-from hira.runtime.endpoints import find_model
+from hira.runtime.endpoints import NOTHING_FOUND, find_model
 from hira.runtime.factory import cast_of
 from hira.runtime.settings import Settings, load
 
-CONNECT = (
-    "no model is connected: `offline` derives items from the words and the form of the query, and rates whether a "
-    "report contains them. To connect one: --model NAME with OPENAI_API_KEY or --base-url URL (hira doctor)"
-)
+NO_MODEL = "no model is connected: `offline` only compares words; --model NAME connects one (hira doctor)"
 
 
 def rubric(args: argparse.Namespace, shell: Shell) -> int:
@@ -47,9 +43,10 @@ async def _worked(
     query: str, report: str, known: Rubric | None, settings: Settings, shell: Shell
 ) -> tuple[Rubric, Scores | None]:
     """The rubric, that of the file or a new one, and the scores of the report if there is one."""
-    cast, own = cast_of(await find_model(settings), {})
-    if cast["*"].policy.model == OFFLINE:
-        shell.remark(CONNECT)
+    settings = await find_model(settings)
+    cast, own = cast_of(settings, {})
+    if settings.origin("model") == NOTHING_FOUND:
+        shell.remark(NO_MODEL)
 
     def heard(event: Event) -> None:
         if isinstance(event, Notice):

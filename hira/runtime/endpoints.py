@@ -17,6 +17,8 @@ from hira.runtime.settings.keys import Place, placed_for
 WANTS_KEY = frozenset({401, 403})
 _LISTED = 5
 _ADDRESS = re.compile(r"https?://[^/?#]", re.IGNORECASE)
+NOTHING_FOUND = "no endpoint, key or local server was found"
+"""The origin of the model `offline` where nobody named one."""
 _KEYED = "set OPENAI_API_KEY, or name another endpoint with --base-url"
 _NAME_A_BASE = f"name its base: --model {IN_PROCESS}FOLDER, or {IN_PROCESS}OWNER/NAME for one of the Hub"
 
@@ -104,7 +106,7 @@ async def _placed(settings: Settings, ports: Sequence[int]) -> Settings:
             {"base_url": served.base_url}, f"{served.server or 'a server'} found on this machine"
         )
     if not found:
-        chosen = settings.with_values({"model": OFFLINE}, "no endpoint, key or local server was found")
+        chosen = settings.with_values({"model": OFFLINE}, NOTHING_FOUND)
         return chosen.told({}, [f"a server at {one.base_url} needs a key: set HIRA_API_KEY, and name it with --base-url"
                                 for one in local if one.status in WANTS_KEY])  # fmt: skip
     server = found[0]

@@ -80,11 +80,11 @@ def test_files_of_a_folder_that_cannot_be_read_are_told_even_to_those_who_want_n
         (docs / f"{number}.pdf").write_bytes(b"%PDF-1.4")
     said = hira("ask", QUESTION, "--docs", "docs", "--quiet")
     assert said.code == 0
-    told = said.err.splitlines()[1:]
+    told = said.err.splitlines()
     assert told[0] == "hira: 0.pdf needs pypdf: pip install 'hira[pdf]'"
     assert told[5:] == ["hira: … and 3 more"]
     again = hira("ask", QUESTION, "--docs", "docs", "--quiet")
-    assert len(again.err.splitlines()) <= 1
+    assert not again.err
     assert hira("doctor", "--docs", "docs").out.count("needs pypdf") >= 8
 
 
@@ -110,7 +110,7 @@ def test_documents_that_hold_nothing_say_why(hira: Hira, docs: Path) -> None:
     for name, why in (("empty.txt", "is empty"), ("blank.txt", "holds no text"), ("photo.bin", "is binary")):
         said = hira("ask", QUESTION, "--docs", f"docs/{name}")
         assert said.code == 2
-        assert f"\nhira: {name} {why}" in said.err
+        assert said.err.startswith(f"hira: {name} {why}")
 
 
 def test_a_file_name_that_is_not_utf_8_is_told_and_the_others_are_read(hira: Hira, docs: Path) -> None:
@@ -196,7 +196,7 @@ def test_an_answer_that_cannot_be_written_is_told_in_one_line(docs: Path, tmp_pa
             check=False,
         )
     assert ended.returncode == 1
-    assert ended.stderr.splitlines()[1:] == ["hira: standard output cannot be written: No space left on device"]
+    assert ended.stderr.splitlines() == ["hira: standard output cannot be written: No space left on device"]
 
 
 def test_more_words_than_one_question_are_told_what_to_do(hira: Hira) -> None:
