@@ -3,6 +3,10 @@
 The teacher knows the protocol and how to look facts up, and is careless: it often answers after the first report,
 and now and then it misreads the question or the page. A model that imitates it learns the format and these faults;
 reinforcement finds out which of its ways lead to right answers.
+
+Expected, before the runs of the reported seeds 21 to 25: of held-out questions at temperature 1, 15 to 40 % right
+after the lessons, and at least 65 % after reinforcement on every seed. What was found is in
+benchmarks/results/training_demo.md.
 """
 
 import asyncio
@@ -114,7 +118,7 @@ class Faults:
     """How often the teacher does each thing wrong, where it could: answers after the first report, mistakes what was
     asked, reports another line than the one that it was asked for."""
 
-    hasty: float = 0.62
+    hasty: float = 0.52
     mistaken: float = 0.12
     misread: float = 0.1
 
@@ -299,5 +303,5 @@ MATPO_DEMO = DemoRecipe(
     held_out=held_out,
     reward=reward,
     commands=commands,
-    sizes=Sizes(refill=2),
+    sizes=Sizes(learning=220, updates=35, rate=2e-3, refill=2),
 )
