@@ -36,10 +36,6 @@ class Exam:
     day: float | None = field(default=None, kw_only=True)
     tell: Callable[[str], None] = field(default=lambda _: None, kw_only=True)
 
-    async def accuracies(self, number: int = 0) -> list[float]:
-        """How right each answer was: the reward's accuracy where it tells one, else the reward itself."""
-        return [value for score in await self.score(number) if (value := accuracy_of(score)) is not None]
-
     async def score(self, number: int = 0) -> list[Score]:
         """What each answer was worth. What the infrastructure broke is left out.
 

@@ -23,16 +23,10 @@ SCHEDULE = "schedule.jsonl"
 class PipelinedCollector:
     """Makes the rollouts of a trainer whose policy samples behind the `gate` (`hira.trainers.pipeline.Segmented`).
 
-    Pass `updated` to the trainer, and give it `Updates(old="sampler")`: what is trained on may be some updates old.
-    Which problems are under way is written to `folder`, so that a run which is resumed begins those again. Rows differ
-    from those of a run that was not stopped, because what was sampled and not yet trained on is gone.
-
-    >>> with asyncio.Runner() as runner:
-    ...     gate = Gate()
-    ...     live = LivePolicy(name, tokenizer, Segmented(engine, gate, 16_384), adapters)
-    ...     collect = PipelinedCollector(runner, agentic, Limits(), gate, folder, paused=engine.paused)
-    ...     RoleTrainer(model, tokenizer, updates, collect, marsrl, folder, updated=collect.updated).run()
-    ...     collect.close()
+    The trainer opens the gate after each update, and takes the sampler's log-probabilities for the old policy's
+    (`train.old`): what is trained on may be some updates old. Which problems are under way is written to `folder`, so
+    that a run which is resumed begins those again. Rows differ from those of a run that was not stopped, because what
+    was sampled and not yet trained on is gone.
     """
 
     def __init__(
@@ -44,7 +38,6 @@ class PipelinedCollector:
         folder: Path,
         *,
         paused: Callable[[], AbstractContextManager[None]] = nullcontext,
-        updated: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.runner = runner
         self.agentic = agentic
@@ -53,7 +46,6 @@ class PipelinedCollector:
         process, processes = agentic.rollouts.share
         self.path = folder / (SCHEDULE if processes == 1 else f"{process}-{SCHEDULE}")
         self.paused = paused
-        self.engine_updated = updated
         self.schedule: Schedule[Output] | None = None
 
     def __call__(self, update: int) -> Collected:
@@ -62,11 +54,6 @@ class PipelinedCollector:
             with self.paused():
                 pass
         return collected
-
-    def updated(self, step: int) -> None:
-        """The weights have changed: sampling goes on."""
-        self.engine_updated(step)
-        self.gate.open()
 
     def close(self) -> None:
         """End what is under way."""

@@ -11,8 +11,8 @@ from hira.evaluation.rewards.answers import Reward
 from hira.evaluation.rewards.rubrics import GENERAL_RUBRICS, ByRubric, Generated, Hybrid, Weights, write_general
 from hira.trainers.configuration import RewardConfig
 from hira.trainers.credit import grpo, mars, marsrl, matpo
+from hira.trainers.credit.grpo import FLOOR, Scale
 from hira.trainers.credit.matpo import Norm
-from hira.trainers.credit.normal import FLOOR, Scale
 from hira.trainers.rows import Credited, Group
 from hira.workflows import BuiltIn
 from hira.workflows.rubric import RubricWriting

@@ -37,7 +37,7 @@ from hira.trainers.calls import (
     watch_tools,
 )
 from hira.trainers.configuration import RolloutConfig
-from hira.trainers.credit.normal import FLOOR, deviation
+from hira.trainers.credit.grpo import FLOOR, deviation
 from hira.trainers.metrics import Means, make_transcript, measure_tools
 from hira.trainers.rows import Attempt, Collected, Cut, Group, Status, rows_of
 from hira.workflows.workflow import Workflow, rollout

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from accelerate import PartialState  # type: ignore[import-untyped]
 from accelerate.utils import gather_object  # type: ignore[import-untyped]
 from transformers import TrainerCallback
@@ -66,7 +67,6 @@ class Training:
     exam_reward: Reward | None = None
     day: float | None = None
     name: str = ""
-    kind: type[RoleTrainer] = RoleTrainer
     tell: Callable[[str], None] = lambda _: None
     stepped: Told = lambda _: None
 
@@ -163,7 +163,7 @@ class Training:
                 self._examine(runner, context, step)
                 trainer.over = self._is_over(step)
 
-        trainer = self.kind(
+        trainer = RoleTrainer(
             self.model,
             self.tokenizer,
             self.updates,
@@ -239,8 +239,6 @@ Tell = Callable[[str], None]
 
 def open_weights(plan: TrainingPlan) -> tuple[Any, Any]:
     """The tokenizer and the PEFT model of a run."""
-    import torch
-
     torch.manual_seed(plan.configuration.seed)  # new adapters begin at random
     tokenizer, model = open_model(plan.configuration.model)
     tokenizer.model_max_length = min(plan.configuration.rollouts.window, tokenizer.model_max_length)
@@ -257,9 +255,6 @@ def run_grpo(
 ) -> None:
     """Train to the last step and save the adapters. With `resume`, as if the run had never stopped. `begun` is called
     when all is open and nothing is written yet."""
-    import torch
-    from accelerate import PartialState
-
     _check_whole()
     own = PartialState(cpu=not torch.cuda.is_available())  # first of all: on a CPU it sees no other process unasked
     tokenizer, model = open_weights(plan)
@@ -288,10 +283,8 @@ def make_training(
     *,
     tell: Tell = lambda _: None,
     stepped: Callable[[Mapping[str, Any]], None] = lambda _: None,
-) -> "Training":
+) -> Training:
     """The run of a plan with its weights."""
-    from hira.trainers.training import Training
-
     return Training(
         configuration=plan.configuration,
         model=model,

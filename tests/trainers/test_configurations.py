@@ -7,7 +7,7 @@ from hira.trainers.configurations import path_of
 
 load_config_from_file = later("accelerate.commands.config.config_args:load_config_from_file")
 pytestmark = needs("accelerate")
-KINDS = {"ddp": "MULTI_GPU", "zero2": "DEEPSPEED", "fsdp": "FSDP"}
+KINDS = {"ddp": "MULTI_GPU", "zero2": "DEEPSPEED"}
 
 
 def test_a_configuration_for_each_way_is_shipped() -> None:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rollouts_made import attempt, group, row
 
-from hira.trainers.credit import explain, grpo, mars, matpo
+from hira.trainers.credit import grpo, mars, matpo
+from hira.trainers.credit.grpo import advantages
 from hira.trainers.credit.mars import balanced
-from hira.trainers.credit.normal import advantages
 from hira.trainers.rows import Credited, Group
 
 
@@ -184,11 +184,3 @@ def test_credit_does_not_hang_on_the_order_of_the_attempts() -> None:
     assert {(w.row.rollout, w.advantage, w.weight) for w in one.rows} == {
         (w.row.rollout, w.advantage, w.weight) for w in other.rows
     }
-
-
-def test_the_table_tells_group_role_reward_advantage_weight_and_tokens() -> None:
-    table = explain(matpo([group(attempt(0, 1.0, row("planner", 4)), attempt(1, 0.0, row("planner", 5)))]))
-    lines = table.splitlines()
-    assert lines[0].split() == ["group", "rollout", "conversation", "role", "reward", "advantage", "weight", "tokens"]
-    assert lines[1].split()[1:] == ["r", "planner", "planner", "1.000", "+1.000", "0.25", "4"]
-    assert lines[-1] == "Z 2, groups 1, without signal 0, singletons 0, left out 0"

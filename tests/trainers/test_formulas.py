@@ -17,7 +17,7 @@ from rollouts_made import attempt, group, row
 
 from hira.trainers.agentic import Strategy, picks
 from hira.trainers.credit import grpo, mars, marsrl, matpo
-from hira.trainers.credit.normal import FLOOR
+from hira.trainers.credit.grpo import FLOOR
 from hira.trainers.rows import Attempt, Credited, Group, Row
 
 Name = tuple[str, str, str, int]

@@ -109,8 +109,13 @@ def learned(
         own = Rollouts(opened, None, PROBLEMS, ByWords(exact), config=TWO)  # type: ignore[arg-type]
         agentic = Agentic(own, StageConfig(roles=tuple(sorted(roles or ()))))
         piped = PipelinedCollector(
-            runner, agentic, pipeline.limits, gate, folder, paused=engine.paused, updated=engine.updated
+            runner, agentic, pipeline.limits, gate, folder, paused=engine.paused
         ) if pipeline else None  # fmt: skip
+
+        def updated(step: int) -> None:
+            engine.updated(step)
+            gate.open()
+
         collector = piped or Collector(runner, agentic, engine.paused)
 
         def collect(update: int) -> Collected:
@@ -124,9 +129,7 @@ def learned(
         train = TrainConfig(steps=steps, lr=0.02, save_every=2, checkpointing=False, keep=5,
                             old="sampler" if pipeline else "trainer")  # fmt: skip
         whole = Configuration(model=ModelConfig(adapters=ADAPTERS, bits=32), train=train)
-        run = RoleTrainer(
-            made, words, whole, collect, credit, folder, updated=piped.updated if piped else engine.updated
-        )
+        run = RoleTrainer(made, words, whole, collect, credit, folder, updated=updated)
         try:
             run.run(resume=resume)
         finally:

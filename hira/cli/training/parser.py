@@ -78,8 +78,8 @@ def _add_runs(add: Any) -> None:
         one.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
     grpo.add_argument("--processes", type=int, metavar="N", help="number of processes, one per GPU (or all on this "
                       "CPU)")  # fmt: skip
-    grpo.add_argument("--across", default="ddp", choices=("ddp", "zero2", "fsdp"),
-                      help="how they share the work (ddp); fsdp is refused")  # fmt: skip
+    grpo.add_argument("--across", default="ddp", choices=("ddp", "zero2"),
+                      help="how they share the work (ddp)")  # fmt: skip
     doctor = add("doctor", "doctor", "find problems of a run, or of its configuration", "Check for known "
                  "problems: in a configuration before a run, or in the files of a run. Exits with 1 if there is a "
                  "fault.")  # fmt: skip

@@ -289,12 +289,6 @@ def _launched(args: argparse.Namespace, shell: Shell, plan: assembly.TrainingPla
 
 def _launcher(args: argparse.Namespace, environ: dict[str, str]) -> list[str]:
     """What starts so many processes here. Raises `UsageError` for what would hang or fail after a long start."""
-    if args.across == "fsdp":
-        raise UsageError(
-            "rollouts cannot be sampled from a base that is split across GPUs",
-            where="each process samples replies of different lengths and would wait for the others forever",
-            fix="use --across ddp or zero2, with model.bits=4 if the base does not fit on one GPU",
-        )
     there = gpus()
     if there >= args.processes:
         return ["accelerate.commands.launch", "--config_file", str(path_of(args.across)),

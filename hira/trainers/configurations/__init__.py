@@ -1,5 +1,4 @@
-"""Configurations of accelerate for several GPUs on one machine: `ddp`, `zero2` (DeepSpeed), and `fsdp`, with which no
-rollouts can be made."""
+"""Configurations of accelerate for several GPUs on one machine: `ddp`, and `zero2` (DeepSpeed)."""
 
 from pathlib import Path
 

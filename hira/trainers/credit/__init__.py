@@ -6,7 +6,6 @@ Each takes the groups of one update and returns `Credited`: weighted rows and th
 
 from collections.abc import Callable, Sequence
 
-from hira.trainers.credit.explain import explain
 from hira.trainers.credit.grpo import grpo
 from hira.trainers.credit.mars import mars
 from hira.trainers.credit.marsrl import marsrl
@@ -14,6 +13,5 @@ from hira.trainers.credit.matpo import matpo
 from hira.trainers.rows import Credited, Group
 
 Credit = Callable[[Sequence[Group]], Credited]
-CREDITS: dict[str, Callable[..., Credited]] = {"grpo": grpo, "matpo": matpo, "mars": mars, "marsrl": marsrl}
 
-__all__ = ["CREDITS", "Credit", "explain", "grpo", "mars", "marsrl", "matpo"]
+__all__ = ["Credit", "grpo", "mars", "marsrl", "matpo"]

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from typing import Literal
 
-from hira.trainers.credit.normal import FLOOR, advantages
+from hira.trainers.credit.grpo import FLOOR, advantages
 from hira.trainers.rows import Attempt, Credited, Group, Key, Row, Weighted
 
 Baseline = Literal["pooled", "trajectory"]

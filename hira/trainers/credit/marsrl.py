@@ -4,8 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from hira.core.errors import HiraError
-from hira.trainers.credit.grpo import Norm, grpo
-from hira.trainers.credit.normal import FLOOR, Scale
+from hira.trainers.credit.grpo import FLOOR, Norm, Scale, grpo
 from hira.trainers.rows import Attempt, Credited, Group
 
 

@@ -7,12 +7,10 @@ reply was cut off (DAPO, 2503.14476, section 3.4).
 from collections.abc import Sequence
 from dataclasses import replace
 from math import log
-from typing import Literal
 
 from hira.trainers.credit import Credit
 from hira.trainers.rows import Credited, Group, Row, Weighted
 
-Scope = Literal["batch", "row"]
 MASTERED = 0.99
 ENTROPY = 0.2
 
@@ -31,22 +29,19 @@ def entropy(rows: Sequence[Row]) -> float:
     return -said / tokens if tokens else 0.0
 
 
-def drop_mastered(
-    credited: Credited, *, tau: float = MASTERED, target: float = ENTROPY, scope: Scope = "batch"
-) -> Credited:
+def drop_mastered(credited: Credited, *, tau: float = MASTERED, target: float = ENTROPY) -> Credited:
     """The update without the tokens that a right answer need not teach: those with p(t) ≥ `tau` in rows of reward 1,
     as long as the entropy is under `target` (UloRL, eq. 9 to 11, with the minus sign that eq. 10 lacks).
 
     The normaliser Z stays that of all tokens: with that of the tokens left, the others would gain what these lose.
-    UloRL's text speaks of the model's entropy and its formula of a sample's: `scope` is over which rows it is taken.
+    UloRL's text speaks of the model's entropy and its formula of a sample's: here it is that of all rows of the update.
     """
     rows = [one.row for one in credited.rows]
-    low = entropy(rows) < target
+    sampled = entropy(rows)
     kept: list[Weighted] = []
     masked = 0
     for one in credited.rows:
-        below = low if scope == "batch" else entropy([one.row]) < target
-        if not below or one.reward < 1:
+        if sampled >= target or one.reward < 1:
             kept.append(one)
             continue
         known = mark_mastered(one.row, tau)
@@ -55,15 +50,15 @@ def drop_mastered(
         if any(mask):
             kept.append(replace(one, row=replace(one.row, mask=mask)))
     tokens = sum(row.tokens for row in rows)
-    told = {"masked": masked / tokens if tokens else 0.0, "sampled_entropy": entropy(rows)}
+    told = {"masked": masked / tokens if tokens else 0.0, "sampled_entropy": sampled}
     return replace(credited, rows=tuple(kept), told={**credited.told, **told})
 
 
-def mask_credit(credit: Credit, *, tau: float = MASTERED, target: float = ENTROPY, scope: Scope = "batch") -> Credit:
+def mask_credit(credit: Credit, *, tau: float = MASTERED, target: float = ENTROPY) -> Credit:
     """The credit with the masking behind it, for the trainer."""
 
     def masked(groups: Sequence[Group]) -> Credited:
-        return drop_mastered(credit(groups), tau=tau, target=target, scope=scope)
+        return drop_mastered(credit(groups), tau=tau, target=target)
 
     return masked
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from hira.trainers.credit.normal import FLOOR, Scale, advantages, divisor
+from hira.trainers.credit.grpo import FLOOR, Scale, advantages, divisor
 from hira.trainers.rows import Credited, Group, Key, Weighted
 
 Norm = Literal["rollout_mean", "role_mean", "token_mean"]

@@ -1,12 +1,12 @@
-"""Filters of questions: near-duplicates, judges, and best of N (MARS, appendix B)."""
+"""Filters of questions and their decisions: near-duplicates, judges, and best of N (MARS, appendix B)."""
 
 import re
 import unicodedata
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -23,7 +23,26 @@ from hira.evaluation.record import Record
 from hira.evaluation.run import Evaluation, Plan, Task
 from hira.evaluation.scorers import Scorer
 from hira.runtime.settings import Settings
-from hira.trainers.curation.decisions import Decision, Stage
+
+Stage = Literal["level", "duplicates", "clarity", "expert", "challenge"]
+STAGES: tuple[Stage, ...] = ("level", "duplicates", "clarity", "expert", "challenge")
+"""In the order of MARS, appendix B."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether the question with that id is kept by the stage, and why. `told` are the stage's own figures.
+
+    What could not be decided, because a judge failed, makes no decision: it is neither kept nor removed, and is asked
+    again when the curation goes on.
+    """
+
+    stage: Stage
+    id: str
+    kept: bool
+    why: str = ""
+    told: Mapping[str, Any] = field(default_factory=dict)
+
 
 _WORDS = re.compile(r"[^\W_]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")

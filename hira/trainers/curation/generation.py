@@ -24,7 +24,6 @@ from hira.evaluation.files import Item, rows_of
 from hira.evaluation.rewards.match import contains
 from hira.evidence.citations import language
 from hira.trainers import records
-from hira.trainers.curation.decisions import whole_lines
 from hira.trainers.curation.pipeline import begin_folder, row_of
 
 RDF = {".ttl": "turtle", ".nt": "nt", ".n3": "n3", ".rdf": "xml", ".owl": "xml", ".jsonld": "json-ld"}
@@ -256,7 +255,7 @@ async def generate(
     tried again another time. Raises `UsageError` for a folder in which something else was made."""
     begin_folder(folder, plan)
     path = folder / MADE
-    whole_lines(path)
+    records.cut(path, 0)
     done = {str(one["id"]) for one in records.read(path)}
 
     async def one(name: str) -> tuple[str, Item | None]:

@@ -5,7 +5,7 @@ A folder holds all of it: `curation.json` says what is curated and how, `decisio
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,19 +19,49 @@ from hira.evaluation.files import Item
 from hira.evaluation.run import digest
 from hira.evaluation.scorers import Scorer
 from hira.runtime.settings import Settings
-from hira.trainers.curation.decisions import DECISIONS, STAGES, Decision, Decisions, Stage
+from hira.trainers import records
 from hira.trainers.curation.filters import (
     JUDGED,
+    STAGES,
     Alike,
     Attempts,
     Challenge,
+    Decision,
+    Stage,
     count_outcomes,
     decide,
     find_duplicates,
     plan_of,
 )
 
-PLAN, ATTEMPTS, CURATED = "curation.json", "attempts", "curated.jsonl"
+PLAN, DECISIONS, ATTEMPTS, CURATED = "curation.json", "decisions.jsonl", "attempts", "curated.jsonl"
+
+
+class Decisions:
+    """The decisions of a folder. A later line about the same stage and question replaces an earlier one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        records.cut(path, 0)  # a last line that was not written to its end
+        self.known: dict[tuple[str, str], Decision] = {}
+        for at, values in enumerate(records.read(path), 1):
+            try:
+                one = Decision(**values)
+            except TypeError as error:
+                where, fix = f"in line {at} of {path}", "remove the line"
+                raise UsageError(f"no decision: {error}", where=where, fix=fix) from None
+            self.known[one.stage, one.id] = one
+
+    def of(self, stage: Stage) -> dict[str, Decision]:
+        """By question."""
+        return {question: one for (own, question), one in self.known.items() if own == stage}
+
+    def enter(self, found: Iterable[Decision]) -> None:
+        """Keep decisions, and write those that say something new."""
+        new = [one for one in found if self.known.get((one.stage, one.id)) != one]
+        if new:
+            records.append(self.path, map(asdict, new))
+            self.known.update({(one.stage, one.id): one for one in new})
 
 
 @dataclass(frozen=True, slots=True)

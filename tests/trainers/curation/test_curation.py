@@ -175,6 +175,4 @@ async def test_attempts_of_a_workflow_decide_and_go_on_where_they_were(tmp_path:
     told = funnel.write(again)
     assert "| answered at times | 3 | 2 | 0 | 1 | 33 % |" in told
     assert "| 2 | 1 | kept |" in told
-    page = (tmp_path / "out" / funnel.PAGE).read_text()
-    assert page.count("<svg") == 2
-    assert "{{" not in page
+    assert told in (tmp_path / "out" / funnel.TABLE).read_text()
