@@ -1,11 +1,12 @@
 """Makes the pictures of docs/pictures from real runs: `python docs/pictures.py`, with chromium and chromedriver there.
 
-Everything is asked of `offline`, so that anyone gets the same pictures: the terminal by rich's own SVG, the pages by a
-headless browser from a real server, a real trace and a real evaluation.
+The pages are asked of `offline`, so that anyone gets the same pictures, by a headless browser from a real server, a
+real trace and a real evaluation. The terminal is drawn by rich's own SVG; `--terminal MODEL` draws it alone.
 """
 
 # ruff: noqa: INP001 - a program of its own, in no package
 
+import argparse
 import asyncio
 import io
 import re
@@ -29,28 +30,29 @@ from serving import Served, served  # noqa: E402 - likewise
 from hira import Hira, Settings  # noqa: E402 - likewise
 from hira.cli import main as command  # noqa: E402 - likewise
 from hira.cli.live import Watching  # noqa: E402 - likewise
+from hira.cli.output import text  # noqa: E402 - likewise
 
 PICTURES = ROOT / "docs" / "pictures"
 MINI = ROOT / "hira" / "evaluation" / "mini" / "docs"
 QUESTION = "Where did the builder of the lighthouse of Sule study?"
-TERMINAL = "How many subtasks may the planner hand out?"
+TERMINAL = "Who built the lighthouse of Sule?"
 MOST = 1_500_000
 DESKTOP, PHONE = (1280, 860), (390, 844)
 
 
-def terminal() -> None:
+def terminal(model: str) -> None:
     """The tree of a run as it stands at its end, and the answer below it."""
     console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
 
     async def watched() -> str:
         with Watching(io.StringIO()) as view:
-            async with Hira("offline", docs=ROOT / "docs") as hira:
+            async with Hira(model, docs=MINI, temperature=0) as hira:
                 run = hira.stream(TERMINAL)
                 await run.work(view)
             view.console = console
-            console.print(Text(f'$ hira ask "{TERMINAL}" --docs docs', style="bold"))
+            console.print(Text(f'$ hira ask "{TERMINAL}" --docs islands -m {model}', style="bold"))
             console.print(view.tree())
-            return str(run.answer)
+            return text(run.answer)
 
     console.print(Text(f"\n{asyncio.run(watched())}"))
     drawn = console.export_svg(title="hira ask")
@@ -129,8 +131,12 @@ def written(folder: Path, run: str) -> None:
 
 
 def main() -> None:
+    flags = argparse.ArgumentParser(description="Make the pictures of the documentation.")
+    flags.add_argument("--terminal", metavar="MODEL", help="only the terminal, asked of this model")
     PICTURES.mkdir(exist_ok=True)
-    terminal()
+    if model := flags.parse_args().terminal:
+        terminal(model)
+        return
     with tempfile.TemporaryDirectory() as folder:
         written(Path(folder), pages(Path(folder)))
     sizes = {path.name: path.stat().st_size for path in sorted(PICTURES.iterdir())}

@@ -1,18 +1,22 @@
 """Builds the documentation's site from these pages: `pip install '.[docs]' && python docs/site.py`.
 
 Strict: a link or an anchor that leads nowhere, a page that no menu leads to, and a built page that would ask anything
-of another host are errors. Nothing is fetched. Links to files outside docs/ are told as paths, since no site has them.
+of another host are errors. Nothing is fetched. Links to files outside docs/ lead to the repository that this clone came
+from; where that is unknown, their paths are named.
 """
 
 # ruff: noqa: INP001 - a program of its own, in no package
 
 import argparse
+import json
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from links import find_repository
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -23,36 +27,48 @@ LOADED = re.compile(r"""<(?:script|img|iframe|source|audio|video|embed)\b[^>]*?\
                     r"""|url\(["']?(?:https?:)?//|@import\s+["'](?:https?:)?//""")  # fmt: skip
 
 
-def prepared(page: Path, text: str) -> str:
-    """The page as the site has it: marks of the tests left out of fences, what lies outside docs/ named by its path."""
+def prepare_page(page: Path, text: str, repository: str) -> str:
+    """The page as the site has it: without the marks of the tests, with links that work there, and with its hero."""
 
-    def told(link: re.Match[str]) -> str:
+    def lead_outside(link: re.Match[str]) -> str:
         target = (page.parent / link[2]).resolve()
         if link[2] != "decisions" and target.is_relative_to(DOCS):
             return link[0]
         label, path = link[1], target.relative_to(ROOT).as_posix()
+        if repository:
+            return f"[{label}]({repository}/{'tree' if target.is_dir() else 'blob'}/HEAD/{path})"
         return f"`{path}`" if label.strip("`") in (path, Path(path).name) else f"{label} (`{path}`)"
 
-    return OUTSIDE.sub(told, FENCE.sub(r"\1", text))
+    text = re.sub(r"(?s)^# hira\n\n<!-- hero -->(.*?)<!-- end of hero -->", _hero, text)
+    return OUTSIDE.sub(lead_outside, FENCE.sub(r"\1", text))
 
 
-def copied(to: Path) -> None:
+def _hero(match: re.Match[str]) -> str:
+    inner = match[1].strip().replace(" · ", " ").replace(" [Repository](../README.md)", "")
+    return f'---\nhide: [toc]\n---\n\n<div class="hero" markdown>\n\n# hira\n\n{inner}\n\n</div>'
+
+
+def copy_pages(to: Path, repository: str) -> None:
     for path in sorted(DOCS.rglob("*")):
-        if path.suffix in (".md", ".png", ".svg", ".js"):
+        if path.suffix in (".md", ".png", ".svg", ".js", ".css"):
             target = to / path.relative_to(DOCS)
             target.parent.mkdir(parents=True, exist_ok=True)
             if path.suffix == ".md":
-                target.write_text(prepared(path, path.read_text(encoding="utf-8")), encoding="utf-8")
+                text = prepare_page(path, path.read_text(encoding="utf-8"), repository)
+                target.write_text(text, encoding="utf-8")
             else:
                 shutil.copyfile(path, target)
+    shutil.copyfile(ROOT / "hira" / "core" / "palette.css", to / "palette.css")
 
 
-def built(out: Path) -> None:
+def build_site(out: Path) -> None:
     """Build into `out`. Raises `SystemExit` with what is wrong."""
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        copied(work / "docs")
+        repository = find_repository()
+        copy_pages(work / "docs", repository)
         settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+        settings = settings.replace('repo_url: ""', f"repo_url: {json.dumps(repository)}" if repository else "")
         (work / "mkdocs.yml").write_text(settings.replace("paths: [.]", f"paths: [{ROOT}]"), encoding="utf-8")
         if lost := [path.name for path in (work / "docs").rglob("*.md")
                     if path.relative_to(work / "docs").as_posix() not in settings]:  # fmt: skip
@@ -74,7 +90,7 @@ def main() -> None:
     flags = argparse.ArgumentParser(description="Build the documentation's site.")
     flags.add_argument("-o", "--output", default="site", help="output folder, replaced if it exists (site)")
     out = Path(flags.parse_args().output).resolve()
-    built(out)
+    build_site(out)
     sys.stdout.write(f"{out}/index.html: {len(list(out.rglob('*.html')))} pages\n")
 
 

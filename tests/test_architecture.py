@@ -1,9 +1,10 @@
 """docs/architecture.md is true: a run calls what the page lists, in its order."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
+
+from ways import check_order, steps_below
 
 ROOT = Path(__file__).parent.parent
 TRACED = """
@@ -30,16 +31,10 @@ for file, name in seen:
 
 
 def test_a_question_takes_the_way_that_the_page_shows(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    steps = re.findall(r"^\| \d+\. [^|]+ \| `([\w.]+)` \| \[[^]]+\]\(\.\./([^)]+)\) \|$", page, re.MULTILINE)
+    steps = steps_below("The way of a question")
     assert 10 <= len(steps) <= 12
     command = [sys.executable, "-c", TRACED, str(ROOT / "docs"), str(tmp_path / "journal.sqlite")]
     environ = {"HIRA_MODEL": "offline", "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ, cwd=tmp_path)
-    called = [line.split(" ") for line in done.stderr.splitlines() if "/hira/" in line and line.count(" ") == 1]
-    at = [
-        next((place for place, (path, name) in enumerate(called) if path.endswith(file) and name == function), None)
-        for function, file in steps
-    ]
-    assert None not in at, [step for step, place in zip(steps, at, strict=True) if place is None]
-    assert at == sorted(at)
+    lines = [line for line in done.stderr.splitlines() if "/hira/" in line and line.count(" ") == 1]
+    check_order(steps, [(path, name) for path, _, name in (line.partition(" ") for line in lines)])

@@ -5,7 +5,7 @@ A fence's first line says how it is taken: `python` blocks of a page run one aft
 blocks that begin with `hira ` are run and must end with 0, or with N where the fence says `exit=N`, and a block `text
 prints` right behind is what they write to standard output; a block `bash serves` starts the page's server, at which its
 Python and its lines that begin with `curl ` are run; a `toml` block is a hira.toml; `file=NAME` writes the block into the working folder first. `no-run` leaves a block out, and so does
-`needs=python` on a machine on which nothing would hold Python code back.
+`needs=MODULE` where that is not installed, and `needs=python` where nothing would hold Python code back.
 """
 
 import argparse
@@ -24,6 +24,7 @@ import sys
 from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,9 @@ class Block:
 
     @property
     def runs(self) -> bool:
-        return "no-run" not in self.marks and not (self.mark("needs") == "python" and refusal())
+        needs = self.mark("needs")
+        there = not refusal() if needs == "python" else not needs or find_spec(needs) is not None
+        return "no-run" not in self.marks and there
 
     def mark(self, name: str) -> str:
         """The value of a mark `name=value`, empty if the fence has none."""
