@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hira.agents.trajectory import Rollout
     from hira.api import Hira, ask, ask_sync
     from hira.core.errors import HiraError
-    from hira.core.events import Event
+    from hira.core.events import AnyEvent, Event
     from hira.core.hooks import Hooks, Refusal, ToolUse
     from hira.core.policy import Policy
     from hira.core.tool import Context, Tool, tool
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 __all__ = [
     "Answer",
+    "AnyEvent",
     "Chat",
     "Context",
     "Event",
@@ -46,6 +47,7 @@ __all__ = [
 
 _HOMES = {
     "Answer": "runtime.answer",
+    "AnyEvent": "core.events",
     "Chat": "runtime.chat",
     "Context": "core.tool",
     "Event": "core.events",

@@ -12,7 +12,7 @@ from hira.agents.trajectory import Rejected, Rollout, Subtask, Trajectory
 from hira.core.budget import Budget, ReplyBound
 from hira.core.errors import Interrupted, OutOfBudget, Stop
 from hira.core.events import Events, Notice, SourceRead
-from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks
+from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks, Refusal
 from hira.core.policy import Completion, Policy, Sampling
 from hira.core.prices import NO_PRICES, Price, Prices
 from hira.core.prompts import Prompt
@@ -52,9 +52,9 @@ async def together(works: Sequence[Awaitable[T]]) -> list[T]:
 
 Continuation = Literal["turns", "chain"]
 Verify = Literal["lexical", "model", "off"]
-Approve = Callable[[list[Subtask]], Awaitable[Sequence[Subtask | Rejected]]]
+Approve = Callable[[list[Subtask]], Awaitable[Sequence[Subtask | Rejected | Refusal]]]
 """Asks a person about subtasks that are to be handed out. One decision for each, in their order: the subtask as it is,
-with another text, or rejected."""
+with another text, or a refusal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from hira.core.policy import Usage
 from hira.core.redaction import redact
@@ -198,6 +198,29 @@ class Error(Event):
     fix: str = ""
 
 
+AnyEvent: TypeAlias = (
+    RunStarted
+    | RunEnded
+    | TurnStarted
+    | TurnText
+    | TurnEnded
+    | ToolStarted
+    | ToolEnded
+    | SubtaskIssued
+    | ApprovalAwaited
+    | CallApproved
+    | CallRefused
+    | SubtaskApproved
+    | SubtaskRejected
+    | SubtaskAssigned
+    | SubtaskDone
+    | Remembered
+    | SourceRead
+    | DocumentsRead
+    | AnswerChecked
+    | Notice
+)
+"""Every event of a run, for a `match` that type checkers know to be complete."""
 Reader = Callable[[Event], None]
 KINDS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in Event.__subclasses__()}
 

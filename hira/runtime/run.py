@@ -5,14 +5,14 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from hira.agents.history import Earlier
 from hira.agents.output import OutputType, recorded_output
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import HiraError, Interrupted, Stop, UsageError
-from hira.core.events import Event, Notice, Reader, RunEnded
+from hira.core.events import AnyEvent, Notice, Reader, RunEnded
 from hira.core.policy import Usage
 from hira.journal import Entry, Log, StillGoing
 from hira.runtime.answer import Answer, answer_of
@@ -105,14 +105,14 @@ class Run:
             self._cut = True
             self._opening.cancel()
 
-    async def __aiter__(self) -> AsyncGenerator[Event]:
+    async def __aiter__(self) -> AsyncGenerator[AnyEvent]:
         session = await self._owner.open_session()
-        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        queue: asyncio.Queue[Any] = asyncio.Queue()
         task = asyncio.create_task(self.work(queue.put_nowait, stream=True))
         session.iterated.add(task)
         task.add_done_callback(session.iterated.discard)
         task.add_done_callback(lambda _: queue.put_nowait(None))
-        last: Event | None = None
+        last: RunEnded | None = None
         try:
             while (event := await queue.get()) is not None:
                 if isinstance(event, RunEnded):

@@ -1,0 +1,27 @@
+"""Type checkers accept a user's program and know its types."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from later import needs
+
+from hira.core.events import AnyEvent, Error, Event
+
+ROOT = Path(__file__).parent.parent
+PROGRAM = "tests/data/user_program.py"
+
+
+@needs("mypy")
+@pytest.mark.heavy(seconds=90)
+def test_mypy_in_strict_mode_accepts_a_program_with_typed_answers_tools_and_hooks() -> None:
+    command = [sys.executable, "-m", "mypy", "--strict", PROGRAM]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_union_of_events_leaves_none_out() -> None:
+    of_hira = {kind for kind in Event.__subclasses__() if kind.__module__ == Event.__module__}
+    assert {*get_args(AnyEvent)} == of_hira - {Error}
