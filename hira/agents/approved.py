@@ -103,25 +103,22 @@ async def _asked(subtasks: Sequence[Subtask], context: RunContext) -> Sequence[D
     approve = context.approve
     decisions = await context.for_a_person(lambda: approve(list(subtasks)))
     made = [
-        Rejected(asked, one.reason) if isinstance(one, Refusal) else one
-        for asked, one in zip(subtasks, decisions, strict=False)
+        Rejected(issued, one.reason) if isinstance(one, Refusal) else one
+        for issued, one in zip(subtasks, decisions, strict=False)
     ]
-    made += decisions[len(made) :]
-    _check(subtasks, made)
-    return made
-
-
-def _check(subtasks: Sequence[Subtask], decisions: Sequence[Decision]) -> None:
-    """Raise `UsageError` for decisions that are not one for each subtask in its place."""
-    known = all(isinstance(one, Subtask | Rejected) for one in decisions)
-    ids = [one.id if isinstance(one, Subtask) else one.subtask.id for one in decisions] if known else []
-    if ids != [one.id for one in subtasks] or not all(
-        one.text.strip() for one in decisions if isinstance(one, Subtask)
-    ):
+    if len(decisions) != len(subtasks) or not all(map(_fits, subtasks, made)):
         raise UsageError(
             f"approve was asked about {len(subtasks)} subtasks and returned {decisions!r}",
             fix="return one for each, in their order: the Subtask, one with another text, or Refusal(reason)",
         )
+    return made
+
+
+def _fits(issued: Subtask, decision: object) -> bool:
+    """Whether a decision is one on this subtask."""
+    if isinstance(decision, Rejected):
+        return decision.subtask.id == issued.id
+    return isinstance(decision, Subtask) and decision.id == issued.id and bool(decision.text.strip())
 
 
 def _turned_down(context: RunContext, rejected: Rejected) -> Finding:
