@@ -34,7 +34,7 @@ def prepare_page(page: Path, text: str, repository: str) -> str:
         target = (page.parent / link[2]).resolve()
         if link[2] != "decisions" and target.is_relative_to(DOCS):
             return link[0]
-        label, path = link[1], target.relative_to(ROOT).as_posix()
+        label, path = link[1].replace("\\_", "_"), target.relative_to(ROOT).as_posix()
         if repository:
             return f"[{label}]({repository}/{'tree' if target.is_dir() else 'blob'}/HEAD/{path})"
         return f"`{path}`" if label.strip("`") in (path, Path(path).name) else f"{label} (`{path}`)"

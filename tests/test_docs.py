@@ -32,7 +32,7 @@ import pytest
 from pydantic import BaseModel, SecretStr
 from pydantic_core import PydanticUndefined
 
-from hira import cli
+from hira import Hira, cli, tool
 from hira.agents.coordinator import RECALLED
 from hira.agents.distiller import LONGEST
 from hira.agents.expert import reason
@@ -421,6 +421,24 @@ def test_the_imports_of_the_python_interface_bring_the_names_that_stand_beside_t
     for names, module in table:
         for name in re.findall(r"`(\w+)`", names):
             assert hasattr(import_module(module), name), (module, name)
+
+
+@pytest.mark.parametrize(
+    ("heading", "function"),
+    [("## Arguments of Hira", Hira), ("## Arguments of ask", Hira.ask), ("## Arguments of tool", tool)],
+)
+def test_the_python_interface_names_every_argument_with_its_default(heading: str, function: Any) -> None:
+    told = {row[0].strip("`"): row[1].strip("`") for row in rows("api.md", heading)}
+    given = inspect.signature(function).parameters.values()
+    assert told == {one.name: default_of(one) for one in given if one.name not in ("self", "function")}
+
+
+def default_of(parameter: inspect.Parameter) -> str:
+    default = parameter.default
+    if default is inspect.Parameter.empty:
+        return "required"
+    plain = isinstance(default, bool | int | float)
+    return str(default) if plain else "–"
 
 
 def test_tools_names_every_search_service_and_its_key() -> None:
