@@ -270,7 +270,7 @@ class Conversation:
         no part of the record: it may be another when the run is resumed."""
         policy = self.part.policy
         made = False
-        bounded = self._bounded(request, wanted, room)
+        bounds = self._bounds(request, wanted, room)
 
         async def ask() -> Completion:
             nonlocal made
@@ -282,7 +282,8 @@ class Conversation:
             least = min((one for one in (seconds, whole) if one is not None), default=None)
             held = Held(self._show, self.callable) if self.context.stream else None
             cut = _CUT_SHARE * limit if wanted.last and (limit := self._closing_seconds()) is not None else None
-            call = policy.complete(replace(bounded, seconds=least, cut_after=cut), held and self._watch(held))
+            asked = replace(request, **bounds, seconds=least, cut_after=cut)
+            call = policy.complete(asked, held and self._watch(held))
             if seconds is not None:
                 call = self._in_roles_time(call, wanted.role, seconds)
             completion: object = await call
@@ -300,24 +301,30 @@ class Conversation:
             self.context.note(DEPARTED)
         return completion, made
 
-    def _bounded(self, request: Request, wanted: Wanted, room: int | None) -> Request:
-        """The request with what bounds its reply: the bound of the role, and the `room` that the budget leaves."""
+    def _bounds(self, request: Request, wanted: Wanted, room: int | None) -> dict[str, Any]:
+        """What is asked for besides the request itself: the bounds of its reply, from the role and from the `room` that
+        the budget leaves, and what a policy that is a program reads."""
         least = min((one for one in (room, wanted.reply) if one is not None), default=None)
         again = None
         if self.part.replies and not request.sampling.max_tokens:
             again = min(self.part.replies.again, room or self.part.replies.again)
         sampling = request.sampling if least is None else replace(request.sampling, max_tokens=least)
-        left = self.context.budget.left(wanted)
-        offered = tuple(tool.spec for tool in self.tools)
-        offering = replace(request, callable_tools=offered, write_call=self._write_call)
-        return replace(offering, sampling=sampling, tell=self._tell, left=left, again=again)
+        return {
+            "sampling": sampling,
+            "again": again,
+            "left": self.context.budget.left(wanted),
+            "tell": self._tell,
+            "callable_tools": tuple(tool.spec for tool in self.tools),
+            "write_call": self._write_call,
+        }
 
     def _priced(self, completion: Completion, seconds: float) -> Completion:
         """With the seconds it took, and its cost where the policy does not know it and a price is known."""
-        usage = replace(completion.usage, seconds=seconds)
-        if usage.cost is None and (price := self.part.prices.of(completion.model) or self.part.price):
-            usage = replace(usage, cost=price.of(usage))
-        return replace(completion, usage=usage)
+        usage = completion.usage
+        known = usage.cost is not None
+        price = None if known else self.part.prices.of(completion.model) or self.part.price
+        cost = price.of(usage) if price else usage.cost
+        return replace(completion, usage=replace(usage, seconds=seconds, cost=cost))
 
     def _lost(self, usage: Usage) -> Usage:
         """Enter what a reply has cost that nobody got, because it broke off or the run had to end."""

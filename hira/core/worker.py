@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SMALL, LARGE = 50_000, 20_000_000
-"""Characters: fewer are worked on in a thread, because that takes less than sending them to a child, and so are more,
-because sending them would hold up the loop itself."""
+TINY, SMALL, LARGE = 4_000, 50_000, 20_000_000
+"""Characters. Fewer than the first are worked on at once, in less time than handing them over takes; fewer than the
+second in a thread, because that takes less than sending them to a child, and so are more than the third, because
+sending them would hold up the loop itself."""
 _NICE = 5
 """The child gives way to the process whose event loop it relieves."""
 _START = "from hira.core.worker import main; main()"
@@ -132,7 +133,10 @@ def shared_worker() -> Worker:
 
 
 async def run_apart(size: int, function: Callable[..., T], *arguments: Any) -> T:
-    """The function's result for a text of that size: from the shared worker, or from a thread if that is better."""
+    """The function's result for a text of that size: at once, from the shared worker, or from a thread, whichever is
+    best."""
+    if size < TINY:
+        return function(*arguments)
     if not SMALL < size <= LARGE:
         return await asyncio.to_thread(function, *arguments)
     return await shared_worker().run(function, *arguments)

@@ -1,7 +1,7 @@
-"""The durable record of runs: every policy and tool call, written before its result is used.
+"""The durable record of runs: every policy and tool call, written before another one is made of its result.
 
-One SQLite file for a user or a project, in write-ahead mode, safe for several processes. Each process that records has
-files beside it, of what is to be moved into it. Resume, replay, cache, trace and the training set are readings of it.
+One SQLite file for a user or a project, in write-ahead mode, safe for several processes. Resume, replay, cache, trace
+and the training set are readings of it.
 """
 
 import asyncio
@@ -19,9 +19,21 @@ from typing import Any
 
 from hira.core.errors import Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.encoding import storable, unpack
+from hira.journal.leftover import Statement
 from hira.journal.log import Asked, Call, Key, Kind, Log, NotRecorded, Reuse, clock_from
-from hira.journal.pending import Statement, check_locks, wait_for_others
-from hira.journal.store import BEAT, PATIENCE, STATEMENTS, Writer, busy, connect, create_file, migrate, take_in
+from hira.journal.store import (
+    BEAT,
+    PATIENCE,
+    STATEMENTS,
+    Writer,
+    busy,
+    check_locks,
+    connect,
+    create_file,
+    do,
+    migrate,
+    take_in,
+)
 
 _CACHED = """
 select result from calls join runs on runs.id = calls.run
@@ -114,6 +126,7 @@ class Journal:
             migrate(path, patience)
             take_in(path, patience)
             self._reader = connect(path, patience)
+            self._writer = Writer(path, patience)
         except (OSError, sqlite3.Error) as error:
             raise UsageError(
                 f"the journal cannot be opened: {error}",
@@ -121,7 +134,6 @@ class Journal:
                 fix="free some space there, or name another file with --journal",
             ) from None
         self._reading = threading.Lock()
-        self._writer = Writer(path, patience)
 
     def begin(
         self,
@@ -139,11 +151,10 @@ class Journal:
         began = time.time()
         told = json.dumps(dict(settings)), json.dumps([str(path) for path in files]), json.dumps(dict(versions))
         row = (run, *told, began, began, os.getpid(), socket.gethostname(), scope)
-        self._writer.alive.add(run)
-        self._writer.write([("begin", row)])
+        self._writer.begin(run, [("begin", row)])
         reused = None if reuse is None else self._reuse(scope, reuse)
         if reused:
-            self._writer.put([("find by digest", ())])  # once made, it costs at every call that is written
+            self._writer.write([("find by digest", ())])  # once made, it costs at every call that is written
         return Log(run, self._writer, reuse=reused, began=began, dialects=settings.get("dialects", {}))
 
     def resume(self, run: str | Entry) -> Log:
@@ -158,7 +169,7 @@ class Journal:
         known, sources = self._known(run)
         last = max((one.began for one in known.values() if one.kind == "policy" and not one.failed), default=0.0)
         known = {key: one for key, one in known.items() if not (one.failed and one.ended > last)}
-        self._writer.alive.add(run)
+        self._writer.begin(run)
         latest = max((one.ended for one in known.values()), default=0.0)
         dialects = entry.settings.get("dialects", {})
         return Log(run, self._writer, known, sources, began=entry.began, clock=clock_from(latest), dialects=dialects)
@@ -190,7 +201,7 @@ class Journal:
         return _entry(exact[0])
 
     def holds(self, run: str) -> bool:
-        """Whether the database holds the run now. What waits to be written is neither waited for nor taken in."""
+        """Whether the database holds the run now. What waits to be written is not waited for."""
         return bool(self._read("select 1 from runs where id = ?", (run,)))
 
     def calls(self, run: str) -> list[Call]:
@@ -221,7 +232,7 @@ class Journal:
 
     async def wait_written(self) -> None:
         """Return when what was recorded so far can be read, or when it is known that it never will."""
-        await self._writer.wait_written()
+        await self._writer.commit()
 
     def delete(self, runs: Sequence[str]) -> None:
         """Remove runs with all they hold, and give their room back.
@@ -229,17 +240,15 @@ class Journal:
         Raises `NoJournal` where they are still there afterwards, as when somebody else holds the file.
         """
         self._writer.settle()  # what waits must not come after the deletion
-        deleted: list[Statement] = [("for good", ())]
-        deleted += [(name, (run,)) for run in runs for name in ("no calls", "no events", "no sources", "no run")]
-        self._writer.put(deleted)
-        self._writer.settle()
-        self._check()
-        if any(self.holds(run) for run in runs):
-            raise NoJournal(
-                "the runs are not deleted yet: another process holds the journal",
-                where=f"at {self.path}",
-                fix="try again later",
-            )
+        deleted: list[Statement] = [
+            (name, (run,)) for run in runs for name in ("no calls", "no events", "no sources", "no run")
+        ]
+        try:
+            with self._reading:
+                self._reader.execute("pragma secure_delete = on")
+                do(self._reader, deleted)
+        except sqlite3.Error as error:
+            raise _unreadable(error, "the runs are not deleted", self.path) from None
         # a process that writes at this moment keeps the room from being given back; the next deletion does it
         with self._reading, suppress(sqlite3.OperationalError):
             self._reader.execute("vacuum")
@@ -251,29 +260,19 @@ class Journal:
         self._reader.close()
 
     def _claim(self, entry: Entry) -> None:
-        """Make the run this process's and forget the events it had, both or neither, unless another one was quicker.
-        Where the file can take no claim now, it waits beside it, and what is recorded will tell why."""
+        """Make the run this process's and forget the events it had, both or neither, unless another one was quicker."""
         self._writer.settle()
-        wait_for_others(self.path, entry.id)
-        self._take_in()  # events of a process that is gone must not come after the claim
         values = (os.getpid(), socket.gethostname(), time.time(), entry.id, entry.status, entry.ended, entry.heard)
         try:
             with self._reading, self._reader:
+                self._reader.execute("begin immediate")
                 claimed = self._reader.execute(STATEMENTS["claim unchanged"], values).rowcount
                 if claimed:
                     self._reader.execute(STATEMENTS["no events"], (entry.id,))
-        except sqlite3.Error as error:
-            if isinstance(error, sqlite3.OperationalError) and busy(error):  # by one who may be going on with this run
-                what = "the journal is held by another process"
-                raise NoJournal(what, where=f"at {self.path}", fix="try again") from None
-            self._writer.write([("claim unchanged", values), ("no events", (entry.id,))])
-            return
+        except sqlite3.Error as error:  # held, perhaps by one who goes on with this run
+            raise _unreadable(error, "the run cannot be resumed", self.path) from None
         if not claimed and self.holds(entry.id):
             raise StillGoing(f"another process is resuming run {entry.id}", fix="see hira runs")
-
-    def _check(self) -> None:
-        if self._writer.trouble:
-            raise UsageError(self._writer.trouble, fix="check that the disk has space and the file is writable")
 
     def _reuse(self, scope: str, seconds: float) -> Reuse:
         settled = False
@@ -282,7 +281,7 @@ class Journal:
             nonlocal settled
             if not settled:  # once: runs before this one are what it looks for
                 settled = True
-                await self._writer.wait_written()
+                await self._writer.commit()
             if kind == "tool" and not scope:
                 return None
             since = time.time() - seconds if kind == "tool" else 0.0
@@ -302,15 +301,7 @@ class Journal:
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         self._writer.settle()
-        self._take_in()
         return self._read(query, values)
-
-    def _take_in(self) -> None:
-        try:
-            take_in(self.path, self._patience)
-        except (OSError, sqlite3.Error) as error:
-            what = f"the records of an interrupted run cannot be read: {error}"
-            raise NoJournal(what, where=f"at {self.path}", fix="check that the disk has space") from None
 
     def _read(self, query: str, values: Sequence[Any]) -> list[sqlite3.Row]:
         """What the database holds of it. Raises `NoJournal` where it cannot be read now, as while somebody holds it."""
@@ -318,9 +309,13 @@ class Journal:
             with self._reading:
                 return self._reader.execute(query, values).fetchall()
         except sqlite3.Error as error:
-            held = isinstance(error, sqlite3.OperationalError) and busy(error)
-            fix = "try again when the other process has ended" if held else "check the disk"
-            raise NoJournal(f"the journal cannot be read: {error}", where=f"at {self.path}", fix=fix) from None
+            raise _unreadable(error, "the journal cannot be read", self.path) from None
+
+
+def _unreadable(error: sqlite3.Error, what: str, path: Path) -> NoJournal:
+    if isinstance(error, sqlite3.OperationalError) and busy(error):
+        return NoJournal(f"{what}: another process holds the journal", where=f"at {path}", fix="try again later")
+    return NoJournal(f"{what}: {error}", where=f"at {path}", fix="check that the disk has space")
 
 
 def _entry(row: sqlite3.Row) -> Entry:

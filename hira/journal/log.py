@@ -1,4 +1,4 @@
-"""One run's record: every call is looked up in it, and written into it before its result is used."""
+"""One run's record: every call is looked up in it, and written into it before another one is made of its result."""
 
 import json
 import time
@@ -11,7 +11,7 @@ from hira.core.errors import EndpointError, HiraError, Stop
 from hira.core.events import Event, record
 from hira.core.policy import Completion, Request, Usage
 from hira.journal.encoding import Digests, completion_of, dump_completion, pack, recorded_request, storable
-from hira.journal.pending import Statement
+from hira.journal.leftover import Statement
 from hira.journal.store import Writer
 
 T = TypeVar("T")
@@ -20,7 +20,7 @@ Key = tuple[Kind, str, int, str]
 
 FAILED = "failed"
 MOST_EVENTS = 500
-"""Events that wait for the next call to be written with it."""
+"""Events that wait for the next call of a policy to be written with it."""
 
 
 class NotRecorded(HiraError):
@@ -199,7 +199,8 @@ class Log:
             self._keep(row, encode(instead), began)
             return instead
         if asked.effect:
-            self._writer.write([*self._flushed(), ("calls", (*row, None, began, None))])
+            self._writer.write([("calls", (*row, None, began, None))])
+        await self._writer.commit()  # also the results of which this call is made
         made = self._made(make, encode, row, began)
         try:
             return await (within(made) if within else made)
@@ -231,7 +232,8 @@ class Log:
     def _keep(self, row: tuple[Any, ...], result: Any, began: float) -> None:
         assert self._writer is not None  # noqa: S101 - a replay comes to no call that is made
         now = self.clock()
-        self._writer.write([*self._flushed(), ("calls", (*row, pack(result), began, now - began))])
+        waiting = self._flushed() if row[1] == "policy" else ()
+        self._writer.write([*waiting, ("calls", (*row, pack(result), began, now - began))])
 
     def _last_of(self, kind: Kind, conversation: str) -> int:
         """The position of the last call that the record held of this conversation when the run was resumed."""
@@ -249,7 +251,7 @@ class Log:
             self._rows.append(("sources", row))
 
     def event(self, event: Event) -> None:
-        """Keep an event; it is written together with the next call."""
+        """Keep an event; it is written together with the next call of a policy."""
         self._events.append(event)
         if self._writer and len(self._events) >= MOST_EVENTS:
             self._writer.write(self._flushed())
@@ -283,7 +285,7 @@ class Log:
     async def settle(self) -> None:
         """Return when other processes can read all that was recorded so far."""
         if self._writer:
-            await self._writer.wait_written()
+            await self._writer.commit()
 
 
 def _cut(result: Any) -> bool:

@@ -1,22 +1,25 @@
-"""The journal's file: its tables, and the thread that writes into it."""
+"""The journal's file: its tables, and who writes into it."""
 
 import asyncio
 import sqlite3
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from hira.journal.encoding import compress
-from hira.journal.pending import Pending, Statement, records, waiting
+from hira.journal.leftover import Statement, left_behind
 
 BEAT = 15.0
 """Seconds between two signs of life of the runs that a process has under way."""
-GATHERED = 0.5
-"""Seconds for which what is written is gathered for one commit, unless somebody waits for it."""
+OFTEN = 256
+"""Transactions after which what was written ahead is moved into the database."""
+MOMENT = 0.002
+"""Seconds for which what is written waits for more to share a transaction, unless somebody waits for it."""
+HELD = 0.01
+"""Seconds for which the loop waits where another process writes, which takes less."""
 
 PATIENCE = 30.0
 """Seconds for which a database that somebody else holds is waited for, each time."""
@@ -49,8 +52,7 @@ alter table runs add column heard real
 }
 
 
-# What is written into the file, by the names under which it waits beside it: these, and a row of a table under the
-# table's name. Doing one again changes nothing.
+# What is written into the file. Doing one again changes nothing.
 STATEMENTS = {
     "begin": """
 insert or ignore into runs
@@ -62,8 +64,6 @@ values
 update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ?
 where id = ? and status = ? and ended is ? and heard is ?
 """,
-    # no longer written, but may still wait beside a journal
-    "claim": "update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ? where id = ?",
     "describe": "update runs set question = ?, workflow = ? where id = ?",
     "tools": "update runs set tools = ? where id = ?",
     "end": "update runs set status = ?, answer = ?, error = ?, ended = ?, usage = ? where id = ?",
@@ -73,151 +73,178 @@ where id = ? and status = ? and ended is ? and heard is ?
     "no events": "delete from events where run = ?",
     "no sources": "delete from sources where run = ?",
     "no run": "delete from runs where id = ?",
+    # no longer written, but may have been left beside a journal
+    "claim": "update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ? where id = ?",
     "for good": "pragma secure_delete = on",
 }
-WIDTHS = {"calls": 10, "sources": 3, "events": 3}
-TOGETHER = (32, 16, 8, 4, 2, 1)
-"""Rows that one statement inserts: each statement lets the other threads of Python run first."""
+# Rows of a table wait under the table's name.
+STATEMENTS |= {
+    table: f"insert or replace into {table} values ({', '.join('?' * width)})"  # noqa: S608 - the names are our own
+    for table, width in (("calls", 10), ("sources", 3), ("events", 3))
+}
 
 
 class Writer:
-    """The thread that writes. What it is given is safe at once, in a file of records that wait, and is moved into the
-    database a moment later, all that came meanwhile in one commit. A failure is kept in `trouble` and ends recording;
-    while somebody else holds the database for longer than the `patience`, in seconds, what came waits in its file.
+    """Writes into the journal. What the runs of an event loop write in one of its rounds is one transaction, made in
+    that loop: it takes some ten microseconds, because nothing is synchronised with the disk, and survives the end of
+    the process. A thread makes those that would take longer: while another process holds the file, and where the file
+    cannot be written ahead. It also moves what was written ahead into the database, and gives signs of life for the
+    runs that are `alive`.
 
-    `alive` are the runs under way here; the thread gives signs of life for them.
+    A failure is kept in `trouble` and ends recording, as does a file that is held for longer than the `patience`, in
+    seconds.
     """
 
     def __init__(self, path: Path, patience: float = PATIENCE) -> None:
         self._path = path
         self._patience = patience
-        self._late: list[Statement] = []
-        self._lock = threading.Lock()
-        self._pending: Pending | None = None
-        self._batch: list[Statement] = []
-        self._settled: list[Callable[[], None]] = []
-        self._wake, self._hurry = threading.Event(), threading.Event()
-        self._over = self._failed = False
+        self._connection = connect(path, HELD)
+        self._ahead = _ahead(self._connection)
+        self._connection.execute("pragma wal_autocheckpoint = 0")
+        self._waiting: list[Statement] = []
+        self._waiters: list[asyncio.Future[None]] = []
+        self._lock, self._turn = threading.Lock(), threading.Lock()
+        self._wake = threading.Event()
+        self._late = self._over = False
+        self._timed: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._commits = 0
+        self._thread: threading.Thread | None = None
         self.trouble = ""
         self.alive: set[str] = set()
-        self._thread = threading.Thread(target=self._work, name="hira-journal", daemon=True)
-        self._thread.start()
 
     def write(self, statements: Sequence[Statement]) -> None:
-        """Return when the end of this process cannot undo the statements, or when it is known that nothing is kept."""
+        """Have the statements committed with what comes next, at the latest in a moment; at once where no loop runs."""
+        self._put(statements)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self.settle()
+            return
+        if self._timed is not loop:
+            self._timed, self._timer = loop, loop.call_later(MOMENT, self._flush)
+
+    async def commit(self) -> None:
+        """Return when the end of this process cannot undo what was written, or when it is known that nothing is kept.
+
+        Runs that wait for it in one round of the loop share a transaction.
+        """
+        if not self._waiting and not self._turn.locked():
+            return
+        if len(self.alive) < 2 and self._try():
+            return
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+        with self._lock:
+            self._waiters.append(done)
+            first = len(self._waiters) == 1
+        if first:
+            loop.call_soon(self._flush)
+        await done
+
+    def settle(self) -> None:
+        """Return when the database holds what was written so far, or when it is known that it never will."""
+        until = time.monotonic() + self._patience
+        while not self._commit(HELD):
+            if time.monotonic() > until:
+                self._fail("another process holds it")
+
+    def begin(self, run: str, statements: Sequence[Statement] = ()) -> None:
+        """Write the beginning of a run, and give signs of life for it from now on."""
+        self.alive.add(run)
+        self.write(statements)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._keep, name="hira-journal", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        self.settle()
+        self._over = True
+        self._wake.set()
+        if self._thread:
+            self._thread.join(60)
+        with self._turn:
+            self._connection.close()
+
+    def _put(self, statements: Sequence[Statement]) -> None:
         with self._lock:
             if self._over and not self.trouble:
                 self.trouble = f"the journal {self._path} was closed"
-            if self.trouble:
-                return
+            if not self.trouble:
+                self._waiting += statements
+
+    def _flush(self) -> None:
+        """Commit what waits; what cannot be committed at once is left to the thread."""
+        if not self._try():
+            self._late = True
+            self._wake.set()
+
+    def _try(self) -> bool:
+        """Commit what waits if that takes no time; whether it is done."""
+        if self._timer:
+            self._timer.cancel()
+            self._timer = self._timed = None
+        return self._ahead and self._commit(0.0)
+
+    def _commit(self, seconds: float) -> bool:
+        """Commit what waits, unless somebody else is at it for so many seconds; whether nothing waits any more."""
+        if not self._turn.acquire(timeout=seconds):
+            return False
+        try:
+            with self._lock:
+                statements, self._waiting = self._waiting, []
+                waiters, self._waiters = self._waiters, []
             try:
-                self._pending = self._pending or Pending(self._path)
-                self._pending.append(statements)
-            except OSError as error:
-                self.trouble = f"the journal {self._path} can no longer be written: {error.strerror or error}"
-                return
-            self._batch += statements
-        if not self._wake.is_set():
+                if statements and not self.trouble:
+                    do(self._connection, statements)
+            except sqlite3.OperationalError as error:
+                if busy(error):
+                    with self._lock:
+                        self._waiting[:0], self._waiters[:0] = statements, waiters
+                    return False
+                self._fail(str(error))
+            except Exception as error:  # noqa: BLE001 - whatever it is, the run goes on without its record
+                self._fail(str(error))
+            _release(waiters)
+        finally:
+            self._turn.release()
+        self._commits += 1
+        if self._commits % OFTEN == 0:
             self._wake.set()
+        return True
 
-    def put(self, statements: Sequence[Statement]) -> None:
-        """Have the statements done soon; the end of this process may prevent it."""
-        with self._lock:
-            self._batch += statements
-        self._wake.set()
+    def _fail(self, why: str) -> None:
+        self.trouble = self.trouble or f"the journal {self._path} can no longer be written: {why}"
 
-    async def wait_written(self) -> None:
-        """Return when the database holds what was written so far, or when it is known that it never will."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-
-        def tell() -> None:
-            loop.call_soon_threadsafe(_finish, done)
-
-        self._then(tell)
-        await asyncio.shield(done)
-
-    def settle(self) -> None:
-        """The same, for a thread that may wait."""
-        done = threading.Event()
-        self._then(done.set)
-        done.wait(60)
-
-    def _then(self, tell: Callable[[], None]) -> None:
-        with self._lock:
-            self._settled.append(tell)
-            self._hurry.set()
-            self._wake.set()
-
-    def close(self) -> None:
-        with self._lock:
-            self._over = True
-            self._hurry.set()
-            self._wake.set()
-        self._thread.join(60)
-
-    def _work(self) -> None:
-        connection = self._connected()
+    def _keep(self) -> None:
         beaten = time.monotonic()
-        over = False
-        while not over:
-            self._wake.wait(BEAT if self.alive else None)
-            self._hurry.wait(GATHERED)
-            batch, settled, over = self._taken()
-            if self.alive and time.monotonic() - beaten >= BEAT:
-                beaten = time.monotonic()
-                batch += [("heard", (time.time(), run)) for run in tuple(self.alive)]
-            if connection and batch and not self._failed:
-                self._commit(connection, batch)
-            for tell in settled:
-                tell()
-            over = over and (self._failed or bool(self._late) or not self._batch)
-        if self._pending:
-            self._pending.close(keep=self._failed or bool(self._late))
-        if connection:
-            connection.close()
-
-    def _taken(self) -> tuple[list[Statement], list[Callable[[], None]], bool]:
-        with self._lock:
+        moved = self._commits
+        while not self._over:
+            self._wake.wait(BEAT)
             self._wake.clear()
-            self._hurry.clear()
-            settled, self._settled = self._settled, []
-            if self._late:  # what came since waits in the other file
-                batch, self._late = self._late, []
-                if self._batch:
-                    self._wake.set()
-                return batch, settled, self._over
-            batch, self._batch = self._batch, []
-            if self._pending and not self._failed:
-                self._pending.turn()
-            return batch, settled, self._over
-
-    def _connected(self) -> sqlite3.Connection | None:
-        try:
-            return connect(self._path, self._patience)
-        except (OSError, sqlite3.Error) as error:
-            self._failed, self.trouble = True, f"the journal {self._path} cannot be written: {error}"
-            return None
-
-    def _commit(self, connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
-        try:
-            with connection:
-                do(connection, statements)
-            if self._pending:
-                self._pending.empty()
-        except sqlite3.OperationalError as error:
-            if not busy(error):
-                self._failed, self.trouble = True, f"the journal {self._path} can no longer be written: {error}"
-                return
-            self._late = list(statements)
-            self._wake.set()
-        except Exception as error:  # noqa: BLE001 - if this thread ended, every call would wait for ever
-            self._failed, self.trouble = True, f"the journal {self._path} can no longer be written: {error}"
+            if self._late:
+                self._late = False
+                self.settle()
+            many = self._commits - moved >= OFTEN
+            if many:
+                moved = self._commits
+                with self._turn, suppress(sqlite3.Error):  # somebody reads: another time
+                    self._connection.execute("pragma wal_checkpoint(restart)")
+            if self.alive and (many or time.monotonic() - beaten >= BEAT):
+                beaten = time.monotonic()
+                self._put([("heard", (time.time(), run)) for run in tuple(self.alive)])
+                self.settle()
 
 
-def busy(error: sqlite3.OperationalError) -> bool:
-    """Whether somebody else holds the file, which passes."""
-    return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+def _release(waiters: Sequence[asyncio.Future[None]]) -> None:
+    """Let those go on who waited, in whichever loop."""
+    here = asyncio._get_running_loop()  # noqa: SLF001 - the public one raises where none runs
+    for waiter in waiters:
+        if (loop := waiter.get_loop()) is here:
+            _finish(waiter)
+        else:
+            with suppress(RuntimeError):  # that loop has ended
+                loop.call_soon_threadsafe(_finish, waiter)
 
 
 def _finish(done: asyncio.Future[None]) -> None:
@@ -225,58 +252,35 @@ def _finish(done: asyncio.Future[None]) -> None:
         done.set_result(None)
 
 
+def busy(error: sqlite3.OperationalError) -> bool:
+    """Whether somebody else holds the file, which passes."""
+    return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
 def do(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
-    """Do them in their order; rows that follow one another go in together, the events of one run in one row."""
-    rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in WIDTHS}
-    for name, values in statements:
-        if name in rows:
-            rows[name].append(values)
-        elif name in STATEMENTS:
-            _insert(connection, rows)
-            connection.execute(STATEMENTS[name], values)
-        else:
-            raise sqlite3.DatabaseError(f"only a newer hira can read {name!r} next to it")
-    _insert(connection, rows)
-
-
-def _insert(connection: sqlite3.Connection, rows: dict[str, list[tuple[Any, ...]]]) -> None:
-    rows["events"] = _gathered(rows["events"])
-    for table, ready in rows.items():
-        while ready:
-            number = next(size for size in TOGETHER if size <= len(ready))
-            values = [compress(one) if type(one) is bytes else one for row in ready[:number] for one in row]
-            connection.execute(_insertion(table, number), values)
-            del ready[:number]
-
-
-def _gathered(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Rows of events with the lists of each run as one list, under the first one's number."""
-    runs: dict[str, list[Any]] = {}
-    for run, number, raw in rows:
-        runs.setdefault(run, [number]).append(raw[1:-1])
-    return [(run, first, b"[%b]" % b",".join(lists)) for run, (first, *lists) in runs.items()]
-
-
-@cache
-def _insertion(table: str, rows: int) -> str:
-    one = f"({', '.join('?' * WIDTHS[table])})"
-    return f"insert or replace into {table} values {', '.join([one] * rows)}"  # noqa: S608 - the names are our own
+    """Do them in their order, all or none."""
+    connection.execute("begin immediate")
+    try:
+        for name, values in statements:
+            if name not in STATEMENTS:
+                raise sqlite3.DatabaseError(f"only a newer hira can read {name!r} next to it")
+            connection.execute(STATEMENTS[name], [compress(one) if type(one) is bytes else one for one in values])
+        connection.execute("commit")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("rollback")
+        raise
 
 
 def take_in(path: Path, patience: float = PATIENCE) -> None:
-    """Move what waits beside the file at `path` into it."""
-    if not waiting(path):
-        return
-    with closing(connect(path, patience)) as connection, connection:
-        connection.execute("begin immediate")
-        with records(path) as groups:
-            for statements in groups:
-                do(connection, statements)
-            connection.commit()
+    """Move into the journal at `path` what an earlier version left beside it when it was killed."""
+    with closing(connect(path, patience)) as connection, left_behind(path) as statements:
+        if statements:
+            do(connection, statements)
 
 
 def connect(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=patience, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=patience, check_same_thread=False, isolation_level=None)
     connection.row_factory = sqlite3.Row
     try:
         _prepare(connection)
@@ -288,7 +292,6 @@ def connect(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:
 
 def _prepare(connection: sqlite3.Connection) -> None:
     if not _ahead(connection):
-        connection.execute("pragma page_size = 8192")  # of a new file: most calls fit into a page
         # a network's file system may have no memory that processes share, which writing ahead needs: the file is then
         # kept in the older mode, as it is for a moment where another process is just changing it
         with suppress(sqlite3.OperationalError):
@@ -303,6 +306,24 @@ def _ahead(connection: sqlite3.Connection) -> bool:
     return bool(mode == "wal")
 
 
+def check_locks(folder: Path) -> None:
+    """Raise `OSError` where no file in the folder can be locked, as on some network drives. The database would only
+    seem to be held by somebody else, for ever."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - a folder that takes none is told of elsewhere
+    except OSError:
+        return
+    with file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise OSError(f"files cannot be locked in {folder} ({error.strerror})") from None
+
+
 def create_file(path: Path) -> None:
     """See that the file is there, for nobody's eyes but the user's: it holds questions, answers and what was read."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -314,7 +335,7 @@ def migrate(path: Path, patience: float = PATIENCE) -> None:
     with closing(connect(path, patience)) as connection:
         if _form(connection) == VERSION:
             return
-        with connection:
+        with connection:  # commits, or undoes what an error has left half done
             connection.execute("begin immediate")
             version = _form(connection)
             if version > VERSION:

@@ -35,6 +35,7 @@ from hira.policies.streaming import (
     Heard,
     NoEvents,
     Unended,
+    may_end,
     read_stream,
     take_chunk,
     tell,
@@ -51,7 +52,8 @@ class OpenAIPolicy:
     `key_origin` says in error messages where the key came from; the key itself is never told. `continuation` is how
     the endpoint carries on a message of the model's own: "continue_final_message" (vLLM, SGLang, llama.cpp), "prefix"
     (DeepSeek), "completions" (the older API, with ChatML), "none". `extra_body` is added to every request. Replies
-    stream in where somebody watches, where they may have to be cut, and where the endpoint was seen to be slow. A
+    stream in where somebody watches, where they may have to be cut, and where the endpoint was seen to be slow or the
+    model to write more than is read. A
     request's optional field that the endpoint refuses by name is left out from then on (`accepted`); tools and media
     that it refuses fail at once from then on, for all who ask this model there in this process. A `client` of the
     `openai` package sends the requests in place of `base_url` and `api_key`; the caller closes it. `api` is
@@ -108,7 +110,8 @@ class OpenAIPolicy:
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         check(request, self._refused, where=self.where)
-        if watch is None and (self._pace.slow or request.cut_after is not None or request.is_enough):
+        pace, is_enough = self._pace, request.is_enough
+        if watch is None and (pace.slow or request.cut_after is not None or (is_enough and pace.runs_on)):
             watch = _unseen
         began = asyncio.get_running_loop().time()
         try:
@@ -122,10 +125,10 @@ class OpenAIPolicy:
             raise learn_from_error(error, request, self._refused, where=self.where) from None
         completion = completion_of(parts, request, where=self.where)
         if watch is None:
-            seconds = asyncio.get_running_loop().time() - began
-            self._pace.saw_whole(completion.usage.completion_tokens, seconds)
+            pace.saw_whole(completion.usage.completion_tokens, asyncio.get_running_loop().time() - began)
+            pace.runs_on = pace.runs_on or (is_enough is not None and may_end(parts.text) and is_enough(parts.text))
         self._noted = notice_habits(parts, request, self._model) | self._noted  # the first of a kind stays
-        return replace(completion, notes=(*completion.notes, *self._noted.values()))
+        return replace(completion, notes=(*completion.notes, *self._noted.values())) if self._noted else completion
 
     async def served(self) -> Served:
         """What the server says of the model, asked for once."""

@@ -38,10 +38,12 @@ USUAL = Timeout()
 
 @dataclass(slots=True)
 class Pace:
-    """How fast a model at an endpoint was seen to read and to write, in tokens a second; 0 while unknown."""
+    """How fast a model at an endpoint was seen to read and to write, in tokens a second; 0 while unknown. `runs_on`
+    says whether it was seen to write on when it had written enough."""
 
     reads: float = 0.0
     writes: float = 0.0
+    runs_on: bool = False
 
     @property
     def slow(self) -> bool:
@@ -90,6 +92,7 @@ def _blend(known: float, seen: float) -> float:
     return (known + seen) / 2 if known else seen
 
 
+NOTHING = Usage()
 LONGEST_WAIT = 60.0
 SHORTEST_WAIT = 0.1
 FIRST_WAIT = 0.5
@@ -119,7 +122,7 @@ class Retrying:
         return self.policy.model
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        lost = Usage(calls=0)
+        lost = NOTHING
         empty = False
         attempt = 0
         while True:
@@ -127,7 +130,7 @@ class Retrying:
             try:
                 completion = await self.policy.complete(request, watch)
                 self.answered = True
-                return replace(completion, usage=lost + completion.usage)
+                return replace(completion, usage=lost + completion.usage) if lost != NOTHING else completion
             except EmptyReply as reply:
                 said = reply.completion
                 lost += said.usage

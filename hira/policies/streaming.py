@@ -149,7 +149,7 @@ class Heard:
         for circling, piece in zip(self._circling, told, strict=True):
             if piece and circling.take(piece):
                 self.parts.cut = REPEATS_ITSELF
-        if self.is_enough and not _CLOSING.isdisjoint(text) and self.is_enough("".join(self.texts)):
+        if self.is_enough and may_end(text) and self.is_enough("".join(self.texts)):
             self.parts.finish, self.enough = "stop", True
 
     def join(self) -> Parts:
@@ -234,6 +234,11 @@ async def _hear(heard: Heard, pieces: AsyncIterator[bytes], watch: Watch | None,
             elif now > min(rearm, (timer.when() or now) - often):
                 timer.reschedule(min(now + (bounds.between if heard.pieces else bounds.first), heard.ends_by(bounds)))
                 rearm = now + often
+
+
+def may_end(text: str) -> bool:
+    """Whether the text, or a piece of it, may end a call."""
+    return not _CLOSING.isdisjoint(text)
 
 
 def _chunk(data: str, where: str) -> dict[str, Any]:

@@ -74,6 +74,7 @@ class Session:
     learned: Learned = field(default_factory=Learned)
     hooks: Hooks = NO_HOOKS
     approve_tool: ApproveTool | None = None
+    _shown: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def model(self) -> str:
@@ -168,12 +169,14 @@ class Session:
             return None
         verifier = {"verifier": self.settings.verifier or self.verifier.name} if self.verifier else {}
         told = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()}
+        if not self._shown:
+            self._shown.update(self.settings.shown())
         continues = {CONTINUES: earlier.run} if earlier and earlier.run else {}
         sent = {SENT: earlier.messages} if earlier and earlier.sent else {}
         wanted = {OUTPUT_SCHEMA: output.value_schema} if output else {}
         return self.journal.begin(
             run,
-            settings={**self.settings.shown(), **told, **continues, **sent, **wanted},
+            settings={**self._shown, **told, **continues, **sent, **wanted},
             files=files,
             versions=versions(),
             scope=scope_of(self.settings, files),

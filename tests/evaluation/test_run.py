@@ -24,7 +24,6 @@ from hira.evaluation.record import Record, Score, Spent, read
 from hira.evaluation.run import JOURNAL, RECORDS, Evaluation, Plan
 from hira.evaluation.scorers import match
 from hira.evaluation.summary import rows
-from hira.journal.pending import write_frame
 from hira.runtime.answer import Answer
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint
@@ -121,12 +120,13 @@ async def test_a_journal_that_cannot_be_read_on_the_way_ends_the_evaluation_and_
     await finished_but_unrecorded(plan, folder)
 
     async def scored(item: Item, answer: Answer) -> Score:
-        (folder / f"{JOURNAL}-pending-1-00000000-0").write_bytes(write_frame([("something new", ("r1",))], 1))
+        with closing(sqlite3.connect(folder / JOURNAL)) as journal:
+            journal.execute("alter table runs rename to gone")
         return await match(item, answer)
 
     evaluation = Evaluation(plan, folder, scored)
     assert len([record async for record in evaluation.each()]) == 1
-    assert "the records of an interrupted run cannot be read" in str(evaluation.failure)
+    assert "the journal cannot be read: no such table" in str(evaluation.failure)
     assert len(evaluation.left) == 2
 
 

@@ -6,9 +6,12 @@ The tool `python`: a computed number becomes a source that can be cited and chec
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
+from hira.core.errors import ToolError
 from hira.core.messages import Filled
 from hira.core.prompts import Prompt
 from hira.core.sanitize import clean
@@ -68,20 +71,31 @@ def python_tool(sandbox: PythonSandbox, named: Mapping[Path, str] = MappingProxy
     `named` says for folders how the names begin by which a search shows what is in them, such as "papers/".
     """
 
-    async def python(code: str) -> Observation:
+    async def run(arguments: Mapping[str, Any]) -> Observation:
+        code = str(arguments["code"])
         outcome = await sandbox.run(code)
         seen = make_observation(outcome, code, sandbox)
         return replace(seen, passages=(*seen.passages, *await _yields(outcome, code, sandbox))) if seen.ok else seen
 
-    # what is shown has the sandbox's own measure
-    made: Tool = tool(python, seconds=_QUEUE * (sandbox.limits.seconds + 30), shown=0)
     attached = "".join(_listed(path, named.get(path)) for path in sandbox.readable)
     described = DESCRIPTION.fill(
         seconds=f"{sandbox.limits.seconds:g}",
         beside=BESIDE.fill() if _follows_others(sandbox) else Filled(""),
         attached=Filled(f" It can read:{attached}" if attached else ""),
     )
-    return replace(made, description=str(described), stateful=True)
+    seconds = _QUEUE * (sandbox.limits.seconds + 30)
+    return replace(_shape(), run=run, seconds=seconds, description=str(described), stateful=True, function=None)
+
+
+@cache
+def _shape() -> Tool:
+    """The tool without a session; reading a signature takes longer than all else. What is shown has the sandbox's own
+    measure."""
+
+    async def python(code: str) -> Observation:
+        raise ToolError(f"no session runs {code!r}")
+
+    return tool(python, shown=0)
 
 
 def _listed(path: Path, begins: str | None) -> str:
