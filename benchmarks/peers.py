@@ -128,7 +128,7 @@ def serve(turns: int, delay: float, words: int) -> None:
     from hira.testing import Endpoint
     from hira.testing import endpoint as scripted
 
-    text = " ".join(f"word{at}" for at in range(words))
+    text = " ".join(f"word{at}" + "." * (at % 12 == 11) for at in range(words))
     reply = scripted.turns(turns)
 
     def script(request: Request) -> Completion:

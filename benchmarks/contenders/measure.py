@@ -1,9 +1,9 @@
 """One contender in a process of its own, told on stdin what to measure. It runs where nothing but the contender is.
 
-    python measure.py NAME BASE_URL first      prints the first piece of text that streams in, and the CPU time by then
-    python measure.py NAME BASE_URL serve N    answers each line of stdin with a line of JSON; N questions at once at most
+    python measure.py NAME BASE_URL first      prints the CPU time when the first piece of text streams in, and ends
+    python measure.py NAME BASE_URL serve N    answers lines of stdin with lines of JSON; N questions at once at most
 
-A contender is a module of this folder with `open_asker(base_url, many, folder)`, an asynchronous context that yields
+A contender is a module of this folder with `open_asker(base_url, many, option)`, an asynchronous context that yields
 two coroutine functions: `ask()` asks a question with one tool, `stream(tell)` hands the text of a reply to `tell` as it
 comes.
 """
@@ -53,8 +53,9 @@ async def first(name, base_url):
 
 
 def resident_kb():
-    with open("/proc/self/status", encoding="ascii") as status:
-        return int(status.read().split("VmRSS:")[1].split()[0])
+    from pathlib import Path  # not before the first text of a contender that does without
+
+    return int(Path("/proc/self/status").read_text(encoding="ascii").split("VmRSS:")[1].split()[0])
 
 
 async def cpu(ask, _stream, questions):
@@ -76,17 +77,17 @@ async def wall(ask, _stream, questions):
 
 
 async def chunks(_ask, stream, replies):
-    """CPU seconds for each piece of text of so many replies that stream in."""
-    pieces = 0
+    """CPU seconds for each word of so many replies that stream in, a word a chunk."""
+    words = 0
 
     def tell(text):
-        nonlocal pieces
-        pieces += bool(text)
+        nonlocal words
+        words += len(text.split()) if text else 0
 
     began = time.process_time()
     for _ in range(replies):
         await stream(tell)
-    return (time.process_time() - began) / pieces
+    return (time.process_time() - began) / words
 
 
 async def memory(ask, _stream, questions):

@@ -136,6 +136,7 @@ async def run_apart(size: int, function: Callable[..., T], *arguments: Any) -> T
     """The function's result for a text of that size: at once, from the shared worker, or from a thread, whichever is
     best."""
     if size < TINY:
+        await asyncio.sleep(0)  # here it can be cancelled, as in the other cases
         return function(*arguments)
     if not SMALL < size <= LARGE:
         return await asyncio.to_thread(function, *arguments)

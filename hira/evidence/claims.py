@@ -7,6 +7,7 @@ documents do not say …") is no claim either. Every pass over a text takes line
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from hira.core.bm25 import words
@@ -136,6 +137,7 @@ def flag_claims(text: str, citations: Sequence[Citation], *, names: Mapping[Verd
     return "".join([*parts, text[at:]])
 
 
+@lru_cache(maxsize=64)
 def _refuses(sentence: str) -> bool:
     return bool(_SILENT_TEXTS.search(sentence) or (not CITED.search(sentence) and _NO_ANSWER.search(sentence)))
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from hira.core.errors import EndpointError
 from hira.core.messages import Media, assistant, user
-from hira.core.policy import Delta, Request, Sampling
+from hira.core.policy import Request, Sampling
 from hira.policies.chat import Continuation
 from hira.policies.openai import OpenAIPolicy
 
@@ -69,9 +69,7 @@ async def _told(check: Callable[[], Awaitable[bool | str]]) -> bool | str:
 
 
 async def _streams(policy: OpenAIPolicy) -> bool:
-    seen: list[Delta] = []
-    await policy.ask(_COUNT, seen.append)
-    return len(seen) > 1
+    return (await policy.ask(_COUNT, lambda _: None)).pieces > 1
 
 
 async def _counts(policy: OpenAIPolicy) -> bool:

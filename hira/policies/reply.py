@@ -54,8 +54,9 @@ class EmptyReply(BadReply):
 
 @dataclass(slots=True)
 class Parts:
-    """A reply as it comes together, whole or in pieces. Fields as the server named them; `sent` is in bytes. `items`
-    are those of the Responses API. `cut` says why hira ended it, `dropped` is what it had said beyond its text."""
+    """A reply as it comes together, whole or in pieces. Fields as the server named them; `sent` is in bytes,
+    `pieces` are those of a stream that said something. `items` are those of the Responses API. `cut` says why hira
+    ended it, `dropped` is what it had said beyond its text."""
 
     text: str = ""
     reasoning: str = ""
@@ -66,6 +67,7 @@ class Parts:
     model: str = ""
     refusal: str = ""
     sent: int = 0
+    pieces: int = 0
     items: list[dict[str, Any]] = field(default_factory=list)
     cut: str = ""
     dropped: str = ""

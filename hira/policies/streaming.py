@@ -32,6 +32,7 @@ _REARM_SECONDS = 1.0
 _AFTER_DONE_SECONDS = 1.0
 _AFTER_FINISH_SECONDS = 5.0
 _CLOSING = frozenset("}])>")
+_JSON = json.JSONDecoder(strict=False)
 _FLOWING, _COUNTED_EVERY, _OVERLONG = 8, 64, 1.25
 SLOW_FIX = "check the endpoint; for a slow one, increase [timeout] in hira.toml"
 
@@ -52,26 +53,29 @@ class Unended(BadReply):
         self.parts = parts
 
 
-async def data_of(pieces: AsyncIterator[bytes], *, where: str) -> AsyncIterator[str]:
-    """The data of each event. Raises `NoEvents` at the end of what held none."""
+async def data_of(pieces: AsyncIterator[bytes], *, where: str) -> AsyncIterator[list[str]]:
+    """The data of the events that each piece ends. Raises `NoEvents` at the end of what held none."""
     data: list[str] = []
     beside: list[bytes] = []
     none = True
     async for lines in _lines(pieces, where):
+        whole: list[str] = []
         for line in lines:
             if line.startswith((b"data:", b"error:")):
                 told, none = _data(line), False
                 if data and _is_whole(data, told):  # no empty line between two events
-                    yield "\n".join(data)
+                    whole.append("\n".join(data))
                     data.clear()
                 data.append(told)
             elif not line and data:
-                yield "\n".join(data)
+                whole.append("\n".join(data))
                 data.clear()
             elif none and not line.startswith(b":"):
                 beside.append(line)
+        if whole:
+            yield whole
     if data:
-        yield "\n".join(data)
+        yield ["\n".join(data)]
     if none and (raw := b"\n".join(beside)).lstrip().startswith((b"{", b"[", b"<")):
         raise NoEvents(raw)
 
@@ -132,18 +136,18 @@ class Heard:
     last: float = 0.0
     done: bool = False
     enough: bool = False
+    _shown: int = 0
     _circling: tuple[Circling, ...] = field(default_factory=lambda: tuple(Circling() for _ in range(3)))
 
-    def take(self, data: str, watch: Watch | None, now: float, where: str) -> None:
+    def take(self, data: str, now: float, where: str) -> None:
         told = self.read(self.parts, _chunk(data, where), where)
-        if not any(told):
+        text, thought, written = told
+        if not (text or thought or written):
             return
-        text, thought, _ = told
         self.texts.append(text)
         self.thoughts.append(thought)
         self.first, self.last, self.pieces = self.first or now, now, self.pieces + 1
-        tell(watch, text, thought)
-        self.size += sum(map(len, told))
+        self.size += len(text) + len(thought) + len(written)
         if self.size > MAX_REPLY_CHARACTERS:
             raise BadReply(f"the reply did not end within {self.size} characters", where=where)
         for circling, piece in zip(self._circling, told, strict=True):
@@ -152,9 +156,16 @@ class Heard:
         if self.is_enough and may_end(text) and self.is_enough("".join(self.texts)):
             self.parts.finish, self.enough = "stop", True
 
+    def tell(self, watch: Watch | None) -> None:
+        """Hand on what has come since the last time, together: a network brings many pieces at once."""
+        begin, self._shown = self._shown, len(self.texts)
+        if watch and begin < self._shown:
+            tell(watch, "".join(self.texts[begin:]), "".join(self.thoughts[begin:]))
+
     def join(self) -> Parts:
         """The parts, with the text that has come by now."""
         self.parts.text, self.parts.reasoning = "".join(self.texts), "".join(self.thoughts)
+        self.parts.pieces = self.pieces
         return self.parts
 
     def overlong(self, tokens: int | None) -> bool:
@@ -218,17 +229,23 @@ async def _hear(heard: Heard, pieces: AsyncIterator[bytes], watch: Watch | None,
     often = min(_REARM_SECONDS, bounds.between / 4)
     async with asyncio.timeout_at(min(heard.began + bounds.first, heard.ends_by(bounds))) as timer:
         rearm = 0.0
-        async for data in data_of(pieces, where=where):
+        async for events in data_of(pieces, where=where):
             now = loop.time()
-            if data == "[DONE]":
-                heard.done = True
-                timer.reschedule(now + _AFTER_DONE_SECONDS)  # read on, so that the connection can be kept
-                continue
-            heard.take(data, watch, now, where)
-            if heard.overlong(bounds.tokens):
-                heard.parts.cut = "the endpoint ignores the limit of the reply's length; the reply is cut"
+            for data in events:
+                if data == "[DONE]":
+                    heard.done = True
+                    timer.reschedule(now + _AFTER_DONE_SECONDS)  # read on, so that the connection can be kept
+                    continue
+                heard.take(data, now, where)
+                if heard.overlong(bounds.tokens):
+                    heard.parts.cut = "the endpoint ignores the limit of the reply's length; the reply is cut"
+                if heard.parts.cut or heard.enough:
+                    break
+            heard.tell(watch)
             if heard.parts.cut or heard.enough:
                 return
+            if heard.done:
+                continue
             if heard.parts.finish is not None:  # only the usage may come yet; not every server says that it is done
                 timer.reschedule(min(now + _AFTER_FINISH_SECONDS, now + bounds.between))
             elif now > min(rearm, (timer.when() or now) - often):
@@ -243,12 +260,12 @@ def may_end(text: str) -> bool:
 
 def _chunk(data: str, where: str) -> dict[str, Any]:
     try:
-        chunk = json.loads(data, strict=False)
+        chunk = _JSON.decode(data)
     except (ValueError, RecursionError):
         raise BadReply(f"a piece of the stream is not JSON: {data[:100]!r}", where=where, retryable=True) from None
     if not isinstance(chunk, dict):
         raise BadReply(f"a piece of the stream is not an object: {data[:100]!r}", where=where, retryable=True)
-    if error := failure_in(chunk, where=where):
+    if ('"error"' in data or not chunk.get("choices")) and (error := failure_in(chunk, where=where)):
         raise error
     return chunk
 
@@ -264,12 +281,17 @@ def take_chunk(parts: Parts, chunk: dict[str, Any], where: str) -> tuple[str, st
         return "", "", ""
     if not isinstance(choices, list) or not isinstance(choices[0], dict):
         raise BadReply("a piece of the stream contains no choice", where=where, retryable=True)
-    ours = (one for one in choices if isinstance(one, dict) and str(one.get("index") or 0) == "0")
-    if (choice := next(ours, None)) is None:  # another reply, that nobody asked for
-        return "", "", ""
+    choice = choices[0]
+    if choice.get("index") or len(choices) > 1:
+        ours = [one for one in choices if isinstance(one, dict) and str(one.get("index") or 0) == "0"]
+        if not ours:  # another reply, that nobody asked for
+            return "", "", ""
+        choice = ours[0]
     parts.finish = choice.get("finish_reason") or parts.finish
     parts.stop = named_stop(choice) or parts.stop
     delta = choice.get("delta")
+    if isinstance(delta, dict) and len(delta) == 1 and type(text := delta.get("content")) is str:
+        return text, "", ""  # as nearly all are
     delta = delta if isinstance(delta, dict) else choice.get("message")
     if not isinstance(delta, dict):
         return *content_of(choice.get("text")), ""

@@ -6,6 +6,7 @@ CPU time. Here a request takes the idle connection used last, or opens a new one
 
 import asyncio
 import ipaddress
+import re
 import ssl
 import time
 from collections.abc import AsyncIterator
@@ -20,6 +21,7 @@ import httpx
 IDLE_SECONDS = 45.0
 MAX_HEADER_BYTES = 100_000
 BUFFER_BYTES = 1 << 20
+_SIZE = re.compile(rb"([0-9a-fA-F]{1,16})[ \t]*(?:;[^\n]*)?")
 
 Origin = tuple[str, str, int]
 
@@ -112,8 +114,10 @@ class StreamTransport(httpx.AsyncBaseTransport):
             if not fresh and not wire.heard and isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
                 raise _Stale from None
             raise
-        body_stream = _Body(wire, idle, limits.get("read"))
-        return httpx.Response(head.status_code, headers=list(head.headers.raw_items()), stream=body_stream)
+        chunked = any(name == b"transfer-encoding" for name, _ in head.headers)
+        kind = _ChunkedBody if chunked else _Body
+        stream = kind(wire, idle, limits.get("read"), keeps=_keeps(head))
+        return httpx.Response(head.status_code, headers=list(head.headers.raw_items()), stream=stream)
 
 
 class _Stale(Exception):
@@ -155,7 +159,7 @@ class _Wire(asyncio.Protocol):
     """One connection: bytes in through h11, bytes out, one exchange at a time."""
 
     def __init__(self) -> None:
-        self.talk = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEADER_BYTES)
+        self.talk = _conversation()
         self.lost: BaseException | None = None
         self.fresh = True
         self.heard = False
@@ -237,12 +241,12 @@ class _Wire(asyncio.Protocol):
                 event = self.talk.next_event()
                 if event is not h11.NEED_DATA:
                     return event
-                data = await self._read(seconds)
+                data = await self.read(seconds)
                 self.talk.receive_data(data)
             except h11.RemoteProtocolError as error:
                 raise httpx.RemoteProtocolError(str(error)) from error
 
-    async def _read(self, seconds: float | None) -> bytes:
+    async def read(self, seconds: float | None) -> bytes:
         """Bytes as they come; empty at the end of the stream."""
         if not self._got and self.lost is None:
             self._reader = asyncio.get_running_loop().create_future()
@@ -265,28 +269,37 @@ class _Wire(asyncio.Protocol):
         if self._full and self.lost is None:
             await _within(self._writer, seconds, httpx.WriteTimeout(f"nothing could be sent for {seconds} s"))
 
-    def rest(self, idle: "list[_Wire]") -> None:
-        """The exchange is over: keep the connection if both sides can go on, close it otherwise."""
-        if (
-            self.lost is None
-            and not self._got
-            and not self._full
-            and self.talk.our_state is self.talk.their_state is h11.DONE
-        ):
-            self.talk.start_next_cycle()
+    def rest(self, idle: "list[_Wire]", *, keeps: bool) -> None:
+        """The exchange is over: keep the connection if the server does, too, and close it otherwise."""
+        if keeps and self.lost is None and not self._got and not self._full:
+            if self.talk.our_state is self.talk.their_state is h11.DONE:
+                self.talk.start_next_cycle()
+            else:  # its body was read without h11
+                self.talk = _conversation()
             self.fresh, self.heard, self.since = False, False, time.monotonic()
             idle.append(self)
         else:
             self.abort()
 
 
+def _conversation() -> h11.Connection:
+    return h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEADER_BYTES)
+
+
+def _keeps(head: h11.Response) -> bool:
+    """Whether the server keeps the connection after this response."""
+    close = any(name == b"connection" and b"close" in value.lower() for name, value in head.headers)
+    return head.http_version >= b"1.1" and not close
+
+
 class _Body(httpx.AsyncByteStream):
     """The body of one response. The connection goes back when it was read to its end, and is closed otherwise."""
 
-    def __init__(self, wire: _Wire, idle: list[_Wire], seconds: float | None) -> None:
+    def __init__(self, wire: _Wire, idle: list[_Wire], seconds: float | None, *, keeps: bool) -> None:
         self._wire = wire
         self._idle = idle
         self._seconds = seconds
+        self._keeps = keeps
         self._over = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -294,7 +307,7 @@ class _Body(httpx.AsyncByteStream):
             while isinstance(event := await self._wire.event(self._seconds), h11.Data):
                 yield bytes(event.data)
             self._over = True
-            self._wire.rest(self._idle)
+            self._wire.rest(self._idle, keeps=self._keeps and self._wire.talk.their_state is h11.DONE)
         finally:
             await self.aclose()
 
@@ -302,6 +315,74 @@ class _Body(httpx.AsyncByteStream):
         if not self._over:
             self._over = True
             self._wire.abort()
+
+
+class _ChunkedBody(_Body):
+    """A body that comes in chunks, as streams do. All chunks that have come are one piece: h11 makes an event of each,
+    which took most of the time of a stream."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        chunks = Chunks()
+        data, _ = self._wire.talk.trailing_data
+        try:
+            while True:
+                if piece := chunks.take(data):
+                    yield piece
+                if chunks.over:
+                    break
+                data = await self._wire.read(self._seconds)
+                if not data:
+                    raise httpx.RemoteProtocolError("the server closed the connection in the middle of a response")
+            self._over = True
+            self._wire.rest(self._idle, keeps=self._keeps and not chunks.rest)
+        finally:
+            await self.aclose()
+
+
+class Chunks:
+    """Puts the data of chunks together (RFC 9112, 7.1). `over` after the last one; `rest` is what came after it."""
+
+    def __init__(self) -> None:
+        self.over = False
+        self.rest = b""
+        self._left = 0
+        self._within = self._trailers = False
+
+    def take(self, data: bytes) -> bytes:
+        """The data of the chunks that these bytes hold. Raises `httpx.RemoteProtocolError` for what are no chunks."""
+        data, at, found = self.rest + data, 0, []
+        while not self.over:
+            if self._left:
+                piece = data[at : at + self._left]
+                found.append(piece)
+                at += len(piece)
+                self._left -= len(piece)
+                if self._left:
+                    break
+            end = data.find(b"\r\n", at)
+            if end < 0:
+                if len(data) - at > MAX_HEADER_BYTES:
+                    raise httpx.RemoteProtocolError("a line between two chunks does not end")
+                break
+            self._line(data[at:end])
+            at = end + 2
+        self.rest = data[at:]
+        return b"".join(found)
+
+    def _line(self, line: bytes) -> None:
+        """Read what stands between the data of two chunks: the end of one, the size of the next, or a trailer."""
+        if self._trailers:
+            self.over = not line
+        elif self._within:
+            if line:
+                raise httpx.RemoteProtocolError("a chunk is longer than it says")
+            self._within = False
+        else:
+            size = _SIZE.fullmatch(line)
+            if size is None:
+                raise httpx.RemoteProtocolError(f"this is no size of a chunk: {line[:20]!r}")
+            self._left = int(size[1], 16)
+            self._within, self._trailers = self._left > 0, self._left == 0
 
 
 def _wake(waiting: "asyncio.Future[None] | None") -> None:

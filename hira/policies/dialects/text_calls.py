@@ -25,6 +25,8 @@ _SCHEMA = frozenset({"type", "required", "description", "title", "additionalProp
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _FENCE = re.compile(r"```\w*\s*")
 _MAYBE = re.compile(r"[<\[{`]")
+# each call holds one of these where it begins
+_OPENING = frozenset("<[{(:`")
 # how a call begins in the dialects that are hira's own
 _OWN = re.compile(r"<\|?\s*(?:begin_\w|use_mcp_tool)")
 
@@ -175,8 +177,8 @@ class Held:
     def _release(self) -> None:
         """Hand on what can belong to no call any more."""
         text = self._waiting
-        begun = self._opening.search(text) or _OWN.search(text)
-        if begun:
+        possible = not _OPENING.isdisjoint(text)
+        if possible and (begun := self._opening.search(text) or _OWN.search(text)):
             self._call = True
             dress = BEFORE.search(text, max(0, begun.start() - NEAR), begun.start())
             upto = (dress or begun).start()
