@@ -42,22 +42,42 @@ NUMBERS = ("temperature", "reasoning_effort", "max_cost", "max_time", "max_reply
 
 @dataclass(eq=False)
 class Hira:
-    """Ask questions. What is not given here comes from the environment and from hira.toml, or from `settings` alone.
+    """Asks questions. What is not given here comes from the environment and from hira.toml, or from `settings` alone.
 
-    `client` is an `AsyncOpenAI` or `AsyncAzureOpenAI` that sends the requests of every role that has no endpoint of its
-    own; the caller closes it. `max_cost` is in US dollars and `max_time` in seconds, for each question.
-    `roles` name other models for single roles; `tools` go to every expert that works in a loop, `experts` stand beside
-    the built-in ones, `policies` speak for roles in place of an endpoint (`"*"` for all that are not named), `workflow`
-    is a name or an object of one's own, `approve` is asked about subtasks before they are handed out, and
-    `max_reply_tokens` bounds each reply of a model (4,096 where nobody sets it). `instructions` are
-    additional ones for the roles that plan and answer, `deps` is handed to each tool whose first parameter is a
-    `Context`. `verify` says how answers are checked: `lexical` (by words alone), `model` or `off`; a `verifier` of your
-    own, an object or `"module:Object"`, replaces it.
-    `journal` records the runs: True in the user's own file, or at a path; without it, runs are recorded only where
-    the environment, a hira.toml or `settings` names a journal, and False records nothing.
     One object serves many questions at once and any number of event loops; `async with` opens and closes it, else the
-    first question does. Close it when done, with `aclose` in each loop, or `close` for good. What is closed raises
-    `UsageError` when it is asked again.
+    first question does. Close it when done, with `aclose` in each loop, or `close` for good.
+
+    Args:
+        model: The model's name, such as `gpt-5`; `offline` answers without a model.
+        base_url: The address of an endpoint that speaks the OpenAI API.
+        api_key: The key for that endpoint.
+        client: An `AsyncOpenAI` or `AsyncAzureOpenAI` that sends the requests of every role that has no endpoint of
+            its own. The caller closes it.
+        temperature: Sampling temperature of all roles; 0.7 where nobody sets it.
+        reasoning_effort: How much a reasoning model thinks.
+        max_cost: US dollars that one question may cost.
+        max_time: Seconds that one question may take.
+        docs: Files and folders to search.
+        search: Names of web search services, separated by commas, in order of preference.
+        roles: Models of single roles, by the role's name.
+        workflow: The workflow, by its name, as `module:Object`, or as an object.
+        tools: Your own tools; every expert that works in a loop gets them.
+        experts: Your own experts, in addition to those of hira.
+        policies: What speaks for a role in place of an endpoint, by role; `"*"` speaks for all others.
+        approve: Asked about subtasks before they are handed out.
+        approve_tool: Asked before each call of a tool that needs approval.
+        hooks: Functions that see each tool call and each turn, and may change or refuse it.
+        max_reply_tokens: Tokens of each reply of a model; 4,096 where nobody sets it.
+        instructions: Additional ones for the roles that plan and answer.
+        deps: Handed to each tool and hook by a `Context`.
+        verify: How answers are checked: `lexical` (by words alone), `model` or `off`.
+        verifier: Your own, as an object or `module:Object`, in place of `verify`.
+        journal: Where runs are recorded: True for the user's own file, a path for another, False for nowhere. None
+            records them only where the environment, a hira.toml or `settings` names a journal.
+        settings: All settings at once; then neither the environment nor hira.toml is read.
+
+    Raises:
+        UsageError: An argument is not what it should be, or this object is closed.
     """
 
     model: str = ""
@@ -127,10 +147,19 @@ class Hira:
     async def ask(
         self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
     ) -> Answer[Any]:
-        """The answer. With an `output_type` (a pydantic model, a dataclass, another type, or a JSON schema) it has an
-        `output` too, which costs one call.
+        """Ask one question.
 
-        Raises `HiraError` only where there is nothing to answer from, such as a key that is refused.
+        Args:
+            question: The question, as a person would write it.
+            files: Files that the question is about.
+            output_type: What the answer shall be given as in addition: a pydantic model, a dataclass, another type, or
+                a JSON schema. It costs one call.
+
+        Returns:
+            The answer with its citations; `output` is the value of the `output_type`.
+
+        Raises:
+            HiraError: There is nothing to answer from, such as where a key is refused.
         """
         return await self.stream(question, files=files, output_type=output_type).finish()
 
@@ -143,11 +172,27 @@ class Hira:
     def ask_sync(
         self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
     ) -> Answer[Any]:
-        """`ask` for code that is not async; works inside a running loop too, because it has a loop of its own."""
+        """`ask` for code that is not async; works inside a running loop too, because it has a loop of its own.
+
+        Args:
+            question: The question, as a person would write it.
+            files: Files that the question is about.
+            output_type: What the answer shall be given as in addition, as for `ask`.
+
+        Returns:
+            The answer with its citations; `output` is the value of the `output_type`.
+
+        Raises:
+            HiraError: There is nothing to answer from, such as where a key is refused.
+        """
         return self.wait_for(self.stream(question, files=files, output_type=output_type).finish())
 
     def chat(self, run: str = "") -> Chat:
-        """A conversation, whose questions follow up on each other; `run` is a recorded run that it continues."""
+        """A conversation, whose questions follow up on each other.
+
+        Args:
+            run: The id of a recorded run that it continues, or `last`.
+        """
         return Chat(self, run)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
@@ -164,25 +209,46 @@ class Hira:
     def stream(
         self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
     ) -> Run:
-        """The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there."""
+        """Ask one question and watch it.
+
+        Args:
+            question: The question, as a person would write it.
+            files: Files that the question is about.
+            output_type: What the answer shall be given as in addition, as for `ask`.
+
+        Returns:
+            The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there.
+        """
         output = None if output_type is None else OutputType(output_type)
         return Run(self, question, present(paths_of(files, "files")), output=output)
 
     def batch(self, questions: "Iterable[str | Question]", *, concurrency: int = 8) -> "Batch":
-        """Many questions, `concurrency` at a time, to be iterated for their answers, which come as they finish.
+        """Ask many questions.
 
-        `answer.rollout.question` tells which is which. One that fails is an answer with the status `failed`.
+        Args:
+            questions: Their texts, or questions with ids and files.
+            concurrency: Questions that run at the same time.
+
+        Returns:
+            What to iterate for the answers, which come as they finish. `answer.rollout.question` tells which is which;
+            one that fails is an answer with the status `failed`.
         """
         from hira.runtime.batch import Batch
 
         return Batch(self, questions, concurrency=concurrency)
 
     async def resume(self, run: str) -> Run:
-        """A run of the journal that goes on where it ended; no call that it completed is made again.
+        """Continue a recorded run where it ended; no call that it completed is made again.
 
-        Raises `UsageError` for a run that is not there, that is still running, or that was made with another workflow,
-        or with tools, experts or policies of a program's own that this `Hira` does not have. `hira.runtime.replay` goes
-        through one without calling anything.
+        Args:
+            run: Its id, the beginning of one, or `last`.
+
+        Returns:
+            The run, to be iterated for its events or awaited with `finish`.
+
+        Raises:
+            UsageError: The run is not there, is still running, or was made with another workflow, or with tools,
+                experts, policies or hooks of a program's own that this `Hira` does not have.
         """
         return await resume_run(self, run)
 
@@ -307,7 +373,22 @@ async def ask(
     search: str = "",
     settings: Settings | None = None,
 ) -> Answer:
-    """Ask one question; everything it needed is closed again."""
+    """Ask one question; everything it needed is closed again.
+
+    Args:
+        question: The question, as a person would write it.
+        model: The model's name; without it, the one of the environment or of hira.toml.
+        docs: Files and folders to search.
+        files: Files that the question is about.
+        search: Names of web search services, separated by commas.
+        settings: All settings at once; then neither the environment nor hira.toml is read.
+
+    Returns:
+        The answer with its citations.
+
+    Raises:
+        HiraError: There is nothing to answer from, such as where a key is refused.
+    """
     async with Hira(model, docs=docs, search=search, settings=settings) as hira:
         return await hira.ask(question, files=files)
 
@@ -321,6 +402,21 @@ def ask_sync(
     search: str = "",
     settings: Settings | None = None,
 ) -> Answer:
-    """`ask` for code that is not async; works inside a running loop too."""
+    """`ask` for code that is not async; works inside a running loop too.
+
+    Args:
+        question: The question, as a person would write it.
+        model: The model's name; without it, the one of the environment or of hira.toml.
+        docs: Files and folders to search.
+        files: Files that the question is about.
+        search: Names of web search services, separated by commas.
+        settings: All settings at once; then neither the environment nor hira.toml is read.
+
+    Returns:
+        The answer with its citations.
+
+    Raises:
+        HiraError: There is nothing to answer from, such as where a key is refused.
+    """
     with Hira(model, docs=docs, search=search, settings=settings) as hira:
         return hira.ask_sync(question, files=files)

@@ -232,7 +232,7 @@ class Events:
     """
 
     def __init__(self, *readers: Reader, secrets: frozenset[str] = frozenset()) -> None:
-        self.readers = list(readers)
+        self.readers: list[Reader] = list(readers)
         self.secrets = secrets
         self._began = time.monotonic()
 

@@ -23,8 +23,8 @@ class Prompt:
     """
 
     def __init__(self, beside: str, name: str) -> None:
-        self.name = name
-        self.path = Path(beside).with_name(f"{name}.md")
+        self.name: str = name
+        self.path: Path = Path(beside).with_name(f"{name}.md")
 
     @cached_property
     def text(self) -> str:

@@ -40,10 +40,13 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a tool saw: plain `text` (hira's own words or counts) and `passages` of what was read.
+    """What a tool saw.
 
-    `ok` is False for a call that failed; `text` then tells the model how. A `citable` text is a result that an answer
-    may rest on: in a run it becomes a source together with the call.
+    Args:
+        text: hira's own words, or counts; of a call that failed, how.
+        passages: Parts of sources that were read.
+        ok: False for a call that failed.
+        citable: Whether an answer may rest on the text: in a run it becomes a source together with the call.
     """
 
     text: str = ""
@@ -68,8 +71,13 @@ R = TypeVar("R", default=Any)
 
 @dataclass(frozen=True, slots=True)
 class Context(Generic[D]):
-    """What a tool is told of the run that calls it, as its first parameter: `deps` are what the program handed to
-    `Hira(deps=…)`, such as a pool of connections. The model never sees it."""
+    """What a tool is told of the run that calls it, as its first parameter. The model never sees it.
+
+    Args:
+        deps: What the program handed to `Hira(deps=…)`, such as a pool of connections.
+        run_id: The id of the run.
+        question: The question of the run.
+    """
 
     deps: D
     run_id: str = ""
@@ -78,15 +86,25 @@ class Context(Generic[D]):
 
 @dataclass(frozen=True)
 class Tool(Generic[P, R]):
-    """A tool. `parameters` is the JSON schema of an object; `run` gets arguments that were checked against it.
+    """A tool. One that was made of a function can be called like it.
 
-    `seconds` bounds one call. `pure` says that the same arguments bring the same within one run, so that it calls once;
-    `stateful` that its calls build on one another, so that a resumed run makes the earlier ones again, unseen. `server`
-    is whom a call in the style of MCP names beside the tool. Nothing is opened or shown that is on a `blocked` host.
-    `speaks` names the role that it has speak: those calls are recorded themselves, so a resumed run makes this again.
-    Of each text that it brings, `shown` tokens reach the model, 0 being all of it. A tool that was made of a
-    `function` can be called like it. A person is asked before each call of one that `needs_approval`.
-    `deps` names the type of the program's `deps` that its function takes by a `Context[…]`, empty if it takes none.
+    Args:
+        name: Its name for the model.
+        description: What it does, for the model.
+        parameters: The JSON schema of its arguments, an object.
+        run: Gets arguments that were checked against the schema, and returns what was seen.
+        seconds: How long one call may take.
+        pure: Whether the same arguments bring the same within one run, so that it is called once.
+        stateful: Whether its calls build on one another, so that a resumed run makes the earlier ones again, unseen.
+        check: Makes arguments of what the model wrote. Raises `ToolError`.
+        server: What a call in the style of MCP names in addition to the tool.
+        blocked: Hosts of which nothing is opened or shown.
+        speaks: The role that it lets speak. Those calls are recorded themselves, so a resumed run makes this again.
+        shown: Tokens of each text that reach the model, 0 for all.
+        function: The function that it was made of.
+        bound: Makes `run` for a run's `Context`, where the function asks for one.
+        needs_approval: Whether a person is asked before each call.
+        deps: The name of the type of the program's `deps` that the function needs, empty if it needs none.
     """
 
     name: str
@@ -228,10 +246,19 @@ def tool(
     ...     "How many people live in a city."
     ...     return CENSUS[city]
 
-    A plain function runs in a thread and may block. It may return text or an `Observation`; `shown` tokens of each of
-    its texts reach the model, and what is longer stays whole as a source. The function can still be called. A first
-    parameter of the type `Context` is not shown to the model: each run hands its own over. Raises
-    `UsageError` for a function that no model could call.
+    A plain function runs in a thread and may block. It may return text or an `Observation`. The function can still be
+    called. A first parameter of the type `Context` is not shown to the model: each run hands its own over.
+
+    Args:
+        function: The function; each of its parameters needs a type.
+        name: The tool's name for the model; the function's without one.
+        seconds: How long one call may take.
+        pure: Whether the same arguments bring the same result within one run, so that it is called once.
+        shown: Tokens of each of its texts that reach the model, 0 for all; what is longer stays whole as a source.
+        needs_approval: Whether a person is asked before each call (`Hira(approve_tool=…)`).
+
+    Raises:
+        UsageError: No model could call the function.
     """
     if function is None:
         return partial(tool, name=name, seconds=seconds, pure=pure, shown=shown, needs_approval=needs_approval)

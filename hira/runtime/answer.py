@@ -16,11 +16,19 @@ T = TypeVar("T", default=Any)
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """What a run ends with. `sources` is everything that was read, `citations` what the text rests on.
+    """What a run ends with.
 
-    `status` is `answered`, `unverified` (nothing that was read supports the main claim, or a source contradicts one),
-    `insufficient_evidence` (the answer says that it has none), `partial` (a budget ended the run), `interrupted` or
-    `failed`; the text of the last three is what was known by that time, and `error` says what ended the run.
+    Args:
+        text: The answer, with its sources cited as `[s1]`.
+        status: `answered`, `unverified` (nothing that was read supports the main claim, or a source contradicts one),
+            `insufficient_evidence` (the answer says that it has none), `partial` (a budget ended the run),
+            `interrupted` or `failed`. The text of the last three is what was known by that time.
+        citations: What the text rests on, with a verdict for each claim.
+        sources: Everything that was read.
+        rollout: Every turn of the run, its memory and its usage.
+        model: The model that answered.
+        error: What ended the run, if anything did.
+        output_type: What the answer was asked for as.
     """
 
     text: str

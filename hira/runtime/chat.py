@@ -23,7 +23,7 @@ class ChatOwner(SessionOwner, Protocol):
 
 class Chat:
     """A conversation: each question is asked with what was said before it, and begins with the sources and the memory
-    of the earlier turns. A source keeps its id in all of them. `runs` are the questions asked here, in order.
+    of the earlier turns. A source keeps its id in all of them.
 
     >>> chat = hira.chat()
     >>> await chat.ask("When was ASEAN founded?")
@@ -31,7 +31,14 @@ class Chat:
 
     Ask one question at a time; one whose run nobody began gives way to the next. A turn without an answer is left out
     of what the next one knows. Where runs are recorded, each names the one that it continues, so that it can be resumed
-    and replayed; `run` names a recorded run that the first question continues.
+    and replayed.
+
+    Args:
+        owner: The `Hira` whose chat it is.
+        run: The id of a recorded run that the first question continues.
+
+    Attributes:
+        runs: The questions asked here, in order.
     """
 
     def __init__(self, owner: ChatOwner, run: str = "") -> None:
@@ -50,7 +57,16 @@ class Chat:
     async def ask(
         self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
     ) -> Answer[Any]:
-        """The answer, as `Hira.ask` gives it."""
+        """Ask the next question.
+
+        Args:
+            question: The question; it may refer to what was said before.
+            files: Files that the question is about.
+            output_type: What the answer shall be given as in addition, as for `Hira.ask`.
+
+        Returns:
+            The answer, as `Hira.ask` gives it.
+        """
         return await self._ask(question, files, output_type)
 
     @overload
@@ -72,9 +88,18 @@ class Chat:
     async def stream(
         self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
     ) -> Run:
-        """The run of the next question, to be iterated for its events.
+        """Ask the next question and watch it.
 
-        Raises `UsageError` while the question before it is under way, and for a recorded run that is not there.
+        Args:
+            question: The question; it may refer to what was said before.
+            files: Files that the question is about.
+            output_type: What the answer shall be given as in addition, as for `Hira.ask`.
+
+        Returns:
+            The run, to be iterated for its events.
+
+        Raises:
+            UsageError: The question before it is under way, or the recorded run is not there.
         """
 
         attached = present(paths_of(files, "files"))

@@ -36,9 +36,15 @@ class Run:
     >>> async for event in run: ...
     >>> run.answer.text
 
-    `earlier` are the turns that a follow-up question continues; `going` says whether the question is being worked on.
-
     Python closes an iteration that a `break` leaves a moment later; `contextlib.aclosing(aiter(run))` does so at once.
+
+    Attributes:
+        id: Names the run, also in the journal.
+        question: The question.
+        files: The files that the question is about.
+        earlier: The turns that a follow-up question continues.
+        going: Whether the question is being worked on.
+        failure: What made the run fail, if anything did.
     """
 
     def __init__(  # noqa: PLR0913 - a run that is resumed brings its record
@@ -53,15 +59,15 @@ class Run:
         earlier: Earlier | None = None,
         output: OutputType | None = None,
     ) -> None:
-        self.id = run or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
+        self.id: str = run or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
         self._log = log
         self._past = past
         self.earlier = earlier
         self.output = output
         self._begun = False
-        self.going = False
-        self.question = question_of(question)
-        self.files = tuple(files)
+        self.going: bool = False
+        self.question: str = question_of(question)
+        self.files: tuple[Path, ...] = tuple(files)
         self.failure: HiraError | None = None
         self._owner = owner
         self._context: RunContext | None = None
