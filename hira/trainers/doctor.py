@@ -167,11 +167,13 @@ def check_template(seen: Seen) -> Look:
     mute = [one for one in seen.notices if "tools" in one]
     dialect = seen.configuration.settings.get("dialect")
     recipe = RECIPES[seen.configuration.recipe]
-    workflow = recipe.own or WORKFLOWS.get(str(seen.configuration.settings.get("workflow", recipe.workflow)))
+    named = recipe.own or WORKFLOWS.get(str(seen.configuration.settings.get("workflow", recipe.workflow)))
+    workflow = named() if named else None
     fix = 'set settings.dialect="tags", or use a model whose template has tools'
     if mute and dialect == NATIVE.name:
         return Look(BROKEN, f"settings.dialect is {dialect}, and {mute[0]}", fix)
-    if mute and not dialect and getattr(workflow, "dialect", NATIVE.name) == NATIVE.name:
+    native = workflow is None or (workflow.takes_tools and getattr(workflow, "dialect", NATIVE.name) == NATIVE.name)
+    if mute and not dialect and native:
         return Look(ODD, mute[0], fix)
     return Look(FINE, "; ".join(seen.notices) or "each prompt continues the one before")
 

@@ -97,6 +97,8 @@ def find_model_folder(name: str, folder: Path) -> Path | None:
     if "/" in name and place.parent.is_dir():
         there = sorted(one.name for one in place.parent.iterdir() if one.is_dir())
         raise UsageError(f"there is no folder {name!r}", fix=did_you_mean(place.name, there) if there else fix)
+    if "/" not in name:
+        raise UsageError(f"there is no folder {name!r}", fix=fix)
     return None
 
 

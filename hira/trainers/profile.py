@@ -72,7 +72,7 @@ def write_profiles(
     options: Mapping[str, Any],
     sampling: Mapping[str, Any] | None = None,
 ) -> None:
-    """`sampling` are further settings for those who ask, such as a temperature."""
+    """`sampling` are more settings for those who ask, such as a temperature."""
     general: dict[str, Any] = {"workflow": settings.workflow, **(sampling or {})}
     if settings.dialect:
         general["dialect"] = settings.dialect

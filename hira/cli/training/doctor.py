@@ -14,7 +14,7 @@ from hira.trainers.doctor import Finding, Seen, examine, read_notices, read_run
 from hira.trainers.preflight import check_inputs, own_window
 from hira.trainers.recipes import RECIPES
 
-MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  ", "unseen": "–      "}
+MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  ", "unseen": ""}
 
 
 def doctor(args: argparse.Namespace, shell: Shell) -> int:
@@ -25,8 +25,9 @@ def doctor(args: argparse.Namespace, shell: Shell) -> int:
         shell.say(json.dumps([asdict(one) for one in findings], indent=2, ensure_ascii=False))
     else:
         for one in findings:
-            shell.say(_format(one))
-        names = {"ok": "ok", "warning": "warnings", "fault": "faults", "unseen": "not seen"}
+            if one.verdict != "unseen":
+                shell.say(_format(one))
+        names = {"ok": "ok", "warning": "warnings", "fault": "faults", "unseen": "not checked yet"}
         shell.say("\n" + ", ".join(f"{many} {names[verdict]}" for verdict, many in counts.items()))
     return BUG if counts["fault"] else OK
 

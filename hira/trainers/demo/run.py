@@ -221,5 +221,5 @@ class Demo:
             adapters={"*": ADAPTER},
             settings=self.recipe.settings(self.folder),
             options=self.recipe.options,
-            sampling={"temperature": 0.0},
+            sampling={"temperature": 0.0, "verify": "lexical"},  # such a model cannot check claims
         )
