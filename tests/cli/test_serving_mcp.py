@@ -151,8 +151,8 @@ async def test_an_endpoint_that_fails_is_told_as_an_error_of_the_call(place: Pat
 async def test_hira_answers_over_http_on_this_machine_and_leaves_when_told(place: Path):
     process = running(place, "--http", "0")
     try:
-        lines = [await asyncio.to_thread(process.stderr.readline) for _ in range(2)]
-        url = lines[1].removeprefix("hira: MCP server at ").partition(";")[0]
+        line = await asyncio.to_thread(process.stderr.readline)
+        url = line.removeprefix("hira: MCP server at ").partition(";")[0]
         async with mcp.Client(url) as client:
             said = await client.call_tool("ask", {"question": QUESTION})
             assert said.structured_content["status"] == "answered"
