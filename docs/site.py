@@ -39,12 +39,15 @@ def prepare_page(page: Path, text: str, repository: str) -> str:
             return f"[{label}]({repository}/{'tree' if target.is_dir() else 'blob'}/HEAD/{path})"
         return f"`{path}`" if label.strip("`") in (path, Path(path).name) else f"{label} (`{path}`)"
 
+    if not repository:
+        text = text.replace(" · [Repository](../README.md)", "")
+    text = text.replace("(../README.md)", f"({repository})")
     text = re.sub(r"(?s)^# hira\n\n<!-- hero -->(.*?)<!-- end of hero -->", _hero, text)
     return OUTSIDE.sub(lead_outside, FENCE.sub(r"\1", text))
 
 
 def _hero(match: re.Match[str]) -> str:
-    inner = match[1].strip().replace(" · ", " ").replace(" [Repository](../README.md)", "")
+    inner = match[1].strip().replace(" · ", " ")
     return f'---\nhide: [toc]\n---\n\n<div class="hero" markdown>\n\n# hira\n\n{inner}\n\n</div>'
 
 
@@ -68,7 +71,8 @@ def build_site(out: Path) -> None:
         repository = find_repository()
         copy_pages(work / "docs", repository)
         settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-        settings = settings.replace('repo_url: ""', f"repo_url: {json.dumps(repository)}" if repository else "")
+        if repository:  # a link and not `repo_url`, for which the theme would ask the repository's host for its stars
+            settings = f"{settings.rstrip()}\n  - Repository: {json.dumps(repository)}\n"
         (work / "mkdocs.yml").write_text(settings.replace("paths: [.]", f"paths: [{ROOT}]"), encoding="utf-8")
         if lost := [path.name for path in (work / "docs").rglob("*.md")
                     if path.relative_to(work / "docs").as_posix() not in settings]:  # fmt: skip

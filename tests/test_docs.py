@@ -490,6 +490,19 @@ def test_goals_of_performance_are_called_met_or_missed_by_what_was_measured() ->
         assert verdict == ("met" if met else "**missed**"), goal
 
 
+def test_costs_of_workflows_are_those_of_the_real_model() -> None:
+    results = (RESULTS / "real_models.md").read_text(encoding="utf-8")
+    measured = {
+        cells[1]: [cells[7], cells[8], cells[5], cells[6]]
+        for line in results.splitlines()
+        if line.startswith("| qwen2.5-coder-0.5b-instruct |")
+        for cells in [[cell.strip() for cell in line.strip("| ").split(" | ")]]
+    }
+    shown_costs = {row[0].strip("`"): row[1:] for row in rows("workflows.md", "## What a question costs")}
+    assert len(shown_costs) > 5
+    assert shown_costs == {name: measured[name] for name in shown_costs}
+
+
 def test_testing_names_only_faults_that_there_are() -> None:
     text = (DOCS / "testing.md").read_text(encoding="utf-8")
     assert {name for named in re.findall(r"faults=\[(.*?)\]", text) for name in re.findall(r'"(.*?)"', named)} <= set(
