@@ -41,7 +41,6 @@ def prepare_page(page: Path, text: str, repository: str) -> str:
 
     if not repository:
         text = text.replace(" · [Repository](../README.md)", "")
-    text = text.replace("(../README.md)", f"({repository})")
     text = re.sub(r"(?s)^# hira\n\n<!-- hero -->(.*?)<!-- end of hero -->", _hero, text)
     return OUTSIDE.sub(lead_outside, FENCE.sub(r"\1", text))
 
