@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from later import needs
 
 from hira import Context, Hira, Hooks, Refusal, ToolUse, tool
 from hira.agents.loop import Loop
@@ -302,6 +303,35 @@ async def test_hooks_see_programs_and_a_resumed_run_repeats_the_changed_ones(tmp
     assert "42" in answer.text
 
 
+async def test_hooks_see_a_pure_call_of_each_role_though_its_result_would_be_shared() -> None:
+    seen: list[str] = []
+
+    @tool(pure=True)
+    def depth(lake: str) -> str:
+        """The depth of a lake."""
+        return f"{lake} is 251 metres deep"
+
+    def guard(call: ToolUse) -> Refusal | None:
+        seen.append(call.context.question)
+        return Refusal("asked before") if len(seen) > 1 else None
+
+    task = [calling("depth", lake="Bodensee"), "251 metres."]
+    script = {
+        "planner": [calling("subtask", task="One?"), calling("subtask", task="Two?"), "251 metres."],
+        "coordinator": ['{"reason": "", "expert": "code"}', '{"conclusion": "251 metres"}'] * 2,
+        "code": [*task, *task],
+    }
+    policy = ScriptedPolicy(script)
+    settings = Settings(verify="lexical", journal=None)
+    hooks = Hooks(before_tool=guard)
+    async with Hira(settings=settings, policies={"*": policy}, tools=[depth], hooks=hooks) as hira:
+        await hira.ask("How deep?")
+    assert seen == ["How deep?"] * 2
+    told = [one.messages[-1].text for one in policy.requests if one.conversation == "2/code"]
+    assert "refused: asked before" in told[-1]
+
+
+@needs("mcp")
 async def test_hooks_see_the_tools_of_mcp_servers() -> None:
     def elsewhere(call: ToolUse) -> dict[str, Any] | None:
         return {"path": "mill.txt"} if call.name == "shelf_read_note" else None

@@ -253,3 +253,23 @@ def test_in_the_page_those_that_are_left_are_handed_out_at_once(driven: Browser,
         "How high is the tower of Alta?": True,
         "How high is the tower of Bode?": False,
     }
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_in_the_page_a_call_of_a_tool_is_changed_in_a_form(driven: Browser) -> None:
+    policy = ScriptedPolicy([calling("order", thing="rope"), r"\boxed{It is ordered.}"])
+    settings = Settings(workflow="react", verify="lexical", tools=(f"{__name__}:order",))
+    with served(settings, {"*": policy}) as server:
+        run = asked_by_page(server)
+        driven.send("POST", "/url", {"url": f"{server.url}/#/{run}"})
+        assert until(driven, "return document.querySelector('.decide textarea')?.value") == '{"thing": "rope"}'
+        assert driven.run("return document.querySelector('.subtask .head p').textContent") == "order"
+        driven.run(
+            "document.querySelector('.decide textarea').value = arguments[0];"
+            "document.querySelector('.decide').requestSubmit()",
+            '{"thing": "boat"}',
+        )
+        until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
+        assert not driven.run("return (document.querySelector('.decide') || document.querySelector('.subtask'))?.outerHTML")
+    assert "boat is ordered" in policy.requests[1].messages[-1].text

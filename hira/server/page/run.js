@@ -152,12 +152,12 @@ export class RunView {
 
   onSubtaskRejected(event) { this.decided(event.subtask); }
 
-  onCallApproved(event) { this.answered(event.call); }
+  onCallApproved(event) { this.callDecided(event.call); }
 
-  onCallRefused(event) { this.answered(event.call); }
+  onCallRefused(event) { this.callDecided(event.call); }
 
   // A call has a line of its own in the tree only as long as it waits.
-  answered(id) {
+  callDecided(id) {
     if (!this.branches.has(id)) return;
     this.decided(id);
     this.branches.get(id).root.remove();
