@@ -271,5 +271,7 @@ def test_in_the_page_a_call_of_a_tool_is_changed_in_a_form(driven: Browser) -> N
             '{"thing": "boat"}',
         )
         until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
-        assert not driven.run("return (document.querySelector('.decide') || document.querySelector('.subtask'))?.outerHTML")
+        assert not driven.run(
+            "return (document.querySelector('.decide') || document.querySelector('.subtask'))?.outerHTML"
+        )
     assert "boat is ordered" in policy.requests[1].messages[-1].text
