@@ -1,5 +1,6 @@
 """Over HTTP and in the page: a run waits for decisions on its subtasks, and takes them."""
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -215,7 +216,7 @@ def test_in_the_page_a_subtask_is_changed_in_a_form_and_another_rejected(driven:
         "document.querySelector('.decide').requestSubmit()"
     )
     until(driven, "return document.querySelectorAll('.subtask').length === 2 && document.querySelector('.decide')")
-    assert "Who built the tower" in driven.run("return document.querySelector('.subtask .head p').textContent")
+    assert "Who was the builder" in driven.run("return document.querySelector('.subtask .head p').textContent")
     driven.size(390, 800)
     assert driven.run("return document.documentElement.scrollWidth") <= 390
     rejects = (  # what was rejected is tried otherwise, and waits again
@@ -232,8 +233,13 @@ def test_in_the_page_a_subtask_is_changed_in_a_form_and_another_rejected(driven:
 @pytest.mark.skipif(bool(missing()), reason=missing())
 def test_in_the_page_those_that_are_left_are_handed_out_at_once(driven: Browser, tmp_path: Path) -> None:
     (tmp_path / "towers.txt").write_text("The tower of Alta is 31 metres high. The tower of Bode is 20 metres high.\n")
+    steps = ["How high is the tower of Alta?", "How high is the tower of Bode?"]
+    script = {
+        "planner": [json.dumps({"steps": steps}), r"\boxed{The tower of Bode is 20 metres high [s1].}"],
+        "*": lambda _: "The tower of Bode is 20 metres high [s1].",
+    }
     settings = Settings(model="offline", docs=(tmp_path / "towers.txt",), journal=tmp_path / "journal.sqlite")
-    with served(settings) as server:
+    with served(settings, {"*": ScriptedPolicy(script)}) as server:
         asked = {
             "question": "Is the tower of Alta higher than the tower of Bode?",
             "approve": True,
