@@ -218,7 +218,8 @@ class Session:
 
     def instructed(self, instructions: str) -> "Session":
         """The same with other instructions for the roles that plan and answer."""
-        return replace(self, settings=self.settings.with_values({"instructions": instructions}, "request"))
+        settings = self.settings.with_values({"instructions": instructions}, "request")
+        return replace(self, settings=settings, _shown={})
 
     def unrecorded(self) -> "Session":
         """The same for runs that the journal does not keep."""

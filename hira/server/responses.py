@@ -245,5 +245,5 @@ def annotations(answer: Answer, text: str) -> list[dict[str, Any]]:
             found.append({"type": "url_citation", "url": source.location, "title": title, **place})
         else:
             name = source.location.rpartition("/")[2] if source.kind == "file" else title
-            found.append({"type": "file_citation", "file_id": source.id, "filename": name, "index": start})
+            found.append({"type": "file_citation", "file_id": source.id, "filename": name, "index": end})
     return found

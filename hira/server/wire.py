@@ -19,7 +19,7 @@ from hira.core.events import (
     SubtaskIssued,
     ToolStarted,
 )
-from hira.evidence import CITED, Source
+from hira.evidence import CITED, Source, claims
 from hira.runtime.answer import Answer
 from hira.server.keys import Refused
 from hira.server.outside import without_folders
@@ -49,11 +49,18 @@ def about(answer: Answer) -> dict[str, Any]:
 
 
 def find_marks(answer: Answer, text: str) -> Iterator[tuple[int, int, Source]]:
-    """Where the text, as it is told, cites which source, by characters."""
+    """Where the text, as it is told, cites which source, by characters: the mark, or the claim without a mark that hira
+    attributed to the source."""
+    read = answer.rollout.sources.read
     for mark in CITED.finditer(text):
         for one in re.findall(r"s\d+", mark[1]):
-            if source := answer.rollout.sources.read.get(one):
+            if source := read.get(one):
                 yield mark.start(), mark.end(), source
+    found = {(one.claim, one.source) for one in answer.citations if one.attributed and one.verdict == "supported"}
+    for claim in claims(text):
+        start = text.rfind(claim.text, 0, claim.end)
+        for name in sorted(source for about, source in found if about == claim.text and source in read):
+            yield (claim.end if start < 0 else start), claim.end, read[name]
 
 
 def url_of(location: str) -> str:
