@@ -12,8 +12,10 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 from weakref import WeakKeyDictionary, WeakSet
+
+from typing_extensions import TypeVar
 
 from hira.agents.output import OutputType
 from hira.agents.run_context import Approve
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from hira.runtime.batch import Batch, Question
 
 T = TypeVar("T")
+V = TypeVar("V", default=None)
 NUMBERS = ("temperature", "reasoning_effort", "max_cost", "max_time", "max_reply_tokens")
 """Arguments of `Hira` that are settings, for which None means: as set elsewhere."""
 
@@ -139,9 +142,7 @@ class Hira:
             self.settings = self.settings.with_values(given, "Hira(…)")
 
     @overload
-    async def ask(self, question: str, *, files: Paths = ()) -> Answer[None]: ...
-    @overload
-    async def ask(self, question: str, *, files: Paths = (), output_type: type[T]) -> Answer[T]: ...
+    async def ask(self, question: str, *, files: Paths = (), output_type: type[V] | None = None) -> Answer[V]: ...
     @overload
     async def ask(self, question: str, *, files: Paths = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
     async def ask(
@@ -164,9 +165,7 @@ class Hira:
         return await self.stream(question, files=files, output_type=output_type).finish()
 
     @overload
-    def ask_sync(self, question: str, *, files: Paths = ()) -> Answer[None]: ...
-    @overload
-    def ask_sync(self, question: str, *, files: Paths = (), output_type: type[T]) -> Answer[T]: ...
+    def ask_sync(self, question: str, *, files: Paths = (), output_type: type[V] | None = None) -> Answer[V]: ...
     @overload
     def ask_sync(self, question: str, *, files: Paths = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
     def ask_sync(

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Protocol, overload
+
+from typing_extensions import TypeVar
 
 from hira.agents.history import Earlier
 from hira.agents.output import OutputType
@@ -13,6 +15,7 @@ from hira.runtime.run import Run, SessionOwner
 from hira.runtime.validation import Paths, paths_of, present
 
 T = TypeVar("T")
+V = TypeVar("V", default=None)
 
 
 class ChatOwner(SessionOwner, Protocol):
@@ -49,9 +52,7 @@ class Chat:
         self._preparing = False
 
     @overload
-    async def ask(self, question: str, *, files: Paths = ()) -> Answer[None]: ...
-    @overload
-    async def ask(self, question: str, *, files: Paths = (), output_type: type[T]) -> Answer[T]: ...
+    async def ask(self, question: str, *, files: Paths = (), output_type: type[V] | None = None) -> Answer[V]: ...
     @overload
     async def ask(self, question: str, *, files: Paths = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
     async def ask(
@@ -70,9 +71,7 @@ class Chat:
         return await self._ask(question, files, output_type)
 
     @overload
-    def ask_sync(self, question: str, *, files: Paths = ()) -> Answer[None]: ...
-    @overload
-    def ask_sync(self, question: str, *, files: Paths = (), output_type: type[T]) -> Answer[T]: ...
+    def ask_sync(self, question: str, *, files: Paths = (), output_type: type[V] | None = None) -> Answer[V]: ...
     @overload
     def ask_sync(self, question: str, *, files: Paths = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
     def ask_sync(
