@@ -10,9 +10,11 @@ import httpx
 
 from hira.core.errors import EndpointError
 from hira.policies.failures import no_connection
+from hira.policies.transport import Heading, StreamTransport, heading_of
 
 log = logging.getLogger("hira.policies")
 MAX_REDIRECTS = 4
+_REDIRECTS = frozenset({307, 308})
 LOGGED = 20_000
 """Characters of a request that the log shows."""
 
@@ -40,25 +42,35 @@ class DirectClient:
         self._transport = transport
         self._extensions = {"timeout": timeout.as_dict()}
         self._headers = headers
-        self._heads: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]]]] = {}
+        self._heads: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]], Heading]] = {}
 
     async def post(self, path: str, raw: bytes) -> httpx.Response:
         if path not in self._heads:
             first = httpx.Request("POST", self._base_url + path, headers=self._headers)
             head = [(name, value) for name, value in first.headers.raw if name.lower() != b"content-length"]
-            self._heads[path] = (first.url, head)
-        url, headers = self._heads[path]
+            self._heads[path] = first.url, head, heading_of("POST", first.url, head)
+        url, headers, heading = self._heads[path]
         _log_request(url, raw)
-        request = httpx.Request("POST", url, headers=headers, content=raw, extensions=self._extensions)
-        for hop in range(MAX_REDIRECTS + 1):
+        if isinstance(self._transport, StreamTransport):
+            response = await self._transport.send(heading, raw, self._extensions["timeout"])
+        else:
+            request = httpx.Request("POST", url, headers=headers, content=raw, extensions=self._extensions)
             response = await self._transport.handle_async_request(request)
+        if response.status_code in _REDIRECTS:
+            request = httpx.Request("POST", url, headers=headers, content=raw, extensions=self._extensions)
+            response = await self._follow(request, response)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("%s %s", response.status_code, response.headers.get("content-type", ""))
+        return response
+
+    async def _follow(self, request: httpx.Request, response: httpx.Response) -> httpx.Response:
+        for _ in range(MAX_REDIRECTS):
             response.request = request
-            onward = _onward(request, response) if hop < MAX_REDIRECTS else None
+            onward = _onward(request, response)
             if onward is None:
                 break
             await response.aclose()
-            request = onward
-        log.debug("%s %s", response.status_code, response.headers.get("content-type", ""))
+            request, response = onward, await self._transport.handle_async_request(onward)
         return response
 
     async def aclose(self) -> None:
@@ -134,7 +146,7 @@ def _http_errors() -> tuple[type[Exception], ...]:
 
 def _onward(request: httpx.Request, response: httpx.Response) -> httpx.Request | None:
     """The request that a redirect asks for, if it stays at its host."""
-    if response.status_code not in {307, 308}:
+    if response.status_code not in _REDIRECTS:
         return None
     try:
         url = request.url.join(response.headers.get("location", ""))

@@ -9,9 +9,9 @@ import ipaddress
 import re
 import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -70,19 +70,20 @@ class StreamTransport(httpx.AsyncBaseTransport):
         self._idle: dict[asyncio.AbstractEventLoop, dict[Origin, list[_Wire]]] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        url = request.url
-        origin = (url.scheme, url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80))
-        limits = request.extensions.get("timeout") or {}
-        body = await request.aread()
-        idle = self._idle_at(origin)
+        heading = heading_of(request.method, request.url, request.headers.raw)
+        return await self.send(heading, await request.aread(), request.extensions.get("timeout") or {})
+
+    async def send(self, heading: "Heading", body: bytes, limits: Mapping[str, float | None]) -> httpx.Response:
+        """The response to a request of this heading; `limits` are the seconds of a `httpx.Timeout`."""
+        idle = self._idle_at(heading.origin)
         wire = _awake(idle)
         if wire is not None:
             try:
-                return await self._exchange(wire, idle, request, body, limits)
+                return await self._exchange(wire, idle, heading, body, limits)
             except _Stale:
                 pass
-        wire = await _connect(origin, limits.get("connect"))
-        return await self._exchange(wire, idle, request, body, limits)
+        wire = await _connect(heading.origin, limits.get("connect"))
+        return await self._exchange(wire, idle, heading, body, limits)
 
     async def aclose(self) -> None:
         """Close what is idle in the running loop. Connections in use are closed by those who use them."""
@@ -102,12 +103,12 @@ class StreamTransport(httpx.AsyncBaseTransport):
         return pools.setdefault(origin, [])
 
     async def _exchange(
-        self, wire: "_Wire", idle: "list[_Wire]", request: httpx.Request, body: bytes, limits: dict[str, Any]
+        self, wire: "_Wire", idle: "list[_Wire]", heading: "Heading", body: bytes, limits: Mapping[str, float | None]
     ) -> httpx.Response:
         """Send the request and read the response's head; the body is read by whoever reads the response."""
         fresh = wire.fresh
         try:
-            await wire.send(request, body, limits.get("write"))
+            await wire.send(heading, body, limits.get("write"))
             head = await wire.head(limits.get("read"))
         except BaseException as error:
             wire.abort()
@@ -118,6 +119,26 @@ class StreamTransport(httpx.AsyncBaseTransport):
         kind = _ChunkedBody if chunked else _Body
         stream = kind(wire, idle, limits.get("read"), keeps=_keeps(head))
         return httpx.Response(head.status_code, headers=list(head.headers.raw_items()), stream=stream)
+
+
+class Heading(NamedTuple):
+    """A request without its body, checked and written out: requests to one place share it."""
+
+    origin: Origin
+    request: h11.Request
+    raw: bytes
+
+
+def heading_of(method: str, url: httpx.URL, headers: Iterable[tuple[bytes, bytes]]) -> Heading:
+    """Raises `httpx.LocalProtocolError` for headers that cannot be sent."""
+    origin = (url.scheme, url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80))
+    kept = [one for one in headers if one[0].lower() not in (b"content-length", b"transfer-encoding")]
+    try:
+        request = h11.Request(method=method, target=url.raw_path, headers=kept)
+        raw = _conversation().send(request)
+    except h11.LocalProtocolError as error:
+        raise httpx.LocalProtocolError(str(error)) from error
+    return Heading(origin, request, raw.removesuffix(b"\r\n"))
 
 
 class _Stale(Exception):
@@ -207,22 +228,14 @@ class _Wire(asyncio.Protocol):
         if self._line is not None:
             self._line.abort()
 
-    async def send(self, request: httpx.Request, body: bytes, seconds: float | None) -> None:
+    async def send(self, heading: Heading, body: bytes, seconds: float | None) -> None:
         assert self._line is not None  # noqa: S101 - the wire is connected
         self.since = 0.0
-        try:
-            said = [
-                self.talk.send(
-                    h11.Request(method=request.method, target=request.url.raw_path, headers=request.headers.raw)
-                ),
-                self.talk.send(h11.Data(body)) if body else b"",
-                self.talk.send(h11.EndOfMessage()),
-            ]
-        except h11.LocalProtocolError as error:
-            raise httpx.LocalProtocolError(str(error)) from error
+        self.talk = _conversation()
+        self.talk.send(heading.request)  # h11 reads the response by it; the body it need not see
         if self.lost is not None:
             raise httpx.WriteError(str(self.lost)) from self.lost
-        self._line.write(b"".join(part for part in said if part))
+        self._line.write(b"%bcontent-length: %d\r\n\r\n%b" % (heading.raw, len(body), body))
         if self._full:
             await self._flushed(seconds)
 
@@ -272,10 +285,6 @@ class _Wire(asyncio.Protocol):
     def rest(self, idle: "list[_Wire]", *, keeps: bool) -> None:
         """The exchange is over: keep the connection if the server does, too, and close it otherwise."""
         if keeps and self.lost is None and not self._got and not self._full:
-            if self.talk.our_state is self.talk.their_state is h11.DONE:
-                self.talk.start_next_cycle()
-            else:  # its body was read without h11
-                self.talk = _conversation()
             self.fresh, self.heard, self.since = False, False, time.monotonic()
             idle.append(self)
         else:
