@@ -12,33 +12,36 @@ import re
 from collections.abc import Container
 
 from hira.core.messages import Filled
+from hira.core.patterns import compile_lazily
 
 LONGEST_TITLE = 200
-_NUMBER = re.compile(r"&#0*(\d{8})\d*")
-_ESCAPES = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?")
+_NUMBER = compile_lazily(r"&#0*(\d{8})\d*")
+_ESCAPES = compile_lazily(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?")
 # controls, zero-width characters, bidirectional overrides, byte-order marks, fillers, selectors of variants, tags; and
 # halves of characters, which cannot be sent
-_INVISIBLE = re.compile(
+_INVISIBLE = compile_lazily(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_HALVES = re.compile("[\ud800-\udfff]")
+_HALVES = compile_lazily("[\ud800-\udfff]")
 # scripts and emoji need these between their characters; elsewhere, and in runs, they only hide something
-_JOINERS = re.compile("[\u200c\u200d\ufe0e\ufe0f]+")
+_JOINERS = compile_lazily("[\u200c\u200d\ufe0e\ufe0f]+")
 _NAMES = r"""think thinking answer tool_calls? tool_responses? tool_results? tool_name tool function_calls?
 function_results? function invoke parameters? parameter use_mcp_tool server_name arguments memory report plan user_input
 information sources? documents? results? system user assistant (?:begin|end|start)_\w+ \w+_(?:id|begin|start|end|token)
 bos eos pad unk sop s eo[adhp] response observation (?:unused|reserved|special|extra_id|tokens_unused)_?\d+""".split()
 # what a tokenizer may fold to `<`, `>`, `|`, `[`, `]` and `\` counts as these
 _L, _R, _BAR = "<＜﹤", ">＞﹥", "|｜"
-_PIPED = re.compile(rf"[{_L}]\s*(?:/\s*)?[{_BAR}][^{_L}{_R}\n]{{0,80}}?[{_BAR}]\s*[{_R}]")
-_NAMED = re.compile(
+_PIPED = compile_lazily(rf"[{_L}]\s*(?:/\s*)?[{_BAR}][^{_L}{_R}\n]{{0,80}}?[{_BAR}]\s*[{_R}]")
+_NAMED = compile_lazily(
     rf"[{_L}]\s*(?:/\s*)?(?:[{_BAR}]\s*)?(?:\w{{1,20}}:)?(?:{'|'.join(_NAMES)})(?:[\s=/{_BAR}][^{_L}{_R}]*)?[{_R}]",
     re.IGNORECASE,
 )
-_HALF = re.compile(rf"[{_L}](?=\s*(?:/\s*)?(?:[{_BAR}]|(?:begin|end|start)_\w))|(?<=[{_BAR}])\s*[{_R}]", re.IGNORECASE)
-_BRACKETED = re.compile(
+_HALF = compile_lazily(
+    rf"[{_L}](?=\s*(?:/\s*)?(?:[{_BAR}]|(?:begin|end|start)_\w))|(?<=[{_BAR}])\s*[{_R}]", re.IGNORECASE
+)
+_BRACKETED = compile_lazily(
     r"[\[［]\s*((?:/\s*)?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|AVAILABLE_TOOLS|SYS"
     r"|(?-i:THINK|ARGS|CALL_ID|IMG|gMASK|sMASK)))\s*[\]］]"
     r"|[<＜]{2}\s*((?:/\s*)?SYS)\s*[>＞]{2}|[\]\[](~!?b|e~)[\[\]]",
@@ -47,60 +50,60 @@ _BRACKETED = re.compile(
 _QUOTE, _COLON = "[\"'＂]", "\\s*[:：]\\s*"
 _NAME_KEY = "name|tool|(?:tool|function)_name|function|action"
 _ARGUMENTS_KEY = rf"{_QUOTE}(arguments|parameters|args|(?:tool_|action_)?input|kwargs){_QUOTE}"
-_JSON_CALL = re.compile(
+_JSON_CALL = compile_lazily(
     rf"""({_QUOTE}(?:{_NAME_KEY}){_QUOTE}{_COLON}{_QUOTE}[^"'＂\\\n]{{1,80}}{_QUOTE}\s*,\s*){_ARGUMENTS_KEY}(?={_COLON})"""
     rf"|(\{{\s*){_ARGUMENTS_KEY}(?={_COLON}\{{)",
     re.IGNORECASE,
 )
-_BOXED = re.compile(r"(?<![\\＼﹨])[\\＼﹨]++(?=boxed\b|fbox\b)")
-_LIVE = re.compile(
+_BOXED = compile_lazily(r"(?<![\\＼﹨])[\\＼﹨]++(?=boxed\b|fbox\b)")
+_LIVE = compile_lazily(
     rf"[{_L}][{_BAR}]/?[^\s{_L}{_R}{_BAR}]{{1,60}}[{_BAR}][{_R}]|[{_L}]/?(?=｜)|(?<=｜)[{_R}]"
     rf"|[{_L}]\s*(?:begin|end)_\w+_(?:call|subtask|link|query|result)\s*[{_R}]"
     rf"|[{_L}]\s*(?:/\s*)?(?:use_mcp_tool|tool_response)\s*[{_R}]|[{_L}](?:start|end|begin)_of_\w+[{_R}]"
     rf"|(?-i:[{_L}]/?(?:s|bos|eos|pad|unk|sop|eot_id|im_start|im_end|think|thinking|tool_calls?|tool_responses?)[{_R}])",
     re.IGNORECASE,
 )
-_LIVE_BRACKETED = re.compile(
+_LIVE_BRACKETED = compile_lazily(
     r"\[(/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|AVAILABLE_TOOLS|THINK|[gs]MASK))\]|<<(/?SYS)>>"
     r"|[\]\[](~!?b|e~)[\[\]]"
 )
 _BROKEN = str.maketrans(_L + _R, "‹‹‹›››")
 
 # Code as Markdown has it for certain: a fence that begins a line, a span within a line and outside a row of a table.
-_CODE = re.compile(
+_CODE = compile_lazily(
     r"^(`{3,})[^`\n]*\n.*?^ {0,3}\1`*[ \t]*$|(?<![\\`])(`+)(?!`)[^|\n]*?(?<!`)\2(?!`)", re.DOTALL | re.MULTILINE
 )
-_KEPT = re.compile("\x00(\\d+)\x00")
+_KEPT = compile_lazily("\x00(\\d+)\x00")
 _TITLE = r"""(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*"""
 _TARGET = rf"\(\s*<?((?:[^\s()<>]|\([^()]*\))*)>?{_TITLE}\)"
-_IMAGE = re.compile(rf"!\[([^\[\]]*)\]{_TARGET}")
-_LINK = re.compile(rf"\[([^\[\]]*)\]{_TARGET}")
+_IMAGE = compile_lazily(rf"!\[([^\[\]]*)\]{_TARGET}")
+_LINK = compile_lazily(rf"\[([^\[\]]*)\]{_TARGET}")
 # the first characters of a target tell where it leads; to look at all of it from every bracket takes quadratic time
 _AHEAD = r"\s*<?([^\s<>]{0,2000})"
-_LINKING = re.compile(rf"\](?=\({_AHEAD})")
-_DEFINED = re.compile(rf"\[([^\[\]\n]{{0,1000}})\]:(?={_AHEAD})")
-_DEFINING = re.compile(rf"\]:(?={_AHEAD})")
+_LINKING = compile_lazily(rf"\](?=\({_AHEAD})")
+_DEFINED = compile_lazily(rf"\[([^\[\]\n]{{0,1000}})\]:(?={_AHEAD})")
+_DEFINING = compile_lazily(rf"\]:(?={_AHEAD})")
 _BEGUN = r"(?:[a-z][a-z0-9+.-]{1,31}:(?!:)|[^\s<>@:/]+@)"
-_AUTOLINK = re.compile(rf"<({_BEGUN}[^\s<>]*)>", re.IGNORECASE)
-_AUTOLINKING = re.compile(rf"<(?={_BEGUN})", re.IGNORECASE)
-_OUTWARD = re.compile(r"//|www\.|[a-z][a-z0-9+.-]*:.", re.IGNORECASE)
-_ID = re.compile(r"\s*s\d+(?:\s*[,;]\s*s\d+)*\s*")
+_AUTOLINK = compile_lazily(rf"<({_BEGUN}[^\s<>]*)>", re.IGNORECASE)
+_AUTOLINKING = compile_lazily(rf"<(?={_BEGUN})", re.IGNORECASE)
+_OUTWARD = compile_lazily(r"//|www\.|[a-z][a-z0-9+.-]*:.", re.IGNORECASE)
+_ID = compile_lazily(r"\s*s\d+(?:\s*[,;]\s*s\d+)*\s*")
 _SWALLOWING = "iframe|math|noembed|noframes|noscript|plaintext|script|select|style|svg|template|textarea|title|xmp"
 _LOADING = "|".join(
     """a applet area audio base body button details embed form frame frameset html image img input link meta object
     picture source track video""".split()
 )
 _ACTING = r"(?:on\w+|\w*src\w*|\w*href|style|\w*action|background|poster|data|ping|is)"
-_HTML = re.compile(
+_HTML = compile_lazily(
     rf"<(?=[!?]|/?(?:{_SWALLOWING})(?:[\s/>]|\Z)|(?:{_LOADING})[\s/][^<>]*="
     rf"""|[a-z][\w:.-]*[\s/](?:[^<>"']|"[^"<]*"|'[^'<]*')*?(?:\b{_ACTING}\s*=|"[^"<]*(?:<|\Z)|'[^'<]*(?:<|\Z)))"""
     r"([^<>]*)(>?)",
     re.IGNORECASE,
 )
 # what is left of a tag around one that was broken, but not a bare tag or type
-_OPEN = re.compile(r"<(?=[a-z])(?![a-z][\w:.-]*\s*/?>)", re.IGNORECASE)
+_OPEN = compile_lazily(r"<(?=[a-z])(?![a-z][\w:.-]*\s*/?>)", re.IGNORECASE)
 # a line that may begin a block of HTML, in which backticks mean nothing
-_BLOCK = re.compile(r"^(?:[^\S\n]|[>*+\d.)-])*+<[a-z/!?]", re.IGNORECASE | re.MULTILINE)
+_BLOCK = compile_lazily(r"^(?:[^\S\n]|[>*+\d.)-])*+<[a-z/!?]", re.IGNORECASE | re.MULTILINE)
 
 
 def clip_title(title: str) -> str:

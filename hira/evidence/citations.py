@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hira.core.messages import Filled
+from hira.core.patterns import compile_lazily
 from hira.core.sanitize import clean
 from hira.core.sources import Source, Sources
 from hira.evidence.verdict import Verdict
 
 # Blanks are taken possessively: a bracket before a million of them is looked at once.
-CITED = re.compile(r"\[\s*+(s\d++(?:\s*+[,;]\s*+s\d++)*)\s*+\]")
-_MARK = re.compile(r"\[(\s*+/?\s*+s\d++(?:\s*+[,;]\s*+s\d++)*+\s*+)\]")
-_MARK_OR_PARAGRAPH = re.compile(rf"(\s?){_MARK.pattern}|\n\n")
-_BEFORE_STOP = re.compile(r"(?<!\s)\s++([.,;:])")
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
-_NAME = re.compile(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*\])*$")
-_CODED = re.compile(r"^\s*(?:>>>|\.\.\. |return |for .+:\s*$|if .+:\s*$)|\w\(|\w\]?\s*[-+*/|&]?=\s?\S|;\s*$")
-_ID = re.compile(r"s\d+")
-_BARE_MARK = re.compile(r"\[\s*+s?(\d++)\s*+\]|\bs(\d++)\b")
+CITED = compile_lazily(r"\[\s*+(s\d++(?:\s*+[,;]\s*+s\d++)*)\s*+\]")
+_MARK = compile_lazily(r"\[(\s*+/?\s*+s\d++(?:\s*+[,;]\s*+s\d++)*+\s*+)\]")
+_MARK_OR_PARAGRAPH = compile_lazily(rf"(\s?){_MARK.pattern}|\n\n")
+_BEFORE_STOP = compile_lazily(r"(?<!\s)\s++([.,;:])")
+_CODE = compile_lazily(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
+_NAME = compile_lazily(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*\])*$")
+_CODED = compile_lazily(r"^\s*(?:>>>|\.\.\. |return |for .+:\s*$|if .+:\s*$)|\w\(|\w\]?\s*[-+*/|&]?=\s?\S|;\s*$")
+_ID = compile_lazily(r"s\d+")
+_BARE_MARK = compile_lazily(r"\[\s*+s?(\d++)\s*+\]|\bs(\d++)\b")
 _NEAR = 120
 
 
@@ -127,18 +128,18 @@ def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
     return (_BEFORE_STOP.sub(r"\1", CITED.sub(kept, text)) if unknown else text), unknown
 
 
-_CHINESE = re.compile(r"[\u3400-\u9fff]")
-_LETTER = re.compile(r"[^\W\d_]")
-_KANA = re.compile(r"[\u3040-\u30ff]")
-_LIST = re.compile(
+_CHINESE = compile_lazily(r"[\u3400-\u9fff]")
+_LETTER = compile_lazily(r"[^\W\d_]")
+_KANA = compile_lazily(r"[\u3040-\u30ff]")
+_LIST = compile_lazily(
     r"^(?:#{1,6}[ \t]*+|\*\*)?(?:\d+[.)、][ \t]*+)?"
     r"(?:references?|sources?|bibliography|works cited|参考文献|参考资料|引用来源|来源)"
     r"[ \t]*+(?:\*\*)?[ \t]*+[:：]?[ \t]*+(?:\*\*)?[ \t]*+$",
     re.IGNORECASE | re.MULTILINE,
 )
-_ENTRY = re.compile(r"\s*(?:[-*+]\s+)?(?:\[|https?:|s\d+\b|\d+[.)、](?!.*\[\s*s\d))|.*https?://|\s*$")
+_ENTRY = compile_lazily(r"\s*(?:[-*+]\s+)?(?:\[|https?:|s\d+\b|\d+[.)、](?!.*\[\s*s\d))|.*https?://|\s*$")
 HEADINGS = {True: "参考文献", False: "References"}
-_RUN = re.compile(rf"{CITED.pattern}(?:\s*+{CITED.pattern})*")
+_RUN = compile_lazily(rf"{CITED.pattern}(?:\s*+{CITED.pattern})*")
 
 
 @dataclass(frozen=True, slots=True)

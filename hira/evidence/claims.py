@@ -11,18 +11,19 @@ from functools import lru_cache
 from itertools import pairwise
 
 from hira.core.bm25 import words
+from hira.core.patterns import compile_lazily
 from hira.evidence.citations import CITED, Citation, find_cited, references_start
 from hira.evidence.passages import BULLET, FENCE, find_sentences
 from hira.evidence.verdict import Verdict
 
 FEW = 3
 """A list item with fewer content words is read together with the line that announces the list."""
-_MARKS = re.compile(rf"(?:{CITED.pattern}\s*+)+")
-_NO_PROSE = re.compile(
+_MARKS = compile_lazily(rf"(?:{CITED.pattern}\s*+)+")
+_NO_PROSE = compile_lazily(
     rf"{FENCE.pattern}|^[ \t]*(?:#{{1,6}}\s.*|\*\*[^*\n]+\*\*:?[ \t]*$(?=\s*\S)|\|(?!.*{CITED.pattern}).*)",
     re.MULTILINE,
 )
-_EMPHASIS = re.compile(r"\*\*|__|`")
+_EMPHASIS = compile_lazily(r"\*\*|__|`")
 _EDGE = ' -*•.,;:!…，；：。！\t\n"“”„«»'
 _LINKING = frozenset("according to as in and or but per see from by of the also both with while source sources".split())
 _YES_NO = frozenset("yes no ja nein oui non sí 是 是的 否 不是".split())
@@ -38,7 +39,7 @@ _SAY = (
     r"|discuss|describe|show|have|identif|explain|report|confirm|disclose|note|offer|support)"
 )
 _WHICH = r"(?:the|these|this|those|that|your|our|my|all|any|available|provided|given|supplied|retrieved|\s)+"
-_FRAMING = re.compile(
+_FRAMING = compile_lazily(
     rf"(?:(?:according to|(?:based|drawing) (?:up)?on|as (?:\w+ed|shown|said) (?:in|by)|selon|d['’]après|según|根据"
     rf"|(?:in|from) (?=(?:the|these) (?:provided|given|available|supplied|retrieved)))"
     rf"\s*(?:[\w'’-]+\s+){{0,5}}?\w{{0,6}}{_TEXTS}(?:\s+[\w'’-]+){{0,6}}?\s*[,，]\s*"
@@ -47,7 +48,7 @@ _FRAMING = re.compile(
     re.IGNORECASE,
 )
 # The answer says that it has none. The first pattern speaks of the texts and counts even where the sentence cites one.
-_SILENT_TEXTS = re.compile(
+_SILENT_TEXTS = compile_lazily(
     rf"\b{_TEXTS}(?:\s+[\w'’-]+){{0,6}}?\s+(?:(?:do|does|did|could|can) ?not|(?:do|does|did|ca)n['’]t)\s+"
     rf"(?:\w+ly\s+)?{_SAY}"
     rf"|\bnone of the (?:\w+\s+)?{_TEXTS}|\b(?:Dokument|Quelle|Text|Unterlage)\w*\b[^.]{{0,60}}\b(?:nicht|keine?n?)\b"
@@ -55,7 +56,7 @@ _SILENT_TEXTS = re.compile(
     rf"|{_TEXTS}[^。]{{0,12}}(?:没有|并未|未|不)(?:直接|明确)?(?:提|说|包含|给出|涉及|记载)",
     re.IGNORECASE,
 )
-_NO_ANSWER = re.compile(
+_NO_ANSWER = compile_lazily(
     r"^\W*(?:unknown|not (?:known|specified|mentioned|stated|found|available)|n/a)\W*$"
     r"|\bnothing\b(?:\s+[\w'’-]+){0,3}? (?:was|were|is|can be|could be|to) "
     r"(?:found|known|read|given|said|mentioned|find|look up|report)\b"
@@ -74,7 +75,7 @@ _NO_ANSWER = re.compile(
     re.IGNORECASE,
 )
 _TURN = r"(?:(?:but|however|though|although|yet|while|aber|doch|obwohl|mais|bien que|pero|aunque)\b|但是?|不过|虽然)"
-_CLAUSE = re.compile(rf"\A\W*{_TURN}(?!\s*[,，])[^,，]*[,，]\s*|[,;，；]\s*(?={_TURN})", re.IGNORECASE)
+_CLAUSE = compile_lazily(rf"\A\W*{_TURN}(?!\s*[,，])[^,，]*[,，]\s*|[,;，；]\s*(?={_TURN})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

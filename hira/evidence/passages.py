@@ -10,18 +10,19 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from hira.core.bm25 import STOP, stem
+from hira.core.patterns import compile_lazily
 from hira.evidence.citations import CITED
 
-BULLET = re.compile(r"\s*(?:(?:[-*+•‣>]|\d{1,3}[.)])\s+)*")
-FENCE = re.compile(r"^[ \t]*(?:```|~~~)(?s:.*?)(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)", re.MULTILINE)
+BULLET = compile_lazily(r"\s*(?:(?:[-*+•‣>]|\d{1,3}[.)])\s+)*")
+FENCE = compile_lazily(r"^[ \t]*(?:```|~~~)(?s:.*?)(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)", re.MULTILINE)
 WRAPPED = 50
 """A longer line that ends inside a sentence goes on in the next one; shorter lines are items of a list."""
-_BEGINS = re.compile(r"\s*(?:#{1,6}\s|[-*+•|>]\s?|\d+[.)]\s)")
-_STOP = re.compile(
+_BEGINS = compile_lazily(r"\s*(?:#{1,6}\s|[-*+•|>]\s?|\d+[.)]\s)")
+_STOP = compile_lazily(
     rf"(?:(?<=[^\W\d_][^\W\d_])|(?<=[\d)\]\"'”’»%*_`]))[.!?…]++[\"'”’»)\]*_]*+(?:\s*+{CITED.pattern})*+\s++(?=[^a-z\s])"
     rf"|[。！？؟۔।]++[」』”]*+(?:\s*+{CITED.pattern})*+\s*+"
 )
-_NO_STOP = re.compile(
+_NO_STOP = compile_lazily(
     r"(?:\b(?:e\.g|i\.e|al|Dr|Mr|Mrs|Ms|Prof|St|Figs?|No|vs|cf|ca|approx|Jr|Sr)|^[\s#*]*\d{1,3})\.\Z", re.MULTILINE
 )
 """Abbreviations, and the number of a list item or heading."""
@@ -55,7 +56,7 @@ def _find_blocks(text: str) -> Iterator[tuple[int, int]]:
 
 LONGEST = 600
 """Characters of a sentence; a longer one is cut at a space."""
-_TOKEN = re.compile(
+_TOKEN = compile_lazily(
     r"(?P<number>\d+(?:[.,’'\u00a0\u202f]\d+)*)"
     r"|(?P<dense>[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)"
     r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)|(?P<percent>%)"

@@ -5,24 +5,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from hira.core.patterns import compile_lazily
 from hira.policies.failures import OVERFLOW, codes_in, message_in, number
 
-_REFUSED = re.compile(
+_REFUSED = compile_lazily(
     r"unsupported|not supported|not? support|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed|extra"
     r"|not implemented|deprecated|no longer|invalid (?:parameter|argument|field)|array too long|cannot both be",
     re.IGNORECASE,
 )
-_REPLY_TOO_LONG = re.compile(
+_REPLY_TOO_LONG = compile_lazily(
     r"too large|valid range|less than or equal|at most|must be <=|exceeds? the|maximum", re.IGNORECASE
 )
-_ROOM = re.compile(
+_ROOM = compile_lazily(
     r"maximum context length is (\d+).{0,60}?(?:has|with|contains) (?:at least )?(\d+) input", re.IGNORECASE
 )
-_SYSTEM = re.compile(
+_SYSTEM = compile_lazily(
     r"system\W{0,3}(?:role|message|instruction)|role\W.{0,40}\bsystem\b|developer instruction", re.IGNORECASE
 )
-_ALTERNATE = re.compile(r"roles must alternate|must alternate between", re.IGNORECASE)
-_SCHEMA = re.compile(r"response_format|json_schema|json schema|schema|grammar|structured|guided", re.IGNORECASE)
+_ALTERNATE = compile_lazily(r"roles must alternate|must alternate between", re.IGNORECASE)
+_SCHEMA = compile_lazily(r"response_format|json_schema|json schema|schema|grammar|structured|guided", re.IGNORECASE)
 SYSTEM, ALTERNATE = "system messages", "messages of one role in a row"
 """What an endpoint may refuse of the messages themselves; named beside the optional fields of a request."""
 OPTIONAL = (

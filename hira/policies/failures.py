@@ -11,36 +11,37 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited
+from hira.core.patterns import compile_lazily
 from hira.policies.learned import no_tools, tools_refused
 
 RETRYABLE = frozenset({408, 409, 425, 429, 499, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529, 530, 598, 599})
-OVERFLOW = re.compile(
+OVERFLOW = compile_lazily(
     r"context_length_exceeded|exceed_context_size|maximum context|context (?:length|window|size)|prompt is too long"
     r"|too many (?:input )?tokens|input (?:length|is too long)|longer than the (?:model|maximum)|model token limit"
     r"|token count.{0,20} exceeds|maximum prompt length|must have less than \d+ tokens|inputs\W{1,2}tokens \+",
     re.IGNORECASE,
 )
-_TOO_LARGE = re.compile(r"request[ _]too[ _]large", re.IGNORECASE)
-_NO_CREDIT = re.compile(
+_TOO_LARGE = compile_lazily(r"request[ _]too[ _]large", re.IGNORECASE)
+_NO_CREDIT = compile_lazily(
     r"credit balance|insufficient[ _](?:credits?|balance|funds|quota)|exceeded your current quota|out of credits"
     r"|billing[ _]hard[ _]limit",
     re.IGNORECASE,
 )
-_BAD_KEY = re.compile(
+_BAD_KEY = compile_lazily(
     r"api[ _-]?key (?:is )?(?:not valid|invalid|expired|missing)|(?:invalid|incorrect|missing|expired) api[ _-]?key",
     re.IGNORECASE,
 )
-_FILTERED = re.compile(
+_FILTERED = compile_lazily(
     r"content[ _](?:filter|management policy)|flagged as potentially|data_inspection_failed|PolicyViolation",
     re.IGNORECASE,
 )
-_WINDOW = re.compile(
+_WINDOW = compile_lazily(
     r"(?:maximum context (?:length|size)|context (?:length|window|size)) (?:is|of)\D{0,20}(\d[\d,_]*)"
     r"|context (?:size|length) \((\d[\d,_]*)|> ?(\d[\d,_]*) maximum|tokens allowed \((\d[\d,_]*)"
     r"|(?:model length of|prompt length is|limit:?|less than|must be <=|cannot exceed|\[1,|with) (\d[\d,_]*)",
     re.IGNORECASE,
 )
-_ASKED = re.compile(
+_ASKED = compile_lazily(
     r"resulted in (\d[\d,_]*)|\((\d[\d,_]*) in the messages|(?:has|contains) (?:at least )?(\d[\d,_]*) input"
     r"|request \((\d[\d,_]*) tokens|too long: (\d[\d,_]*)|token count \((\d[\d,_]*)"
     r"|requested (\d[\d,_]*)\b(?! tokens \()"
@@ -48,7 +49,7 @@ _ASKED = re.compile(
     r"(?: tokens)?\)",
     re.IGNORECASE,
 )
-_PAUSE = re.compile(
+_PAUSE = compile_lazily(
     r"(?:try again|retry) (?:in|after) (?:(?P<h>\d+) ?h)?(?:(?P<m>\d+) ?m(?!s))?(?:(?P<s>\d+(?:\.\d+)?) ?s)?"
     r"(?:(?P<ms>\d+(?:\.\d+)?) ?ms)?|retryDelay\W{1,6}(?P<delay>\d+(?:\.\d+)?)s",
     re.IGNORECASE,
@@ -64,8 +65,8 @@ _PHRASES = {
     "not found": 404, "does not exist": 404, "unavailable": 503,
 }  # fmt: skip
 """What an error without a number means, by a word in its codes, or by what it says."""
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
-_TAG = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_TITLE = compile_lazily(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_TAG = compile_lazily(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _LONGEST_PAUSE = 366 * 86400.0
 _TRIES_HERE = 2
 """On this machine nobody is in between: where nothing listens, a server was not started, or is just being started."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.errors import EndpointError, MediaRefused, ToolsRefused
+from hira.core.patterns import compile_lazily
 from hira.core.policy import Request
 
 TOOLS = "tools"
@@ -15,7 +16,7 @@ MEDIA = {"image": "pictures", "audio": "sounds", "video": "videos"}
 
 _TOOL = r"(?:tools?|tool[ _-]?(?:use|using|calls?|calling|choice)|function[ _-]?call(?:s|ing)?)\b"
 _NO = r"\b(?:not|never|no longer|isn't|aren't|unsupported)\b"
-_NO_TOOLS = re.compile(
+_NO_TOOLS = compile_lazily(
     rf"enable-auto-tool-choice|tool-call-parser|--jinja"
     rf"|\b{_TOOL}.{{0,40}}(?:{_NO}.{{0,20}}(?:support|enabled|available|allowed|permitted|implemented)|\bunsupported\b)"
     rf"|(?:\bnot|n't|found that) (?:currently |yet )?support(?:ed)?\b.{{0,40}}\b{_TOOL}"
@@ -23,11 +24,13 @@ _NO_TOOLS = re.compile(
     re.IGNORECASE,
 )
 _KINDS = {
-    "image": re.compile(r"\b(?:image_url|input_image|images?|vision|multi-?modal)\b|content\[\]\.type", re.IGNORECASE),
-    "audio": re.compile(r"\b(?:input_audio|audio|sounds?|multi-?modal)\b|content\[\]\.type", re.IGNORECASE),
-    "video": re.compile(r"\b(?:video_url|videos?|multi-?modal)\b|content\[\]\.type", re.IGNORECASE),
+    "image": compile_lazily(
+        r"\b(?:image_url|input_image|images?|vision|multi-?modal)\b|content\[\]\.type", re.IGNORECASE
+    ),
+    "audio": compile_lazily(r"\b(?:input_audio|audio|sounds?|multi-?modal)\b|content\[\]\.type", re.IGNORECASE),
+    "video": compile_lazily(r"\b(?:video_url|videos?|multi-?modal)\b|content\[\]\.type", re.IGNORECASE),
 }
-_NOT_TAKEN = re.compile(
+_NOT_TAKEN = compile_lazily(
     r"\bnot\b.{0,30}\b(?:support|accept|allow|enabled|available|a multi-?modal)|n't support|unsupported|unrecogni[sz]ed"
     r"|unknown (?:variant|type|part|content)|invalid (?:content type|part type)|supported values are|only supported by"
     r"|support(?:s|ed)? (?:only )?text|text[- ]only|at most 0|no endpoints? found|missing data required"
@@ -35,7 +38,7 @@ _NOT_TAKEN = re.compile(
     re.IGNORECASE,
 )
 # what is said of this one picture, not of all of them
-_THIS_ONE = re.compile(
+_THIS_ONE = compile_lazily(
     r"too (?:large|big|small|long|many)|\b(?:decod|download|fetch|corrupt|dimension|pixel)"
     r"|base64|\bformats?\b|\bsize\b|\bmime",
     re.IGNORECASE,

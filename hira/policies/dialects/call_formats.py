@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from hira.core.patterns import compile_lazily
 from hira.core.tool import Tool
 from hira.policies.dialects.dialect import check_call, coerce_value, faulty
 from hira.policies.dialects.lenient import Beyond, first, read_arguments, read_value
@@ -52,10 +53,10 @@ NEAR = 300
 _NESTED = 4
 """Tokens that announce calls, one within the other."""
 
-_ADDRESS = re.compile(r"^(?:functions?|tools?|default_api)\.|:\d+$")
+_ADDRESS = compile_lazily(r"^(?:functions?|tools?|default_api)\.|:\d+$")
 _KEYED = rf"""["']?(?:{"|".join((*_NAMES, *_ARGUMENTS))})["']?\s*:"""
-_BEGUN = re.compile(rf"\{{\s*{_KEYED}")
-_NAMING = re.compile(rf"""["']?\b(?:{"|".join(_NAMES)})["']?\s*:\s*["']([^"'\n]{{1,80}})["']""")
+_BEGUN = compile_lazily(rf"\{{\s*{_KEYED}")
+_NAMING = compile_lazily(rf"""["']?\b(?:{"|".join(_NAMES)})["']?\s*:\s*["']([^"'\n]{{1,80}})["']""")
 _BAR = "[|｜]"
 _MARK = (
     rf"<{_BAR}?(?:\w{{1,20}}:)?(?:{_BAR}DSML{_BAR})?(?:tool|function)[_▁ ]?calls?"
@@ -63,28 +64,28 @@ _MARK = (
     r"|<\|action_start\|>(?:\s*<\|plugin\|>)?|<\|START_ACTION\|>|<\|tools_prefix\|>|\bfunctools(?=\s*\[)"
 )
 _CHANNEL = r"<\|start\|>(?:assistant)?|<\|channel\|>(?:commentary|analysis)?"
-BEFORE = re.compile(rf"(?:(?:{_MARK}|{_CHANNEL}|```\w*|\[)\s*)+\Z")
-DRESS = re.compile(rf"(?:[\s,;\[]|{_MARK}|{_CHANNEL}|```\w*)*")
-_SPACE = re.compile(r"(?:[\s\[]|```\w*)*")
-AFTER = re.compile(
+BEFORE = compile_lazily(rf"(?:(?:{_MARK}|{_CHANNEL}|```\w*|\[)\s*)+\Z")
+DRESS = compile_lazily(rf"(?:[\s,;\[]|{_MARK}|{_CHANNEL}|```\w*)*")
+_SPACE = compile_lazily(r"(?:[\s\[]|```\w*)*")
+AFTER = compile_lazily(
     r"(?:\s*(?:[\]})]|```(?!\w)|</[^<>\n]{0,20}(?:tool(?!_resp)|function|TOOL)[^<>\n]{0,20}>"
     rf"|<{_BAR}(?:tool|call|end|eom|eot|im_end|python_end|action_end|END_ACTION)"
     rf"(?![^<>\n]{{0,30}}(?:begin|start))[^<>\n]{{0,30}}{_BAR}>))+"
 )
-_NOTHING = re.compile(r"\s*\Z")
-_MARKED = re.compile(_MARK)
-_XML = re.compile(
+_NOTHING = compile_lazily(r"\s*\Z")
+_MARKED = compile_lazily(_MARK)
+_XML = compile_lazily(
     rf"<(?P<close>/?)(?:{_BAR}DSML{_BAR}|[\w-]{{1,20}}:)?(?P<kind>function|invoke|parameter)\b[^\S\n]*"
     r"""(?:=[^\S\n]*|[^<>\n]{0,40}?name[^\S\n]*=[^\S\n]*)?["']?(?P<name>[^<>"'\s]{0,80})["']?[^<>\n]{0,40}>"""
 )
-_KEY_VALUE = re.compile(r"<(?P<close>/?)(?P<kind>arg_key|arg_value|tool_call)>")
-_LINE_ENDS = re.compile(r"[ \t]*(?:[\],;)`<]|\n|\Z)")
-_INPUT = re.compile(
+_KEY_VALUE = compile_lazily(r"<(?P<close>/?)(?P<kind>arg_key|arg_value|tool_call)>")
+_LINE_ENDS = compile_lazily(r"[ \t]*(?:[\],;)`<]|\n|\Z)")
+_INPUT = compile_lazily(
     r"\s*\n[\s*#>-]{0,10}(?:Action[ _]?)?(?:Input|Parameters?|Arguments?)\b[^:\n]{0,20}:[\s*]*(?:```\w*\s*|-\s+)?",
     re.IGNORECASE,
 )
-_FIELD = re.compile(r"[\s*-]{0,10}(\w{1,40})[ \t]*[:=][ \t]*([^\n]+)")
-_BRACKETED = re.compile(r"[ \t]*\[([^\[\]\n]{1,400})\]")
+_FIELD = compile_lazily(r"[\s*-]{0,10}(\w{1,40})[ \t]*[:=][ \t]*([^\n]+)")
+_BRACKETED = compile_lazily(r"[ \t]*\[([^\[\]\n]{1,400})\]")
 
 
 def read_at(turn: Turn, begun: "re.Match[str]") -> Read:
