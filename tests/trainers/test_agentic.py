@@ -124,15 +124,6 @@ async def test_five_steps_of_which_each_takes_two_outputs_of_the_one_before() ->
     assert all(len(group.outputs) == 4 for group in groups)
 
 
-async def test_members_of_a_group_were_given_the_same_ids_and_have_a_conversation_of_their_step() -> None:
-    for group in await through(agentic(half)):
-        rows = [row for one in group.outputs for row in one.played.attempt.rows]
-        assert len({row.input for row in rows}) == 1
-        assert len({(row.role, row.conversation) for row in rows}) == 1
-        assert rows[0].conversation.startswith(f"{group.outputs[0].asked.step}/")
-        assert {row.question for row in rows} == {group.name}
-
-
 async def test_adaptive_shows_the_verifier_wrong_solutions_and_the_corrector_true_flags() -> None:
     by = {group.name: group.outputs for group in await through(agentic(half))}
     assert [by[name][0].asked.right for name in ("p0.2.0", "p0.2.1")] == [False, False]

@@ -41,19 +41,6 @@ def test_a_model_is_opened_with_an_adapter_for_each_role(folder: Path) -> None:
     assert torch.equal(said(made, "planner"), said(made, "worker"))
 
 
-def test_a_tokenizer_without_a_chat_template_is_refused(tmp_path: Path) -> None:
-    tokenizer().save_pretrained(tmp_path)
-    model().unload().save_pretrained(tmp_path)
-    with pytest.raises(UsageError, match="no chat template"):
-        open_model(ModelConfig(name=str(tmp_path)))
-
-
-@pytest.mark.heavy
-def test_an_adapter_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no adapter in"):
-        add_adapters(model().unload(), ModelConfig(start={"default": tmp_path}))
-
-
 @pytest.mark.heavy
 def test_a_merged_model_says_what_base_and_adapter_say(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     from transformers import AutoModelForCausalLM

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rollouts_made import row
 
-from hira.trainers.batches import adapter_of, pack_rows, take_share
+from hira.trainers.batches import pack_rows, take_share
 from hira.trainers.rows import Key, Weighted
 
 
@@ -61,11 +61,6 @@ def test_rows_of_very_different_lengths_are_hardly_padded() -> None:
     assert 1 - real / max(one.row.length for one in rows) / 64 > 0.5, "in one micro-batch, most would be padding"
     assert 1 - real / sum(micro.padded for micro in made) < 0.1
     assert len(made) < len(rows) / 2
-
-
-def test_a_role_without_an_adapter_of_its_own_has_that_of_all_others() -> None:
-    assert adapter_of("worker", {"planner": "p", "*": "rest"}) == "rest"
-    assert adapter_of("worker", {}) == "default"
 
 
 def test_everything_but_the_weights_works_without_torch() -> None:
