@@ -13,6 +13,7 @@ from hira import Context, Hira, Hooks, Refusal, ToolUse, tool
 from hira.agents.loop import Loop
 from hira.agents.run_context import RunContext
 from hira.core.errors import EndpointError, HookError, UsageError
+from hira.core.events import ToolEnded
 from hira.core.hooks import TurnInput
 from hira.core.messages import Message, user
 from hira.core.policy import Completion, Request
@@ -282,6 +283,34 @@ async def test_a_run_with_hooks_is_not_resumed_without_them(tmp_path: Path) -> N
     async with replace(hira, hooks=Hooks(before_tool=harbour.before)) as other:
         with pytest.raises(UsageError, match="hook before_turn"):
             await other.resume(run.id)
+
+
+async def test_what_other_runs_brought_is_not_taken_past_a_hook_nor_what_it_changed_by_them(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    @tool
+    def depth(lake: str) -> str:
+        """The depth of a lake."""
+        made.append(lake)
+        return f"{lake} is 251 metres deep"
+
+    async def read(hooks: Hooks) -> str:
+        policy = ScriptedPolicy([calling("depth", lake="Bodensee"), r"\boxed{251 metres.}"])
+        journal = tmp_path / "journal.sqlite"
+        settings = Settings(workflow="react", verify="lexical", journal=journal, cache_responses=True)
+        async with Hira(settings=settings, policies={"*": policy}, tools=[depth], hooks=hooks) as hira:
+            run = hira.stream("How deep?")
+            text = [event.text async for event in run if isinstance(event, ToolEnded)]
+        return text[0]
+
+    assert "251 metres" in await read(Hooks())
+    assert "not today" in await read(Hooks(before_tool=lambda _: Refusal("not today")))
+    assert len(made) == 1
+    masked = Hooks(after_tool=lambda _, seen: seen.change_texts(lambda text: text.replace("251", "many")))
+    assert "many metres" in await read(masked)
+    before = len(made)
+    assert "251 metres" in await read(Hooks())
+    assert len(made) == before  # taken from the first run
 
 
 @pytest.mark.skipif(bool(refusal()), reason="nothing would hold Python code back here")

@@ -25,7 +25,7 @@ from hira.core.redaction import redact
 from hira.core.tokens import clip
 from hira.core.tool import LEFT_OUT, read_result
 from hira.evidence import Source, inert
-from hira.journal import Asked, Log
+from hira.journal import OWN, Asked, Log
 from hira.journal.encoding import digest_of_tool
 from hira.tools import Observation, Passage, Tool
 from hira.tools.addresses import on
@@ -69,9 +69,11 @@ _FAULT = 500
 @dataclass(slots=True)
 class _Made:
     """A call on its way: `arguments` are those that it is made with, which a hook or a person may have changed; `live`
-    says that it did not come from the journal, `refused` that it is not made."""
+    says that it did not come from the journal, `refused` that it is not made. One that is the run's `own`, because
+    hooks or a person decide on it, is not taken from other runs."""
 
     arguments: Mapping[str, Any]
+    own: bool
     live: bool = False
     refused: bool = False
 
@@ -84,7 +86,8 @@ async def call_recorded(
     The record names the call by the arguments that the model wrote, and keeps those that it was made with.
     """
     log, context = conversation.context.log, conversation.context
-    made, reads = _Made(arguments), tool is context.tools.files  # also what programs wrote, and so not always the same
+    made = _Made(arguments, own=context.hooks.sees_tools or tool.needs_approval)
+    reads = tool is context.tools.files  # also what programs wrote, and so not always the same
     prepare = _preparation(conversation, tool, made, number)
     if log is None:
         refused = await prepare() if prepare else None
@@ -97,10 +100,6 @@ async def call_recorded(
         for earlier in conversation.unmade.pop(tool.name, ()):
             await _make(tool, earlier, context)
         return await _changed(tool, made, conversation, number)
-
-    def encode(observation: Observation) -> dict[str, Any]:
-        changed = {} if made.arguments is arguments else {"arguments": dict(made.arguments)}
-        return {**_record(observation), **changed, **({"refused": True} if made.refused else {})}
 
     def decode(record: Mapping[str, Any]) -> Observation:
         made.arguments, made.refused = record.get("arguments", arguments), "refused" in record
@@ -116,9 +115,10 @@ async def call_recorded(
         effect=not (tool.pure or tool.stateful or tool.speaks or reads),
         anywhere=shared,
         again=bool(tool.speaks),
+        own=made.own,
     )
     started = len(log.unfinished)
-    observation = await log.call(asked, make, encode, decode, prepare=prepare)
+    observation = await log.call(asked, make, lambda one: _dump_made(made, arguments, one), decode, prepare=prepare)
     if len(log.unfinished) > started and not made.refused:
         told = f"{tool.name} had started when the run stopped, and was called again; it may have run twice"
         conversation.context.events(Notice(told))
@@ -127,6 +127,16 @@ async def call_recorded(
     if tool.stateful and not (made.live or made.refused):
         conversation.unmade.setdefault(tool.name, []).append(made.arguments)
     return observation
+
+
+def _dump_made(made: _Made, written: Mapping[str, Any], observation: Observation) -> dict[str, Any]:
+    """The record of a call that the model wrote with the arguments `written`."""
+    told: dict[str, Any] = {OWN: True} if made.own else {}
+    if made.arguments is not written:
+        told["arguments"] = dict(made.arguments)
+    if made.refused:
+        told["refused"] = True
+    return {**_record(observation), **told}
 
 
 def _preparation(

@@ -87,7 +87,7 @@ async def change_prompt(conversation: "Conversation", request: Request, *, last:
             return Refusal(record["refused"])
         return tuple(request.messages[one] if isinstance(one, int) else _load(one) for one in record["messages"])
 
-    digest = digest_of("before_turn", request)
+    digest = digest_of(f"before_turn {_run_of(conversation)}", request)
     made = await _recorded(conversation, "before_turn", digest, make, encode, decode, last=last)
     if isinstance(made, Refusal):
         raise _withheld("before_turn", "prompt", made, conversation)
@@ -109,7 +109,7 @@ async def change_reply(
         return completion if made is None else made
 
     calls = [[one.name, one.arguments] for one in completion.calls]
-    digest = digest_of_tool("after_turn", {"text": completion.text, "calls": calls})
+    digest = digest_of_tool(f"after_turn {_run_of(conversation)}", {"text": completion.text, "calls": calls})
     made = await _recorded(conversation, "after_turn", digest, make, _dump_reply, _load_reply, last=last)
     return made if isinstance(made, Completion) else _ask_again(request, completion, made)
 
@@ -133,6 +133,11 @@ def refuse_turn(conversation: "Conversation") -> Withheld:
 def _withheld(name: str, what: str, refusal: Refusal, conversation: "Conversation") -> Withheld:
     where = f"role {conversation.trajectory.role!r}"
     return Withheld(f"the hook {name} refused the {what}: {refusal.reason}".rstrip(": "), where=where)
+
+
+def _run_of(conversation: "Conversation") -> str:
+    """The run, which alone a hook decides for."""
+    return conversation.context.rollout.run
 
 
 def _input(conversation: "Conversation", request: Request) -> TurnInput:

@@ -20,7 +20,7 @@ from typing import Any
 from hira.core.errors import Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.encoding import storable, unpack
 from hira.journal.leftover import Statement
-from hira.journal.log import Asked, Call, Key, Kind, Log, NotRecorded, Reuse, clock_from
+from hira.journal.log import OWN, Asked, Call, Key, Kind, Log, NotRecorded, Reuse, clock_from
 from hira.journal.store import (
     BEAT,
     PATIENCE,
@@ -44,7 +44,7 @@ _STOPS: Mapping[str, type[Stop]] = {"interrupted": Interrupted, "partial": OutOf
 SILENT = 4 * BEAT
 """Seconds without a sign of life after which a run counts as gone."""
 
-__all__ = ["Asked", "Call", "Entry", "Journal", "Log", "NoJournal", "NoRun", "NotRecorded", "StillGoing"]
+__all__ = ["OWN", "Asked", "Call", "Entry", "Journal", "Log", "NoJournal", "NoRun", "NotRecorded", "StillGoing"]
 
 
 class NoRun(UsageError):
@@ -228,7 +228,8 @@ class Journal:
         """The newest good result of a call with this digest that began after `since`, None if there is none."""
         rows = self._read(_CACHED, (digest, kind, since, scope))
         results = (unpack(row["result"]) for row in rows)
-        return next((one for one in results if "failed" not in one and one.get("ok", True)), None)
+        good = (one for one in results if "failed" not in one and one.get("ok", True) and not one.get(OWN))
+        return next(good, None)
 
     async def wait_written(self) -> None:
         """Return when what was recorded so far can be read, or when it is known that it never will."""

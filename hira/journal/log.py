@@ -19,6 +19,8 @@ Kind = Literal["policy", "tool"]
 Key = tuple[Kind, str, int, str]
 
 FAILED = "failed"
+OWN = "own"
+"""Marks a result that is no other run's, because hooks or a person decided on it."""
 MOST_EVENTS = 500
 """Events that wait for the next call of a policy to be written with it."""
 
@@ -55,7 +57,7 @@ class Asked(NamedTuple):
 
     A call with an `effect` is recorded as started, too. One that may be made `anywhere` brings the same wherever in
     the run it is made, and has no position. One to be made `again` is taken from the record in a replay only:
-    what it does is recorded itself.
+    what it does is recorded itself. One of the run's `own` is not taken from other runs.
     """
 
     kind: Kind
@@ -66,6 +68,7 @@ class Asked(NamedTuple):
     effect: bool = False
     anywhere: bool = False
     again: bool = False
+    own: bool = False
 
 
 Reuse = Callable[[Kind, str], Awaitable[Any]]
@@ -223,7 +226,7 @@ class Log:
     async def _reused(self, reuse: Reuse, asked: Asked, row: tuple[Any, ...], began: float) -> Any:
         """What another run brought for the same, recorded as this one's; None if there is nothing."""
         assert self._writer is not None  # noqa: S101 - a replay reuses nothing
-        reused = None if asked.again else await reuse(asked.kind, asked.digest)
+        reused = None if asked.again or asked.own else await reuse(asked.kind, asked.digest)
         if reused is not None and not _cut(reused):
             self._writer.write([*self._flushed(), ("calls", (*row, pack(reused), began, 0.0))])
             return reused
