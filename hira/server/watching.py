@@ -104,7 +104,7 @@ async def one_run(door: AppState, request: Request) -> Response:
         flow = next((one for one in served if one.name == entry.workflow), None) if needed_code(entry) else None
         past = await replay(journal, entry.id, flow)
         error = without_folders(entry.error.partition("\n")[0])
-        return JSONResponse(door.outside({**_line(door, entry), "error": error, **_told(past.answer)}))
+        return JSONResponse(door.outside({**_told(past.answer), **_line(door, entry), "error": error}))
     if watched.failure:
         return JSONResponse({**watched.told(), "answer": None, "error": refused_by(watched.failure).message})
     answered = _told(watched.run.answer) if watched.ended else {"answer": None}
