@@ -147,7 +147,9 @@ def only_what_was_read_can_be_clicked(driven: Browser) -> None:
 
 
 def what_cannot_be_laid_out_is_shown_as_it_is_written(driven: Browser) -> None:
-    early = "const { RunView } = await import('/run.js'); return new RunView('one').answered('*so* [s1]')[0].textContent"
+    early = (
+        "const { RunView } = await import('/run.js'); return new RunView('one').answered('*so* [s1]')[0].textContent"
+    )
     assert driven.run(early) == "*so* [s1]"  # what its citation is like is not known yet
 
 
