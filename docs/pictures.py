@@ -34,7 +34,7 @@ from hira.cli.output import text  # noqa: E402 - likewise
 
 PICTURES = ROOT / "docs" / "pictures"
 MINI = ROOT / "hira" / "evaluation" / "mini" / "docs"
-QUESTION = "Where was the founder of the Ostra observatory born?"
+QUESTION = "Which ferry did the mayor of Brenn command?"
 TERMINAL = "Who built the lighthouse of Sule?"
 MOST = 1_500_000
 DESKTOP, PHONE = (1280, 860), (390, 844)
