@@ -176,6 +176,8 @@ class Run:
                 context.output = self.output
                 self._begun = True
                 record = await rollout(session.workflow, self.question, context, self.earlier)
+                if log:
+                    await log.settle()  # an answer that somebody has seen is recorded
                 if log and log.trouble:
                     context.events(Notice(f"{log.trouble}; this run cannot be resumed"))
         except asyncio.CancelledError:
