@@ -155,7 +155,6 @@ class Held:
     def __init__(self, watch: Watch, tools: Sequence[Tool]) -> None:
         self._watch = watch
         self._tools = tools
-        self._opening = opening_of(tuple(tool.name for tool in tools))
         self._begins = ("action", "functools", *(tool.name for tool in tools))
         self._waiting = ""
         self._call = False
@@ -174,11 +173,14 @@ class Held:
             self._watch(Delta(self._waiting))
         self._waiting = ""
 
+    def _opening(self) -> "re.Pattern[str]":
+        return opening_of(tuple(tool.name for tool in self._tools))
+
     def _release(self) -> None:
         """Hand on what can belong to no call any more."""
         text = self._waiting
         possible = not _OPENING.isdisjoint(text)
-        if possible and (begun := self._opening.search(text) or _OWN.search(text)):
+        if possible and (begun := self._opening().search(text) or _OWN.search(text)):
             self._call = True
             dress = BEFORE.search(text, max(0, begun.start() - NEAR), begun.start())
             upto = (dress or begun).start()
