@@ -15,7 +15,6 @@ from hira.core.errors import (
     BadReply,
     ContextOverflow,
     EndpointError,
-    HiraError,
     MediaRefused,
     ToolDown,
     ToolError,
@@ -165,10 +164,6 @@ def _opening(python: OpenPython, watch: Callable[[Tool], Tool]) -> OpenPython:
 
 
 Mode = Literal["live", "record", "replay"]
-
-
-class Unrecorded(HiraError):
-    """A rollout came to a call that the recording does not hold: it is none of the run that is repeated."""
 
 
 @dataclass(slots=True)
