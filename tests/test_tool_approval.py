@@ -14,7 +14,7 @@ from hira.core.events import ApprovalAwaited, CallApproved, CallRefused, Event
 from hira.core.policy import Request
 from hira.journal import Journal
 from hira.runtime.replay import replay
-from hira.runtime.settings import Settings
+from hira.runtime.settings import Settings, load
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.script import make_context
 from hira.tools import Toolbox
@@ -104,6 +104,23 @@ async def test_what_was_approved_before_a_crash_is_called_without_being_asked_ag
     async with hira:
         await (await hira.resume(run.id)).finish()
     assert (second.ordered, second.asked) == (["1 rope"], [])
+
+
+async def test_what_a_journal_of_the_folder_says_was_approved_is_asked_about_again(tmp_path: Path) -> None:
+    first, second = Shop(None), Shop(Refusal("I never said so"))
+    first.crashes = True
+    hira, _ = first.hira([calling("order", thing="rope")], tmp_path / "journal.sqlite")
+    async with hira:
+        run = hira.stream("Order a rope.")
+        with pytest.raises(asyncio.CancelledError):
+            await run.finish()
+    (tmp_path / "hira.toml").write_text('journal = "journal.sqlite"\nworkflow = "react"\n', encoding="utf-8")
+    hira, policy = second.hira([r"\boxed{Done.}"])
+    hira.settings = load({"verify": "lexical"}, {}, tmp_path, tmp_path / "home")
+    async with hira:
+        await (await hira.resume(run.id)).finish()
+    assert (second.ordered, second.asked) == ([], [{"thing": "rope"}])
+    assert "I never said so" in policy.requests[0].messages[-1].text
 
 
 async def test_the_time_a_person_takes_counts_in_no_budget() -> None:

@@ -157,8 +157,9 @@ class Journal:
             self._writer.write([("find by digest", ())])  # once made, it costs at every call that is written
         return Log(run, self._writer, reuse=reused, began=began, dialects=settings.get("dialects", {}))
 
-    def resume(self, run: str | Entry) -> Log:
-        """Open the record of a run that ended early; what it holds is not asked for again.
+    def resume(self, run: str | Entry, *, without: str = "") -> Log:
+        """Open the record of a run that ended early; what it holds is not asked for again, unless it is a call of the
+        conversation `without`.
 
         A failure that nothing came after is what ended it, and is tried again. Raises `StillGoing` if somebody else has
         gone on with the run since it was read as this entry: it would be paid for twice.
@@ -168,7 +169,11 @@ class Journal:
         self._claim(entry)
         known, sources = self._known(run)
         last = max((one.began for one in known.values() if one.kind == "policy" and not one.failed), default=0.0)
-        known = {key: one for key, one in known.items() if not (one.failed and one.ended > last)}
+        known = {
+            key: one
+            for key, one in known.items()
+            if not (one.failed and one.ended > last) and one.conversation != without
+        }
         self._writer.begin(run)
         latest = max((one.ended for one in known.values()), default=0.0)
         dialects = entry.settings.get("dialects", {})

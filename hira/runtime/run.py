@@ -229,7 +229,7 @@ async def resume_run(owner: SessionOwner, run: str) -> Run:
     from hira.runtime.trace.reading import read_earlier
 
     earlier = await asyncio.to_thread(read_earlier, journal, entry)
-    log = await asyncio.to_thread(journal.resume, entry)
+    log = await asyncio.to_thread(session.resume_log, journal, entry)
     files = tuple(map(Path, entry.files))
     output = recorded_output(entry.settings)
     return Run(owner, entry.question, files, run=entry.id, log=log, past=entry, earlier=earlier, output=output)

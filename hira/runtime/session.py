@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hira.agents.approved import APPROVAL_OF_CALLS
 from hira.agents.history import CONTINUES, SENT, Earlier
 from hira.agents.output import OUTPUT_SCHEMA, OutputType
 from hira.agents.run_context import Approve, RoleConfig, RunContext
@@ -22,7 +23,7 @@ from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks
 from hira.core.policy import Policy
 from hira.core.tool import Context
 from hira.evidence import Verifier
-from hira.journal import Journal, Log
+from hira.journal import Entry, Journal, Log
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
 from hira.policies.fallback import Fallback
 from hira.policies.learned import DIALECT, Learned
@@ -182,6 +183,12 @@ class Session:
             scope=scope_of(self.settings, files),
             reuse=self.settings.cache_responses_hours * 3600 if self.settings.cache_responses else None,
         )
+
+    def resume_log(self, journal: Journal, entry: Entry) -> Log:
+        """The record of a run that is resumed. A journal that a file names may have come with the folder, and so may the
+        approvals in it: a person is asked again about calls of tools that were not made."""
+        named = self.settings.origin("journal").endswith(".toml")
+        return journal.resume(entry, without=APPROVAL_OF_CALLS if named else "")
 
     def dialects(self) -> Mapping[str, str]:
         """The dialects in which roles begin because their models wrote nothing readable in the usual one."""

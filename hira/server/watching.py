@@ -207,7 +207,7 @@ async def _gone_on(door: AppState, client: Client, name: str) -> Response:
     desk = Desk() if APPROVAL in handed or TOOL_APPROVAL in handed else None
     owner = at_desk(owner, desk, subtasks=APPROVAL in handed)
     client.check_budget()  # before the run is claimed
-    log = await asyncio.to_thread(journal.resume, entry)
+    log = await asyncio.to_thread(owner.resume_log, journal, entry)
     earlier = await asyncio.to_thread(read_earlier, journal, entry)
     output = recorded_output(entry.settings)
     files = tuple(map(Path, entry.files))
