@@ -46,7 +46,7 @@ async def create_response(door: AppState, request: Request) -> Response:
     client = door.client(request)
     asked = responses.read_response_request(await body_of(request))
     messages = responses.messages_of(asked)
-    question = read_question(messages, "input")
+    question = read_question(messages, "input", len(asked.instructions or ""))
     door.runs.session(asked.model)
     if asked.previous_response_id is None:
         earlier = await find_earlier(door, client, question.before)

@@ -54,14 +54,14 @@ def read_request(body: bytes, shape: type[R]) -> R:
         raise Refused(400, what, "invalid_request_error") from None
 
 
-def read_question(messages: Sequence[Spoken], field: str) -> Question:
-    """The question that the messages in this field of a request ask. Raises `Refused` for one that is missing or too
-    long."""
+def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> Question:
+    """The question that the messages in this field of a request ask. Raises `Refused` for one that is missing, or too
+    long together with `more` characters of the request."""
     turns = [(one.role, _text(one, field)) for one in messages]
     last = next((at for at in reversed(range(len(turns))) if turns[at][0] == "user" and turns[at][1]), None)
     if last is None:
         raise Refused(400, f"{field}: a user message with text is missing", "invalid_request_error")
-    check_length(sum(len(text) for _, text in turns))
+    check_length(more + sum(len(text) for _, text in turns))
     told = [(role, text) for role, text in turns if text]
     instructions = "\n\n".join(text for role, text in told if role in INSTRUCTING)
     before = tuple((role, text) for role, text in turns[:last] if text and role not in INSTRUCTING)

@@ -100,12 +100,12 @@ def _message(item: Item) -> Spoken:
 
 
 def _part(part: Mapping[str, Any]) -> dict[str, Any]:
-    kind = part.get("type")
+    kind = str(part.get("type"))
     if kind in PLAIN:
         return {"type": "text", "text": part.get(PLAIN[kind])}
     if kind == "input_image":
         return {"type": kind, kind: {"url": part.get("image_url")}}
-    return {**part, str(kind): part.get(str(kind)) or part}  # a file's data stands in the part itself
+    return {**part, kind: part.get(kind) or part}  # a file's data stands in the part itself
 
 
 class ResponseWriter:

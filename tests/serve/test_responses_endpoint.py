@@ -193,6 +193,8 @@ TOOL = {"type": "function", "name": "f", "parameters": {"type": "object", "prope
         ({"text": {"format": {"type": "json_schema", "name": "t"}}}, r"text.format.schema is missing"),
         ({"previous_response_id": "resp_none"}, "send the earlier messages as input instead"),
         ({"input": []}, "a user message with text is missing"),
+        ({"input": [{"role": "user", "content": [{"type": ["x"]}]}]}, "a user message with text is missing"),
+        ({"instructions": "Be brief. " * 50_000}, "are more than 400,000"),
         ({"input": [{"type": "function_call_output", "call_id": "1", "output": "31"}]}, "'function_call_output'"),
         ({"input": [{"role": "wizard", "content": "x"}]}, "'wizard'"),
         (
