@@ -185,8 +185,8 @@ class Session:
         )
 
     def resume_log(self, journal: Journal, entry: Entry) -> Log:
-        """The record of a run that is resumed. A journal that a file names may have come with the folder, and so may the
-        approvals in it: a person is asked again about calls of tools that were not made."""
+        """The record of a run that is resumed. A journal that a file names may have come with the folder, and so may
+        the approvals in it: a person is asked again about calls of tools that were not made."""
         named = self.settings.origin("journal").endswith(".toml")
         return journal.resume(entry, without=APPROVAL_OF_CALLS if named else "")
 
