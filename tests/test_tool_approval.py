@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from hira import Hira, Refusal, ToolUse, tool
 from hira.core.budget import Budget
@@ -141,6 +142,27 @@ async def test_a_tool_that_needs_approval_is_refused_where_no_one_can_be_asked()
     with pytest.raises(UsageError, match="approve calls of 'order', and no one can be asked"):
         async with Hira(settings=settings, tools=[Shop().tool]):
             pass
+
+
+async def test_a_function_that_is_not_async_is_named() -> None:
+    hira, _ = Shop().hira([calling("order", thing="rope"), "never"])
+    hira.approve_tool = lambda use: use  # type: ignore[assignment, return-value]
+    async with hira:
+        with pytest.raises(UsageError, match="is not async"):
+            await hira.ask("Order a rope.")
+
+
+async def test_a_secret_in_the_reason_of_a_refusal_is_neither_sent_nor_recorded(tmp_path: Path) -> None:
+    shop = Shop(Refusal("the shop says: key sk-of-the-shop is over its limit"))
+    hira, policy = shop.hira([calling("order", thing="rope"), r"\boxed{Done.}"])
+    journal = tmp_path / "journal.sqlite"
+    hira.settings = Settings(workflow="react", verify="lexical", journal=journal, api_key=SecretStr("sk-of-the-shop"))
+    async with hira:
+        run = (await hira.ask("Order a rope.")).rollout.run
+    assert "is over its limit" in policy.requests[1].messages[-1].text
+    opened = Journal(journal)
+    assert "sk-of-the-shop" not in policy.requests[1].messages[-1].text + str([opened.calls(run), opened.events(run)])
+    opened.close()
 
 
 async def test_a_decision_that_is_none_ends_the_run() -> None:

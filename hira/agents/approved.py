@@ -24,6 +24,7 @@ from hira.core.events import (
 from hira.core.hooks import Refusal, ToolUse
 from hira.core.messages import Filled
 from hira.core.prompts import Prompt
+from hira.core.redaction import redact
 from hira.core.sanitize import sanitize
 from hira.journal import Asked
 from hira.journal.encoding import digest_of_tool
@@ -162,7 +163,9 @@ async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, n
         approve = context.approve_tool
         context.events(ApprovalAwaited({}, {use.id: _spell(use)}, use.name))
         decision: object = await context.for_a_person(lambda: approve(use))
-        if not isinstance(decision, ToolUse | Refusal):
+        if isinstance(decision, Refusal):
+            return Refusal(redact(decision.reason, context.secrets))
+        if not isinstance(decision, ToolUse):
             what = f"approve_tool was asked about a call of {use.name!r} and returned {decision!r:.80}"
             raise UsageError(what, fix="return the ToolUse, one with other arguments, or Refusal(reason)")
         return decision

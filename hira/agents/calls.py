@@ -156,7 +156,7 @@ def _preparation(
             decided = await ask_about_call(tool, decided, conversation, nth)
         if isinstance(decided, Observation):
             made.live = made.refused = True
-            return decided
+            return replace(decided, text=redact(decided.text, context.secrets))
         if decided.arguments != made.arguments:
             _check_unmasked(decided.arguments, redact(decided.arguments, context.secrets))
             _check_open(decided.arguments, tool)

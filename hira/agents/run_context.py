@@ -1,6 +1,7 @@
 """A run context casts roles with policies, gives out conversations, and keeps the record of a run."""
 
 import asyncio
+import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from hira.agents.conversation import Conversation
 from hira.agents.trajectory import Rejected, Rollout, Subtask, Trajectory
 from hira.core.budget import Budget, ReplyBound
-from hira.core.errors import Interrupted, OutOfBudget, Stop
+from hira.core.errors import Interrupted, OutOfBudget, Stop, UsageError
 from hira.core.events import Events, Notice, SourceRead
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks, Refusal
 from hira.core.policy import Completion, Policy, Sampling
@@ -183,11 +184,17 @@ class RunContext:
         return await self._unless_stopped(work, self.budget.remaining_seconds())
 
     async def for_a_person(self, work: Callable[[], Awaitable[T]]) -> T:
-        """`unless_stopped` for work that a person does, one after another; the time they take counts in no budget."""
+        """`unless_stopped` for work that a person does, one after another; the time they take counts in no budget.
+
+        Raises `UsageError` for a function that is not async.
+        """
         async with self._person:
             began = self.budget.paused = time.monotonic()
             try:
-                return await self._unless_stopped(work(), None)
+                made = work()
+                if not inspect.isawaitable(made):
+                    raise UsageError("the function that asks a person is not async", fix="write async def")
+                return await self._unless_stopped(made, None)
             finally:
                 self.budget.began += time.monotonic() - began
                 self.budget.paused = None

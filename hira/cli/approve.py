@@ -19,6 +19,8 @@ from hira.core.hooks import Refusal, ToolUse, read_arguments
 CHOICES = "run it? [y]es, [e]dit, [n]o, [a]ll that follow: "
 REASON = "why not? the model reads your reason: "
 READ = 4096
+SUBTASK = "subtask"
+"""A subtask is run if the person presses Enter; a call, which may do harm, only if they say so."""
 
 
 class AtTerminal:
@@ -42,7 +44,7 @@ class AtTerminal:
             return [await self._decide(one) for one in asked]
 
     async def _decide(self, subtask: Subtask) -> Subtask | Rejected:
-        said = await self._choice("subtask", f"subtask {subtask.id}: {subtask.text}\n")
+        said = await self._choice(SUBTASK, f"subtask {subtask.id}: {subtask.text}\n")
         if said == "e":
             text = await self._line("its new text (empty keeps the old one): ")
             return replace(subtask, text=text or subtask.text)
@@ -68,7 +70,7 @@ class AtTerminal:
             return "y"
         self._show(told)
         while True:
-            said = (await self._line(CHOICES)).lower()[:1] or "y"
+            said = (await self._line(CHOICES)).lower()[:1] or ("y" if kind == SUBTASK else "?")
             if said == "a":
                 self.all.add(kind)
                 return "y"
@@ -82,7 +84,7 @@ class AtTerminal:
             read = await self._read()
             if not read:
                 self._show("\n")
-                raise Interrupted("no one is left to approve subtasks; answering from the results so far")
+                raise Interrupted("no one is left to approve; answering from the results so far")
             self._typed += read
         line, _, self._typed = self._typed.partition(b"\n")
         return line.decode("utf-8", "replace").strip()

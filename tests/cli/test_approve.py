@@ -140,6 +140,8 @@ def test_a_call_of_a_tool_is_asked_about_without_the_flag(tmp_path: Path) -> Non
         trust = {"HIRA_TRUST": "orders:order"}
         terminal = Terminal(tmp_path, "ask", "Order a rope.", *more, environ=trust)
         terminal.until('reasoner calls order: {"thing": "rope"}')
+        terminal.type("\n")  # it may have been pressed before the question was shown
+        terminal.until("that follow: ")
         terminal.type("y\n")
         terminal.until('{"thing": "boat"}')
         terminal.type("e\n")
