@@ -307,11 +307,9 @@ class Loop:
         return seen.text
 
     def _count_repeat(self, call: Call, seen: Seen) -> None:
-        """Count a call that may be made again as a repeat where its tool told the same as before, be it what failed."""
-        key, told = (
-            self._key(call),
-            "\n".join([seen.observation.text, *(one.text for one in seen.observation.passages)]),
-        )
+        """Count a call that may be made again as a repeat where its tool told the same as before, or failed again."""
+        brought = [seen.observation.text, *(one.text for one in seen.observation.passages)] if seen.ok else []
+        key, told = self._key(call), "\n".join(brought)
         self.repeats += self._brought.get(key) == told
         self._brought[key] = told
 

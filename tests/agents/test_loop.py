@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ def loop_of(replies: list[Any], dialect: str = "tags", **loop: Any) -> tuple[Loo
     context = make_context(policy, dialect=dialect, chain=loop.pop("chain", False), budget=loop.pop("budget", Budget()))
     conversation = context.conversation("worker")
     conversation.say(user("Begin."))
-    return Loop(conversation, TOOLS, **loop), policy
+    return Loop(conversation, loop.pop("tools", TOOLS), **loop), policy
 
 
 both = pytest.mark.parametrize("dialect", ["tags", "native"])
@@ -593,8 +593,15 @@ async def test_the_words_that_ask_for_an_answer_are_none_and_an_answer_that_they
     assert (await loop.think()).text == answer
 
 
-async def test_a_call_that_fails_again_and_again_ends_the_role() -> None:
-    loop, policy = loop_of([call("tags", "broken", n=1)] * 9 + ["done"], limit=9)
+async def test_a_call_that_fails_again_and_again_ends_the_role_also_in_other_words() -> None:
+    tries = count(1)
+
+    @tool
+    def numbered(n: int) -> str:
+        "Names the try, as a traceback names the call."
+        raise ToolError(f"no module named stock, in call {next(tries)}")
+
+    loop, policy = loop_of([call("tags", "numbered", n=1)] * 9 + ["done"], tools=[numbered], limit=9)
     step = await loop.think()
     while step.calls:
         loop.observe([(one, await loop.perform(one)) for one in step.calls])

@@ -277,7 +277,7 @@ def test_the_page_asks_for_nothing_and_its_policy_lets_nothing_be_asked_for() ->
     digest = base64.b64encode(hashlib.sha256(read.style.encode()).digest()).decode()
     assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     assert not re.search(r"url\(|@import|src=|https?:", read.style)
-    assert "prefers-color-scheme: dark" in read.style
+    assert "light-dark(" in read.style
 
 
 def test_marks_are_links_to_the_references_that_they_stand_for() -> None:
