@@ -3,8 +3,9 @@
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, get_origin
 
 from pydantic import BaseModel, PydanticUserError, TypeAdapter, create_model
@@ -32,6 +33,8 @@ OUTPUT_SCHEMA = "output_schema"
 
 MOST = 64_000
 """Characters of a JSON schema."""
+MOST_STEPS = 100_000
+"""Keywords of a JSON schema that are applied to one value: references can multiply them without end."""
 _NAMED = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
 
 
@@ -40,8 +43,9 @@ class OutputType:
     """What an answer is to be: a pydantic model, a dataclass, any other type that pydantic validates, or a JSON schema
     as a mapping. Raises `UsageError` for anything else.
 
-    A JSON schema is at most 64,000 characters long and refers only to itself. Its patterns are shown to the model and
-    not enforced, because a pattern can take any time. Without `enforced` its values are not validated at all.
+    A JSON schema is at most 64,000 characters long, refers only to itself, and takes at most 100,000 steps to validate.
+    Its patterns are shown to the model and not enforced, because a pattern can take any time. Without `enforced` its
+    values are not validated at all.
     """
 
     shape: Any
@@ -89,6 +93,8 @@ class OutputType:
             return ""
         try:
             faults = sorted(_validator_of(self.schema).iter_errors(value), key=lambda one: len(one.path))
+        except DialectError:
+            raise
         except Exception as error:  # noqa: BLE001 - a schema that cannot be followed must not cost the answer
             raise DialectError(f"the schema cannot be followed: {type(error).__name__}") from None
         told = [f"{'.'.join(map(str, one.path)) or 'object'}: {one.message}" for one in faults[:5]]
@@ -132,7 +138,8 @@ def _check_schema(schema: Mapping[str, Any]) -> None:
             raise UsageError(
                 f"the JSON schema refers to {strange!r:.80}", fix="refer only to its own parts, as #/$defs/NAME"
             )
-        kind = type(_validator_of(schema))
+        kind = _kind_of(schema)
+        _validator_of(schema)
         if fault := next(iter(kind(kind.META_SCHEMA).iter_errors(schema)), None):
             where = ".".join(map(str, fault.path))
             raise UsageError(f"the JSON schema is not valid: {fault.message:.200}", where=where, fix=fix)
@@ -164,15 +171,31 @@ def _without_patterns(schema: Any, *, named: bool = False) -> Any:
     return [_without_patterns(one) for one in schema] if isinstance(schema, list) else schema
 
 
-def _validator_of(schema: Mapping[str, Any]) -> Any:
+def _kind_of(schema: Mapping[str, Any]) -> Any:
+    """The class that validates values of the schema, by the draft that it names."""
     try:
         from jsonschema import validators  # type: ignore[import-untyped]
-        from referencing import Registry
     except ImportError:
         raise UsageError("a JSON schema needs a package", fix="pip install 'hira[schema]'") from None
+    return validators.validator_for(schema, default=validators.Draft202012Validator)
 
-    kind = validators.validator_for(schema, default=validators.Draft202012Validator)
-    return kind(_without_patterns(schema), registry=Registry())  # which fetches nothing
+
+def _validator_of(schema: Mapping[str, Any]) -> Any:
+    """What validates one value in a bounded number of steps, and fetches nothing."""
+    kind, steps = _kind_of(schema), count()
+    from jsonschema import validators
+    from referencing import Registry
+
+    def bounded(check: Callable[..., Any]) -> Callable[..., Any]:
+        def checked(*given: Any) -> Any:
+            if next(steps) >= MOST_STEPS:
+                raise DialectError(f"the schema takes more than {MOST_STEPS:,} steps to validate")
+            return check(*given)
+
+        return checked
+
+    made = validators.extend(kind, {name: bounded(check) for name, check in kind.VALIDATORS.items()})
+    return made(_without_patterns(schema), registry=Registry())
 
 
 def describe_wanted(question: str, output: OutputType | None) -> str:

@@ -171,6 +171,17 @@ async def test_a_schema_without_end_costs_no_answer(docs: Path) -> None:
         _ = answer.output
 
 
+async def test_a_schema_whose_references_multiply_holds_nobody_up(docs: Path) -> None:
+    doubled = {f"d{at}": {"allOf": [{"$ref": f"#/$defs/d{at + 1}"}] * 2} for at in range(18)} | {"d18": True}
+    hira, _ = asking(docs, "{}", "{}")
+    async with hira:
+        schema = {"type": "object", "allOf": [{"$ref": "#/$defs/d0"}], "$defs": doubled}
+        answer = await hira.ask("Who built the Nordmole?", output_type=schema)
+    assert answer.status == "answered"
+    with pytest.raises(BadReply, match="more than 100,000 steps"):
+        _ = answer.output
+
+
 async def test_an_answer_with_a_list_is_pickled_and_read_back_from_the_journal(docs: Path, tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     settings = Settings(docs=(str(docs),), workflow="rag", verify="lexical", journal=path, instructions="Be brief.")
