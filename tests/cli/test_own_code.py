@@ -159,3 +159,13 @@ def test_a_workflow_of_ones_own_takes_no_options_of_the_command_line(hira: Comma
 
     assert refused.code == 2
     assert "a workflow of your own takes no --set" in refused.err
+
+
+def test_replies_recorded_in_a_folder_answer_only_with_consent(tmp_path: Path) -> None:
+    hira, ask = Command(tmp_path, {"HIRA_MODEL": "offline"}), ("ask", "-q", "What is 2 + 3?")
+    (tmp_path / "hira.toml").write_text('journal = "runs.sqlite"\n', encoding="utf-8")
+    assert hira(*ask).code == 0
+    for refused in (hira(*ask, "--cache"), hira(*ask, HIRA_CACHE_RESPONSES="1")):
+        assert (refused.code, "answers with replies recorded in its journal" in refused.err) == (2, True)
+    assert hira(*ask, "--cache", HIRA_TRUST="replies-of-runs.sqlite").code == 0
+    assert hira(*ask, "--cache", "--journal", str(tmp_path / "runs.sqlite")).code == 0

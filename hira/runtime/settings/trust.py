@@ -27,6 +27,7 @@ TRUSTED = "trusted.json"
 _STORE = TypeAdapter(dict[str, list[str]])
 # What only the user may loosen: a project's hira.toml may have been written by anyone.
 _GUARDS = ("sandbox", "sandbox_image", "allowed_hosts", "otel")
+_ON = ("true", "1", "yes", "on", "t", "y")
 # What it may name only in its own folder: what is read there, and where is written.
 _NAMED = {"docs": "documents", "journal": "a journal", "cache": "a cache"}
 
@@ -100,16 +101,16 @@ def check_trusted(
     layers: Sequence[Layer], values: Mapping[str, Any], environ: Mapping[str, str], path: Path, store: Path
 ) -> None:
     """Raise `NotTrusted` for what the project's file at `path`, or a record that it names, would use and nobody
-    allowed: endpoints, code, instructions, and of a record documents elsewhere.
+    allowed: endpoints, code, instructions, replies recorded in its journal, and of a record documents elsewhere.
 
     What the user or a profile of theirs names as well needs no consent. `store` keeps what was allowed.
     """
     doubted = [layer for layer in layers if layer is layers[-2] or layer.kind == "record"]
     others = [layer.values for layer in layers if layer not in doubted]
     allowed = {*map(endpoint, split_list(environ.get(TRUST, ""), ",")), *allowed_at(path, store)}
-    finders = (endpoints_of, code_of, _documents_of, _instructions_of)
+    finders = (endpoints_of, code_of, _documents_of, _instructions_of, _replies_of)
     allowed = allowed.union(*(find(one) for find in finders for one in others))
-    urls, code, documents, told = (
+    urls, code, documents, told, replies = (
         sorted({one for layer in doubted for one in find(layer.values)}.intersection(find(values)) - allowed)
         for find in finders
     )
@@ -118,7 +119,9 @@ def check_trusted(
     asked += [f"runs {', '.join(code)} with your rights"] if code else []
     asked += [f"reads {', '.join(documents)}"] if documents else []
     asked += ["adds instructions to the prompts"] if told else []
-    wanted = [*urls, *code, *documents, *told]
+    replies = replies if str(values.get("cache_responses")).lower() in _ON else []
+    asked += ["answers with replies recorded in its journal"] if replies else []
+    wanted = [*urls, *code, *documents, *told, *replies]
     if wanted:
         recorded = " names a journal whose run" if len(doubted) > 1 else ""
         raise NotTrusted(
@@ -145,6 +148,11 @@ def _instructions_of(values: Mapping[str, Any]) -> list[str]:
     """What stands for these instructions among what is allowed: other words are asked about again."""
     text = str(values.get("instructions") or "")
     return [f"instructions-{hashlib.sha256(text.encode()).hexdigest()[:12]}"] if text else []
+
+
+def _replies_of(values: Mapping[str, Any]) -> list[str]:
+    """What stands for the journal of these values among what is allowed."""
+    return [f"replies-of-{values['journal']}"] if values.get("journal") else []
 
 
 def code_of(values: Mapping[str, Any]) -> list[str]:
