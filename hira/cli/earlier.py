@@ -1,7 +1,7 @@
 """The settings of a recorded run, as they would be given on the command line."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,10 @@ def load_settings(args: argparse.Namespace, shell: Shell) -> Settings:
     return load_recorded(kept, flags, shell)
 
 
-def load_recorded(kept: Mapping[str, Any], flags: Mapping[str, Any], shell: Shell) -> Settings:
-    """The settings of a recorded run under these flags.
+def load_recorded(
+    kept: Mapping[str, Any], flags: Mapping[str, Any], shell: Shell, files: Sequence[str] = ()
+) -> Settings:
+    """The settings of a recorded run under these flags; it had these files attached.
 
     They count as the user's own where the user named the journal. Else they need consent as the project's file does
     that named it (`NotTrusted`): both may have come with the folder.
@@ -46,6 +48,9 @@ def load_recorded(kept: Mapping[str, Any], flags: Mapping[str, Any], shell: Shel
     origin = load(flags, shell.environ, shell.folder, shell.home).origin("journal")
     if origin in ("--journal", "HIRA_JOURNAL", "default", str(find_own_file(shell.environ, shell.home))):
         return load({**kept, **flags}, shell.environ, shell.folder, shell.home)
+    if files:
+        read = {**kept, "docs": [*kept.get("docs", ()), *map(Path, files)]}
+        load(flags, shell.environ, shell.folder, shell.home, record=read)  # raises NotTrusted
     return load(flags, shell.environ, shell.folder, shell.home, record=kept)
 
 

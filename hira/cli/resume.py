@@ -47,7 +47,8 @@ def resume(args: argparse.Namespace, shell: Shell) -> int:
     named = (*LIMITS, "max_reply_tokens", "verify")
     limits = {name: value for name in named if (value := getattr(args, name)) is not None}
     flags = {**limits, "journal": args.journal} if args.journal else limits
-    hira = Hira(settings=load_recorded(as_flags(entry, today), flags, shell), approve=approve, approve_tool=person)
+    settings = load_recorded(as_flags(entry, today), flags, shell, entry.files)
+    hira = Hira(settings=settings, approve=approve, approve_tool=person)
 
     async def begin() -> Run:
         return await hira.resume(entry.id)

@@ -3,6 +3,7 @@
 import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -169,3 +170,19 @@ def test_replies_recorded_in_a_folder_answer_only_with_consent(tmp_path: Path) -
         assert (refused.code, "answers with replies recorded in its journal" in refused.err) == (2, True)
     assert hira(*ask, "--cache", HIRA_TRUST="replies-of-runs.sqlite").code == 0
     assert hira(*ask, "--cache", "--journal", str(tmp_path / "runs.sqlite")).code == 0
+
+
+def test_files_that_a_journal_of_the_folder_names_elsewhere_are_read_only_with_consent(tmp_path: Path) -> None:
+    clone, secret = tmp_path / "clone", tmp_path / "secret.txt"
+    clone.mkdir()
+    secret.write_text("The password of the tower of Alta is swordfish.\n", encoding="utf-8")
+    hira = Command(clone, {"HIRA_MODEL": "offline"})
+    question = "What is the password of the tower of Alta?"
+    hira("ask", "-q", question, "--file", str(secret), "--journal", str(clone / "runs.sqlite"))
+    with closing(sqlite3.connect(clone / "runs.sqlite")) as db, db:
+        db.execute("update runs set status = 'interrupted', answer = ''")
+        db.execute("delete from calls")
+    (clone / "hira.toml").write_text('journal = "runs.sqlite"\n', encoding="utf-8")
+    refused = hira("resume", "last", "-q")
+    assert (refused.code, refused.out, f"reads {secret}" in refused.err) == (2, "", True)
+    assert "swordfish" in hira("resume", "last", "-q", HIRA_TRUST=str(secret)).out
