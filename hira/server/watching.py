@@ -202,7 +202,12 @@ async def _gone_on(door: AppState, client: Client, name: str) -> Response:
         what = f"run {name!r} was started by a program, with its own {', '.join(lacking)}; resume it there"
         raise Refused(409, what, "invalid_request_error", "conflict")
     owner = door.runs.session(entry.workflow).spending(client.allowance)
-    owner = owner.instructed(str(entry.settings.get("instructions") or ""))
+    instructions = str(entry.settings.get("instructions") or "")
+    foreign = entry.files or instructions != owner.settings.instructions
+    if foreign and owner.settings.origin("journal").endswith(".toml"):  # it may have come with the folder
+        what = f"run {name!r} has files or instructions of its own; resume it in a terminal: hira resume {name}"
+        raise Refused(409, what, "invalid_request_error", "conflict")
+    owner = owner.instructed(instructions)
     handed = entry.settings.get(HANDED, ())
     desk = Desk() if APPROVAL in handed or TOOL_APPROVAL in handed else None
     owner = at_desk(owner, desk, subtasks=APPROVAL in handed)

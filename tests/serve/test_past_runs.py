@@ -206,3 +206,19 @@ async def test_a_run_that_was_stopped_says_that_it_can_go_on(settings: Settings)
     async with asking(settings) as client:
         later = (await client.get(f"/api/runs/{run}")).json()
     assert (live["status"], live["resumable"]) == (later["status"], later["resumable"]) == ("interrupted", True)
+
+
+async def test_files_that_a_journal_of_a_folder_names_are_not_read_from_the_page(
+    settings: Settings, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("The word is heron.", encoding="utf-8")
+    async with Hira(settings=settings) as hira:
+        run = hira.stream("What is the word?", files=secret)
+        async for _ in run:
+            break
+    named = settings.with_values({"journal": settings.journal}, str(tmp_path / "hira.toml"))
+    for given, status in ((named, 409), (settings, 201)):
+        async with asking(given) as client:
+            reply = await client.post(f"/api/runs/{run.id}/resume", json={})
+            assert (reply.status_code, "hira resume" in reply.text) == (status, status == 409), reply.text
