@@ -278,7 +278,7 @@ class Hira:
                 made = made.approving_tools(self.approve_tool)
             elif unapproved := made.tools_to_approve:
                 what = f"a person has to approve calls of {', '.join(map(repr, unapproved))}, and no one can be asked"
-                fix = "run hira in a terminal, or give Hira(approve_tool=…), an async function of a hira.ToolUse"
+                fix = "in Python: Hira(approve_tool=…), a function of a ToolUse; else: hira ask or chat in a terminal"
                 raise UsageError(what, fix=fix)
             return made.approving(self.approve) if self.approve else made
         except UsageError:

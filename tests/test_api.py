@@ -88,6 +88,8 @@ async def test_a_question_is_answered_with_checked_citations(hira: Hira) -> None
     assert (answer.text, answer.status) == ("ASEAN was founded on 8 August 1967 [s1].", "answered")
     assert [(one.source, one.verdict) for one in answer.citations] == [("s1", "supported")]
     assert [source.location for source in answer.sources] == ["asean.txt"]
+    with pytest.raises(KeyError, match="no source 's9'; it has s1"):
+        answer.source("s9")
     assert answer.cited == answer.sources
     assert set(answer.rollout.trajectories) >= {"planner", "1/simple_search"}
 

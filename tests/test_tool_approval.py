@@ -144,12 +144,13 @@ async def test_a_tool_that_needs_approval_is_refused_where_no_one_can_be_asked()
             pass
 
 
-async def test_a_function_that_is_not_async_is_named() -> None:
-    hira, _ = Shop().hira([calling("order", thing="rope"), "never"])
-    hira.approve_tool = lambda use: use  # type: ignore[assignment, return-value]
+async def test_the_function_that_approves_calls_may_be_sync() -> None:
+    shop = Shop()
+    hira, _ = shop.hira([calling("order", thing="rope"), calling("order", thing="yacht"), r"\boxed{Done.}"])
+    hira.approve_tool = lambda use: use if use.arguments["thing"] == "rope" else Refusal("too expensive")
     async with hira:
-        with pytest.raises(UsageError, match="is not async"):
-            await hira.ask("Order a rope.")
+        await hira.ask("Order a rope.")
+    assert shop.ordered == ["1 rope"]
 
 
 async def test_a_secret_in_the_reason_of_a_refusal_is_neither_sent_nor_recorded(tmp_path: Path) -> None:

@@ -102,14 +102,15 @@ async def _asked(subtasks: Sequence[Subtask], context: RunContext) -> Sequence[D
         raise UsageError(what, fix="give Hira(approve=…), or resume the run in a terminal")
     context.events(ApprovalAwaited({one.id: one.text for one in subtasks}))
     approve = context.approve
-    decisions = await context.for_a_person(lambda: approve(list(subtasks)))
+    decided: object = await context.for_a_person(lambda: approve(list(subtasks)))
+    decisions = decided if isinstance(decided, Sequence) else ()
     made = [
         Rejected(issued, one.reason) if isinstance(one, Refusal) else one
         for issued, one in zip(subtasks, decisions, strict=False)
     ]
     if len(decisions) != len(subtasks) or not all(map(_fits, subtasks, made)):
         raise UsageError(
-            f"approve was asked about {len(subtasks)} subtasks and returned {decisions!r}",
+            f"approve was asked about {len(subtasks)} subtasks and returned {decided!r}",
             fix="return one for each, in their order: the Subtask, one with another text, or Refusal(reason)",
         )
     return made

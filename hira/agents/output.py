@@ -141,7 +141,8 @@ def _check_schema(schema: Mapping[str, Any]) -> None:
         kind = _kind_of(schema)
         _validator_of(schema)
         if fault := next(iter(kind(kind.META_SCHEMA).iter_errors(schema)), None):
-            where = ".".join(map(str, fault.path))
+            fault = next((one for one in fault.context if one.validator == "enum"), fault)  # names what is allowed
+            where = ".".join(map(str, fault.absolute_path))
             raise UsageError(f"the JSON schema is not valid: {fault.message:.200}", where=where, fix=fix)
     except UsageError:
         raise

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from hira.agents.conversation import Conversation
 from hira.agents.trajectory import Rejected, Rollout, Subtask, Trajectory
 from hira.core.budget import Budget, ReplyBound
-from hira.core.errors import Interrupted, OutOfBudget, Stop, UsageError
+from hira.core.errors import Interrupted, OutOfBudget, Stop
 from hira.core.events import Events, Notice, SourceRead
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks, Refusal
 from hira.core.policy import Completion, Policy, Sampling
@@ -53,7 +53,8 @@ async def together(works: Sequence[Awaitable[T]]) -> list[T]:
 
 Continuation = Literal["turns", "chain"]
 Verify = Literal["lexical", "model", "off"]
-Approve = Callable[[list[Subtask]], Awaitable[Sequence[Subtask | Rejected | Refusal]]]
+Decisions = Sequence[Subtask | Rejected | Refusal]
+Approve = Callable[[list[Subtask]], Decisions | Awaitable[Decisions]]
 """Asks a person about subtasks that are to be handed out. One decision for each, in their order: the subtask as it is,
 with another text, or a refusal."""
 
@@ -183,18 +184,14 @@ class RunContext:
         """The result of the work; if the run is stopped first, the work is cancelled and the `Stop` raised."""
         return await self._unless_stopped(work, self.budget.remaining_seconds())
 
-    async def for_a_person(self, work: Callable[[], Awaitable[T]]) -> T:
-        """`unless_stopped` for work that a person does, one after another; the time they take counts in no budget.
-
-        Raises `UsageError` for a function that is not async.
-        """
+    async def for_a_person(self, work: Callable[[], T | Awaitable[T]]) -> T:
+        """`unless_stopped` for work that a person does, one after another; the time they take counts in no budget. The
+        function may be sync or async."""
         async with self._person:
             began = self.budget.paused = time.monotonic()
             try:
                 made = work()
-                if not inspect.isawaitable(made):
-                    raise UsageError("the function that asks a person is not async", fix="write async def")
-                return await self._unless_stopped(made, None)
+                return await self._unless_stopped(made, None) if inspect.isawaitable(made) else made
             finally:
                 self.budget.began += time.monotonic() - began
                 self.budget.paused = None

@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import overload
+from typing import Any, overload
 
 from hira.agents.trajectory import Rejected, Subtask
 from hira.cli.progress import View
@@ -17,6 +17,7 @@ from hira.core.errors import Interrupted, UsageError
 from hira.core.hooks import Refusal, ToolUse, read_arguments
 
 CHOICES = "run it? [y]es, [e]dit, [n]o, [a]ll that follow: "
+UNKNOWN = "answer y, e, n or a\n"
 REASON = "why not? the model reads your reason: "
 READ = 4096
 SUBTASK = "subtask"
@@ -54,15 +55,20 @@ class AtTerminal:
 
     async def _decide_call(self, use: ToolUse) -> ToolUse | Refusal:
         told = json.dumps(dict(use.arguments), ensure_ascii=False, default=str)
-        said = await self._choice(use.name, f"{use.role} calls {use.name}: {told}\n")
-        if said == "n":
-            return Refusal(await self._line(REASON))
-        while said == "e":
-            text = await self._line("its new arguments as a JSON object (empty keeps the old ones): ")
-            arguments = read_arguments(text) if text else use.arguments
+        while (said := await self._choice(use.name, f"{use.role} calls {use.name}: {told}\n")) == "e":
+            arguments = await self._arguments(told)
             if arguments is not None:
                 return replace(use, arguments=arguments)
-        return use
+        return Refusal(await self._line(REASON)) if said == "n" else use
+
+    async def _arguments(self, old: str) -> dict[str, Any] | None:
+        """The arguments that the person writes, None if they would rather choose again."""
+        while (text := await self._line("its new arguments as a JSON object (empty goes back): ")) not in ("", "n"):
+            arguments = read_arguments(text)
+            if arguments is not None:
+                return arguments
+            self._show(f"that is not a JSON object; the old arguments are {old}\n")
+        return None
 
     async def _choice(self, kind: str, told: str) -> str:
         """The letter that the person chose: y, e or n."""
@@ -76,6 +82,7 @@ class AtTerminal:
                 return "y"
             if said in "yen":
                 return said
+            self._show(UNKNOWN)
 
     async def _line(self, prompt: str) -> str:
         """What the person types. Raises `Interrupted` when the terminal is closed."""

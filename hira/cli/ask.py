@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
+from hira.agents.output import OutputType
 from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, explain, output
@@ -25,6 +26,7 @@ from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.redaction import without_userinfo
 from hira.core.sanitize import printable
+from hira.policies.names import OFFLINE
 from hira.runtime.answer import Answer
 from hira.runtime.endpoints import NOTHING_FOUND
 from hira.runtime.run import Run
@@ -102,9 +104,15 @@ def read_schema(path: Path) -> Mapping[str, Any]:
     try:
         schema = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"--schema: {error}", where=str(path), fix="name a file that holds a JSON schema") from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"--schema: {why}", where=str(path), fix="name a file that holds a JSON schema") from None
     if not isinstance(schema, dict):
         raise UsageError("--schema: a JSON schema is an object", where=str(path), fix='begin with {"type": "object"')
+    try:
+        OutputType(schema)
+    except UsageError as error:
+        where = f"{path}: {error.where}" if error.where else str(path)
+        raise UsageError(f"--schema: {error.what}", where=where, fix=error.fix) from None
     return schema
 
 
@@ -166,7 +174,9 @@ def print_answer(
         first, *_ = answer.error.splitlines() or [f"the run was {answer.status}"]
         explain(HiraError(first, where="this answer uses the results so far" if answer.text else "", fix=again), shell)
     if answer.output_type and not answer.rollout.has_output and answer.status in ("answered", "unverified"):
-        explain(HiraError(answer.rollout.output_error, fix="use a stronger model, or a simpler schema"), shell)
+        offline = "--model NAME connects one (hira doctor)"
+        fix = offline if answer.model == OFFLINE else "use a stronger model, or a simpler schema"
+        explain(HiraError(answer.rollout.output_error, fix=fix), shell)
         return NO_EVIDENCE
     return CODES[answer.status]
 

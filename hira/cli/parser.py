@@ -63,6 +63,8 @@ class Parser(argparse.ArgumentParser):
             return self.hints.get(missing[1], f"{self.prog} --help shows how to use it")
         if number := re.search(r"argument (\S+): invalid (int|float) value", message):
             return f"write a {'whole ' * (number[2] == 'int')}number after {number[1]}"
+        if message.endswith("is not a duration"):
+            return "write 90, 90s, 5m or 1h"
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
             known = re.findall(r"[\w-]+", choice[2])
             if self.prog == "hira" and not _near(choice[1], known):
@@ -80,7 +82,7 @@ def parse_duration(text: str) -> float:
     """The seconds of a duration such as "90", "90s", "5m" or "1.5h"."""
     found = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a duration: write 90, 90s, 5m or 1h")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration")
     return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
 
 

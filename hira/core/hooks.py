@@ -73,8 +73,8 @@ AfterTurn: TypeAlias = Callable[
     [TurnInput[Any], Completion],
     Completion | str | Refusal | Awaitable[Completion | str | Refusal | None] | None,
 ]
-ApproveTool: TypeAlias = Callable[[ToolUse[Any]], Awaitable[ToolUse[Any] | Refusal]]
-"""Asks a person about one call: returns it, unchanged or with other arguments, or a `Refusal` with the reason."""
+ApproveTool: TypeAlias = Callable[[ToolUse[Any]], ToolUse[Any] | Refusal | Awaitable[ToolUse[Any] | Refusal]]
+"""Asks a person about one call; sync or async. Returns it, unchanged or with other arguments, or a `Refusal`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

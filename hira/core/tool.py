@@ -339,7 +339,7 @@ def _arguments(function: Callable[..., Any], context: str = "") -> "tuple[type[B
 def _check_parameter(one: inspect.Parameter, function: Callable[..., Any], hints: Mapping[str, Any]) -> None:
     """Raise `UsageError` for a parameter that no model could give."""
     if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
-        what = f"tool {function.__name__!r}: a model cannot be told what {str(one).partition(':')[0]!r} takes"
+        what = f"tool {function.__name__!r}: {str(one).partition(':')[0]!r} gives a model no names for its arguments"
         raise UsageError(what, fix="name each parameter, or take one list or dict")
     if one.kind is one.POSITIONAL_ONLY:
         what = f"tool {function.__name__!r}: parameter {one.name!r} cannot be given by its name"

@@ -73,7 +73,10 @@ class Answer(Generic[T]):
 
     def source(self, source: str) -> Source:
         """What stands behind an id such as `s1`. Raises `KeyError` for one that nobody read."""
-        return self.rollout.sources.read[source]
+        read = self.rollout.sources.read
+        if source not in read:
+            raise KeyError(f"this answer has no source {source!r}; it has {', '.join(read) or 'none'}")
+        return read[source]
 
     def json(self) -> dict[str, Any]:
         """The answer as one JSON object: the same keys for every run, and `output` where a type was asked for."""

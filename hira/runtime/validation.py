@@ -49,7 +49,7 @@ def check(given: Mapping[str, Any]) -> None:
     for name, asked in (("approve", "a list of subtasks"), ("approve_tool", "a hira.ToolUse")):
         if given[name] is not None and not callable(given[name]):
             what = f"`{name}` must be a function, got {given[name]!r}"
-            raise UsageError(what, fix=f"give an async function of {asked}")
+            raise UsageError(what, fix=f"give a function of {asked}")
     _check_hooks(given["hooks"])
 
 

@@ -106,6 +106,17 @@ async def test_the_planner_is_told_what_was_changed_and_what_was_rejected_and_wh
     assert [finding.ok for finding in record.findings] == [True, False]
 
 
+async def test_the_function_that_approves_may_be_sync() -> None:
+    desk = Desk()
+
+    def approve(subtasks: Sequence[Subtask]) -> Sequence[Subtask]:
+        return [replace(one, text=f"{one.text} in feet") for one in subtasks]
+
+    workflow, context, _ = of([call("Height of the tower"), r"\boxed{31}"], approve, desk)
+    await rollout(workflow, "How high?", context)
+    assert desk.tasks == ["Height of the tower in feet"]
+
+
 async def test_a_rejected_subtask_may_be_issued_again() -> None:
     person, desk = Person(tower=reject), Desk()
 

@@ -146,6 +146,12 @@ def test_a_call_of_a_tool_is_asked_about_without_the_flag(tmp_path: Path) -> Non
         terminal.until('{"thing": "boat"}')
         terminal.type("e\n")
         terminal.until("JSON object")
+        terminal.type("\n")  # leads back to the question
+        terminal.until("that follow: ")
+        terminal.type("maybe\n")
+        terminal.until("answer y, e, n or a")
+        terminal.type("e\nship\n")
+        terminal.until("that is not a JSON object")
         terminal.type('{"thing": "ship"}\n')
         terminal.until('{"thing": "yacht"}')
         terminal.type("n\ntoo expensive\n")
@@ -159,6 +165,7 @@ def test_a_call_of_a_tool_is_asked_about_without_the_flag(tmp_path: Path) -> Non
         stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment(tmp_path) | trust, cwd=tmp_path, check=False,
     )  # fmt: skip
     assert "a person has to approve calls of 'order', and no one can be asked" in refused.stderr
+    assert "hira ask or chat in a terminal" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -310,6 +310,8 @@ def test_a_journal_that_cannot_be_written_is_one_line_and_the_run_goes_on(hira: 
     [
         (["show", "nothing-like-it"], "no run 'nothing-like-it'"),
         (["runs", "delete", "nothing-like-it"], "no run 'nothing-like-it'"),
+        (["trace", "nothing-like-it"], "no run 'nothing-like-it'"),
+        (["trace", "last"], "no output is named"),
         (["trace", "last", "-o", "none/t.html"], "there is no folder"),
         (["trace", "last", "-o", "t.pdf"], "the page is HTML"),
         (["runs", "--limit", "0"], "--limit must be at least 1, got 0"),

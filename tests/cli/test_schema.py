@@ -40,8 +40,22 @@ def test_without_a_value_the_text_goes_to_stderr_and_the_code_is_4(hira: Command
     assert "use a stronger model" in err
 
 
-@pytest.mark.parametrize("schema", ["missing.json", "alta.txt"])
-def test_a_file_without_a_schema_is_refused_before_any_call(hira: Command, schema: str) -> None:
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        ("missing.json", "--schema: No such file or directory"),
+        ("alta.txt", "--schema: Expecting value"),
+        ("typo.json", "'objec' is not one of ['array', 'boolean', "),
+    ],
+)
+def test_a_file_without_a_schema_is_refused_before_any_call(hira: Command, schema: str, says: str) -> None:
+    (hira.folder / "typo.json").write_text('{"type": "objec"}', encoding="utf-8")
     code, out, err = ask(hira, [], "--schema", schema)
-    assert (code, out) == (2, "")
-    assert schema in err
+    assert (code, out, err.count(schema)) == (2, "", 1)
+    assert says in err
+
+
+def test_without_a_model_the_one_hint_is_to_connect_one(hira: Command) -> None:
+    said = hira("ask", "How high is the tower?", "--docs", "alta.txt", "-m", "offline", "--schema", "tower.json")
+    assert said.code == 4
+    assert said.err.endswith("name a model\n  --model NAME connects one (hira doctor)\n")

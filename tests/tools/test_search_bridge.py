@@ -46,4 +46,4 @@ async def test_without_ddgs_it_says_what_to_install():
     async with open_client({}) as client:
         with pytest.raises(UsageError) as raised:
             open_backend("ddgs", client)
-    assert raised.value.fix == "pip install ddgs"
+    assert raised.value.fix == "pip install 'hira[ddgs]'"

@@ -157,8 +157,8 @@ def placed(word: str, /) -> str:
     [
         (bare, "parameter 'number' needs a type\nwrite number: str"),
         (Archive.look_up, "parameter 'self' needs a type\nmake it of an object's method: tool(it.look_up)"),
-        (several, "a model cannot be told what '*words' takes\nname each parameter"),
-        (named, "a model cannot be told what '**words' takes\nname each parameter"),
+        (several, "'*words' gives a model no names for its arguments\nname each parameter"),
+        (named, "'**words' gives a model no names for its arguments\nname each parameter"),
         (placed, "parameter 'word' cannot be given by its name\nleave out the /"),
         (Archive(), "a tool needs a function, got"),
         (counting(), "a tool needs a function, got"),

@@ -50,7 +50,7 @@ def ddgs(client: "httpx.AsyncClient") -> Backend:
         library: Any = import_module("ddgs")  # no types to import: it is an extra
         failure: type[Exception] = import_module("ddgs.exceptions").DDGSException
     except ImportError:
-        raise UsageError("the search service 'ddgs' needs the library ddgs", fix="pip install ddgs") from None
+        raise UsageError("the search service 'ddgs' needs the library ddgs", fix="pip install 'hira[ddgs]'") from None
     del client  # ddgs has its own
 
     async def ask(query: str, n: int) -> Iterable[Found]:
