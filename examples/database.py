@@ -57,7 +57,7 @@ def change(ctx: Context[Pool], sql: str) -> str:
     return execute(ctx.deps, sql, write=True)
 
 
-async def approve(call: ToolUse) -> ToolUse | Refusal:
+async def confirm(call: ToolUse) -> ToolUse | Refusal:
     said = await asyncio.to_thread(input, f"{call.arguments['sql']}\nRun it? [y/n] ")
     return call if said == "y" else Refusal("the owner of the database said no")
 
@@ -71,7 +71,7 @@ with pool.queue[0] as first:
         "INSERT INTO orders VALUES ('Ada', 'lamp', 40.0, 0), ('Ada', 'bulb', 5.5, 0), ('Bert', 'oar', 20.0, 0)"
     )
 model, played = (sys.argv[1], {}) if sys.argv[1:] else ("offline", {"*": SCRIPT})
-with Hira(model, workflow="react", tools=[query, change], deps=pool, approve_tool=approve, policies=played) as hira:
+with Hira(model, workflow="react", tools=[query, change], deps=pool, approve_tool=confirm, policies=played) as hira:
     chat = hira.chat()
     print(chat.ask_sync("Which customer owes most?", output_type=Debt).output)
     print(chat.ask_sync("They have paid by bank transfer. Mark their orders as paid.").text)
