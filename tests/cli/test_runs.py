@@ -108,7 +108,7 @@ def test_a_run_that_ctrl_c_ended_in_the_middle_of_a_reply_goes_on_where_it_was(t
         with place.start("ask", QUESTION, *where, "--events") as process:
             assert process.stderr
             for line in process.stderr:
-                if '"three "' in line:  # the last that comes before the silence
+                if 'three "' in line:  # the last that comes before the silence
                     process.send_signal(signal.SIGINT)
                 if "Ctrl-C again quits" in line:
                     break
