@@ -57,4 +57,9 @@ def _look_at(args: argparse.Namespace, shell: Shell) -> Seen:
         counts = {name: getattr(plan, name) for name in ("repeated", "shared", "unasked")}
         seen = Seen(configuration, problems=len(plan.problems), **counts)
     name = configuration.model.name
-    return replace(seen, notices=read_notices(name, shell.folder), window=own_window(name, shell.folder))
+    try:
+        return replace(seen, notices=read_notices(name, shell.folder), window=own_window(name, shell.folder))
+    except UsageError:
+        if folder.is_dir():  # the run has ended, and its model lies elsewhere
+            return seen
+        raise
