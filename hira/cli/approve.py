@@ -14,7 +14,7 @@ from hira.agents.trajectory import Rejected, Subtask
 from hira.cli.progress import View
 from hira.cli.shell import Shell, encodable, visible
 from hira.core.errors import Interrupted, UsageError
-from hira.core.hooks import Refusal, ToolUse, read_arguments
+from hira.core.hooks import Refusal, ToolUse, parse_arguments
 
 CHOICES = "run it? [y]es, [e]dit, [n]o, [a]ll that follow: "
 UNKNOWN = "answer y, e, n or a\n"
@@ -64,7 +64,7 @@ class AtTerminal:
     async def _arguments(self, old: str) -> dict[str, Any] | None:
         """The arguments that the person writes, None if they would rather choose again."""
         while (text := await self._line("its new arguments as a JSON object (empty goes back): ")) not in ("", "n"):
-            arguments = read_arguments(text)
+            arguments = parse_arguments(text)
             if arguments is not None:
                 return arguments
             self._show(f"that is not a JSON object; the old arguments are {old}\n")

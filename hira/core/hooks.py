@@ -109,7 +109,7 @@ class Hooks:
 NO_HOOKS = Hooks()
 
 
-def read_arguments(text: str) -> dict[str, Any] | None:
+def parse_arguments(text: str) -> dict[str, Any] | None:
     """The arguments that a person wrote as JSON text, None if it is not an object."""
     try:
         read = json.loads(text)

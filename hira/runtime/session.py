@@ -124,9 +124,8 @@ class Session:
             record = Rollout(run, question, self.workflow.name)
             if log:
                 record.began = log.began
-                if (
-                    self.journal and self.settings.cache_responses
-                ):  # prompts that show ids are to be those of the earlier run
+                if self.journal and self.settings.cache_responses:
+                    # prompts that show ids are to be those of the earlier run
                     earlier = await asyncio.to_thread(self.journal.ids, question, log.began)
                     given = {*log.sources.values()}
                     record.sources.reserved.update({where: one for where, one in earlier.items() if one not in given})

@@ -15,7 +15,7 @@ from hira.agents.output import OutputType
 from hira.agents.trajectory import Rejected, Subtask
 from hira.core.errors import HiraError, Interrupted
 from hira.core.events import Event, RunEnded, record
-from hira.core.hooks import Refusal, ToolUse, read_arguments
+from hira.core.hooks import Refusal, ToolUse, parse_arguments
 from hira.core.sanitize import printable
 from hira.runtime.run import Run
 from hira.runtime.session import Session
@@ -89,7 +89,7 @@ def _read_call(use: ToolUse, text: str | None, reason: str | None) -> ToolUse | 
         return Refusal(printable(reason).strip())
     if text is None:
         return use
-    arguments = read_arguments(text)
+    arguments = parse_arguments(text)
     if arguments is None:
         raise Refused(400, f"the arguments of {use.id!r} must be a JSON object", "invalid_request_error")
     return replace(use, arguments=arguments)
