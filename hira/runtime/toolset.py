@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from hira.tools.search import Backend
 
 # Web searches that are chosen by themselves where their key is set, best first. Others have to be named.
-PREFERRED = ("serper", "tavily", "brave", "exa", "serpapi", "jina")
+PREFERRED = ("serper", "tavily", "brave")
 # Services that people know by another name, and those that use another one's key.
 ALSO_CALLED = {"wikipedia": "mediawiki"}
-SAME_KEY = {"serper_scholar": "serper", "serpapi_scholar": "serpapi"}
+SAME_KEY = {"serper_scholar": "serper"}
 DOCUMENTS = "documents"
 # Seconds: between two tellings of how far the reading is, and for which documents that were read count as up to date.
 TELL_EVERY = 1.0
@@ -255,7 +255,7 @@ def check_searches(names: Sequence[str], settings: Settings) -> None:
 
 def _backends(names: Sequence[str], settings: Settings, stack: AsyncExitStack) -> "tuple[Backend, ...]":
     from hira.tools.fetch import identification
-    from hira.tools.search import Cache, Cached, open_backend, open_client
+    from hira.tools.search import open_backend, open_client
 
     client = open_client(identification(settings.contact))
     stack.push_async_callback(client.aclose)
@@ -271,12 +271,7 @@ def _backends(names: Sequence[str], settings: Settings, stack: AsyncExitStack) -
                 contact=settings.contact,
             )
         )
-    if settings.cache is None:
-        return tuple(opened)
-    cache = Cache(settings.cache / "searches.sqlite")
-    stack.callback(cache.close)
-    places = {"searxng": settings.searxng_url}
-    return tuple(Cached(backend, cache, places.get(backend.name, "")) for backend in opened)
+    return tuple(opened)
 
 
 def _web(

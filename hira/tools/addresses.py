@@ -19,22 +19,7 @@ from hira.core.sanitize import clean, printable
 LONGEST = 4096
 PORTS = frozenset({80, 443, 8080, 8443})
 LOCAL_NAMES = frozenset(
-    {
-        "local",
-        "localhost",
-        "localdomain",
-        "internal",
-        "intranet",
-        "private",
-        "lan",
-        "corp",
-        "home",
-        "arpa",
-        "onion",
-        "svc",
-        "consul",
-        "test",
-    }
+    """local localhost localdomain internal intranet private lan corp home arpa onion svc consul test""".split()
 )
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _NOT_PUBLIC_4 = [

@@ -11,21 +11,15 @@ from inspect import signature
 from typing import TYPE_CHECKING
 
 from hira.core.errors import UsageError
-from hira.tools.search.bridge import ddgs, litellm
-from hira.tools.search.cache import Cache, Cached, Shared
-from hira.tools.search.service import Backend, Hit, Unusable, canonical, open_client
+from hira.tools.search.service import Backend, Hit, Shared, Unusable, canonical, open_client
 from hira.tools.search.services import (
     arxiv,
     brave,
-    crossref,
-    exa,
-    jina,
+    ddgs,
+    litellm,
     mediawiki,
     openalex,
     searxng,
-    semantic_scholar,
-    serpapi,
-    serpapi_scholar,
     serper,
     serper_scholar,
     tavily,
@@ -40,8 +34,6 @@ __all__ = [
     "LEAKING",
     "SCHOLARLY",
     "Backend",
-    "Cache",
-    "Cached",
     "Chain",
     "Hit",
     "Shared",
@@ -58,20 +50,14 @@ BACKENDS: dict[str, Callable[..., Backend]] = {
     "serper": serper,
     "tavily": tavily,
     "brave": brave,
-    "exa": exa,
-    "serpapi": serpapi,
-    "jina": jina,
     "mediawiki": mediawiki,
     "serper_scholar": serper_scholar,
-    "serpapi_scholar": serpapi_scholar,
     "openalex": openalex,
-    "semantic_scholar": semantic_scholar,
     "arxiv": arxiv,
-    "crossref": crossref,
     "ddgs": ddgs,
 }
 
-SCHOLARLY = frozenset({"serper_scholar", "serpapi_scholar", "openalex", "semantic_scholar", "arxiv", "crossref"})
+SCHOLARLY = frozenset({"serper_scholar", "openalex", "arxiv"})
 
 
 def open_backend(name: str, client: "httpx.AsyncClient", **settings: str) -> Backend:

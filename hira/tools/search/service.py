@@ -18,6 +18,7 @@ import idna
 from hira.core.errors import ToolDown, ToolError
 from hira.core.sanitize import clip_title, printable, unescape
 from hira.tools.addresses import LONGEST
+from hira.tools.once import Once
 
 if TYPE_CHECKING:
     import httpx
@@ -288,3 +289,19 @@ class Service:
         return [
             Hit(hit.title, hit.url, hit.snippet, rank, hit.backend, hit.date) for rank, hit in enumerate(hits[:n], 1)
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A service that several runs ask at once: the same question is sent once. An answer without hits is not kept."""
+
+    backend: Backend
+    once: Once
+
+    @property
+    def name(self) -> str:
+        return self.backend.name
+
+    async def search(self, query: str, n: int) -> list[Hit]:
+        key = json.dumps([self.name, " ".join(query.split()).casefold(), n], ensure_ascii=False)
+        return await self.once(key, lambda: self.backend.search(query, n), bool)

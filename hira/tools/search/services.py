@@ -1,18 +1,24 @@
-"""The search services of the whole web and of scholarly works, each with its wire form; most need a key."""
+"""The search services of the whole web and of scholarly works, each with its wire form; most need a key.
 
+Two are other people's libraries, where they are installed: litellm's providers, and ddgs.
+"""
+
+import asyncio
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from hira.core.bm25 import words
-from hira.core.errors import ToolDown, ToolError
+from hira.core.errors import ToolDown, ToolError, UsageError
 from hira.core.sanitize import clean
-from hira.tools.search.service import Backend, Found, Line, Pace, Service, each
+from hira.tools.search.service import SECONDS, Backend, Found, Line, Pace, Service, Unusable, each
 
 if TYPE_CHECKING:
     import httpx
 
+_ENGINES = "duckduckgo,brave,mojeek,startpage,yahoo"  # its own choice puts encyclopedias first
 _WORDS = 50  # Brave takes no longer query
 
 
@@ -76,50 +82,6 @@ def brave(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://api
         )
 
     return Service("brave", ask)
-
-
-def exa(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://api.exa.ai") -> Backend:
-    """Exa's index by meaning; snippets are the sentences it highlights."""
-    line = Line("exa", client, refused="its key was not accepted; check EXA_API_KEY")
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        body = {"query": query, "numResults": n, "contents": {"highlights": True}}
-        told = await line.json("POST", f"{base_url}/search", headers={"x-api-key": key}, body=body)
-        return each(
-            told["results"],
-            lambda one: Found(
-                one.get("title"), one["url"], " … ".join(one.get("highlights") or ()), one.get("publishedDate")
-            ),
-        )
-
-    return Service("exa", ask)
-
-
-def serpapi(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://serpapi.com") -> Backend:
-    """Google's results by serpapi.com."""
-    line = Line("serpapi", client, refused="its key was not accepted; check SERPAPI_API_KEY")
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        params: dict[str, str | int] = {"engine": "google", "q": query, "num": n, "api_key": key}
-        told = await line.json("GET", f"{base_url}/search.json", params=params)
-        results = told.get("organic_results") or ()  # left out where nothing was found
-        return each(results, lambda one: Found(one.get("title"), one["link"], one.get("snippet"), one.get("date")))
-
-    return Service("serpapi", ask)
-
-
-def jina(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://s.jina.ai") -> Backend:
-    line = Line("jina", client, refused="its key was not accepted; check JINA_API_KEY")
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        del n
-        headers = {"Authorization": f"Bearer {key}", "Accept": "application/json", "X-Respond-With": "no-content"}
-        told = await line.json("GET", f"{base_url}/", params={"q": query}, headers=headers)
-        return each(
-            told["data"], lambda one: Found(one.get("title"), one["url"], one.get("description"), one.get("date"))
-        )
-
-    return Service("jina", ask)
 
 
 def mediawiki(client: "httpx.AsyncClient", *, language: str = "en", base_url: str = "") -> Backend:
@@ -188,30 +150,6 @@ def _ordered(index: Mapping[str, list[int]] | None) -> str:
     return " ".join(word for _, word in places)
 
 
-def semantic_scholar(
-    client: "httpx.AsyncClient", *, key: str = "", base_url: str = "https://api.semanticscholar.org"
-) -> Backend:
-    """Semantic Scholar, one request a second; without a key all its users share one allowance."""
-    line = Line("semantic_scholar", client, Pace(every=1.0, at_once=1), "its key was not accepted; check it")
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        fields = "title,url,abstract,publicationDate,year,openAccessPdf"
-        params: dict[str, str | int] = {"query": query, "limit": min(n, 100), "fields": fields}
-        headers = {"x-api-key": key} if key else {}
-        told = await line.json("GET", f"{base_url}/graph/v1/paper/search", params=params, headers=headers)
-        return each(
-            told.get("data") or (),
-            lambda one: Found(
-                one.get("title"),
-                (one.get("openAccessPdf") or {}).get("url") or one["url"],
-                one.get("abstract"),
-                one.get("publicationDate") or one.get("year"),
-            ),
-        )
-
-    return Service("semantic_scholar", ask)
-
-
 def arxiv(client: "httpx.AsyncClient", *, base_url: str = "https://export.arxiv.org") -> Backend:
     """arXiv, keyless, one request every three seconds. All words of the query must occur."""
     line = Line("arxiv", client, Pace(every=3.0, at_once=1), "it blocks requests for a while")
@@ -236,30 +174,6 @@ def arxiv(client: "httpx.AsyncClient", *, base_url: str = "https://export.arxiv.
     return Service("arxiv", ask)
 
 
-def crossref(client: "httpx.AsyncClient", *, contact: str = "", base_url: str = "https://api.crossref.org") -> Backend:
-    """Crossref, keyless; who gives a contact is served better."""
-    line = Line("crossref", client, Pace(at_once=3), "it blocks requests for a while")
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        params: dict[str, str | int] = {"query": query, "rows": n}
-        if "@" in contact:
-            params["mailto"] = contact
-        told = await line.json("GET", f"{base_url}/works", params=params)
-        return each(
-            told["message"]["items"],
-            lambda one: Found(
-                (one.get("title") or [""])[0], one["URL"], one.get("abstract"), _dated(one.get("issued") or {})
-            ),
-        )
-
-    return Service("crossref", ask)
-
-
-def _dated(issued: Mapping[str, Any]) -> str:
-    parts = (issued.get("date-parts") or [[]])[0]
-    return "-".join(f"{part:02d}" for part in parts if part)
-
-
 def serper_scholar(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://google.serper.dev") -> Backend:
     """Google Scholar by serper.dev."""
     line = Line("serper_scholar", client, refused="its key was not accepted; check SERPER_API_KEY")
@@ -274,21 +188,57 @@ def serper_scholar(client: "httpx.AsyncClient", *, key: str, base_url: str = "ht
     return Service("serper_scholar", ask)
 
 
-def serpapi_scholar(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://serpapi.com") -> Backend:
-    """Google Scholar by serpapi.com."""
-    line = Line("serpapi_scholar", client, refused="its key was not accepted; check SERPAPI_API_KEY")
+def litellm(client: "httpx.AsyncClient", *, provider: str, key: str = "", base_url: str = "") -> Backend:
+    """One of litellm's search providers. `UsageError` if litellm is not installed; loading it takes seconds."""
+    from hira.policies.litellm import load
+
+    del client  # litellm has its own
+    library = load()
+    name = f"litellm:{provider}"
 
     async def ask(query: str, n: int) -> Iterable[Found]:
-        params: dict[str, str | int] = {"engine": "google_scholar", "q": query, "num": min(n, 20), "api_key": key}
-        told = await line.json("GET", f"{base_url}/search.json", params=params)
-        results = told.get("organic_results") or ()
-        return each(
-            results,
-            lambda one: Found(
-                one.get("title"),
-                one.get("link"),
-                f"{one.get('snippet') or ''} ({(one.get('publication_info') or {}).get('summary', '')})",
-            ),
-        )
+        place = {"api_key": key or None, "api_base": base_url or None}
+        try:
+            async with asyncio.timeout(SECONDS):
+                told = await library.asearch(query, provider, max_results=n, timeout=SECONDS, **place)
+        except TimeoutError:
+            raise ToolDown(f"{name} did not answer within {SECONDS:g} seconds") from None
+        except Exception as error:  # noqa: BLE001 - litellm raises what its providers raise; it is told, and another asked
+            refused = getattr(error, "status_code", 0) in {401, 403} or "api key" in str(error).lower()
+            kind = Unusable if refused else ToolDown
+            why = " ".join(str(error).split())
+            why = clean(why.replace(key, "…") if key else why)[:200]
+            raise kind(f"{name} failed: {why}") from None
+        return [Found(one.title, one.url, one.snippet, one.date) for one in told.results]
 
-    return Service("serpapi_scholar", ask)
+    return Service(name, ask)
+
+
+def ddgs(client: "httpx.AsyncClient") -> Backend:
+    """The public pages of several search engines, read by the library ddgs. Needs no key.
+
+    The engines do not invite programs to these pages, which is why nobody is given this without asking for it.
+    """
+    try:
+        library: Any = import_module("ddgs")  # no types to import: it is an extra
+        failure: type[Exception] = import_module("ddgs.exceptions").DDGSException
+    except ImportError:
+        raise UsageError("the search service 'ddgs' needs the library ddgs", fix="pip install 'hira[ddgs]'") from None
+    del client  # ddgs has its own
+
+    async def ask(query: str, n: int) -> Iterable[Found]:
+        def blocking() -> list[dict[str, Any]]:
+            found: list[dict[str, Any]] = library.DDGS(timeout=int(SECONDS)).text(
+                query, max_results=n, backend=_ENGINES
+            )
+            return found
+
+        try:
+            found = await asyncio.to_thread(blocking)
+        except failure as error:
+            if "no results" in str(error).lower():
+                return []
+            raise ToolDown(f"ddgs failed: {clean(' '.join(str(error).split()))[:200]}") from None
+        return [Found(one["title"], one["href"], one.get("body")) for one in found]
+
+    return Service("ddgs", ask)
