@@ -1,4 +1,4 @@
-"""Bytes to text, by what a server, the text and the bytes themselves say of their encoding."""
+"""Bytes to text, by what a server and the bytes themselves say of their encoding."""
 
 import codecs
 import re
@@ -25,102 +25,51 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-_META = re.compile(
+_DECLARED = re.compile(
     rb"<(?:meta\b[^>]{0,300}?charset\s*=|\?xml\b[^>]{0,200}?encoding\s*=)\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
 )
-
-_DECLARED = re.compile(
-    rb"""<\?xml[^>]{0,100}encoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,200}charset\s*=\s*["']?\s*([\w.:-]+)"""
-    rb"""|^[ \t\f]*(?:\#|%|//).{0,40}?coding[:=][ \t]*([\w.-]+)""",
-    re.IGNORECASE | re.MULTILINE,
-)
 _SAMPLE = 65_536
-_FOREIGN = 0.05
-_STRAY = 100
-"""A zero byte among so many does not make a text something else."""
 _CONTROLS = bytes(range(9)) + bytes(range(14, 27)) + bytes(range(28, 32))
 
 
 def decode_page(body: bytes, content_type: str = "") -> str:
-    """A web page: byte-order mark, then the HTTP header, then the page's own meta, then UTF-8, then a guess.
+    """A web page: byte-order mark, then the HTTP header, then UTF-8, then the page's own declaration, then cp1252.
 
     Only names of text encodings are believed; what cannot be decoded becomes U+FFFD.
     """
-    for mark, name in _MARKS:
-        if body.startswith(mark):
-            return body.decode(name, "replace")
-    header, meta = _CHARSET.search(content_type), _META.search(body[:4096])
-    own = find_codec(meta[1].decode("ascii", "ignore")) if meta else ""
-    if name := find_codec(header[1] if header else "") or ("utf-8" if own.startswith("utf-") else own):
-        return body.decode(name, "replace")  # a meta that could be read as ASCII stands in no UTF-16
-    try:
-        return body.decode("utf-8")
-    except UnicodeDecodeError:
-        return body.decode(_guessed(body), "replace")
-
-
-def find_codec(told: str) -> str:
-    """The codec of that name if it is one of text; browsers read the older names as their later supersets."""
-    try:
-        name = codecs.lookup(told).name if told else ""
-    except (LookupError, ValueError):
-        return ""
-    return _WIDER.get(name, name) if name in _CODECS else ""
+    header = _CHARSET.search(content_type)
+    return _decode(body, find_codec(header[1]) if header else "")
 
 
 def decode_file(data: bytes) -> str | None:
-    """A file, with line ends as "\\n": byte-order mark, declared charset, UTF-8, a guess, and at last cp1252, which can
-    read anything. None if the bytes are no text in any charset."""
-    text = _decode(data)
-    return None if text is None else text.replace("\r\n", "\n").replace("\r", "\n")
+    """A file, with line ends as "\\n": byte-order mark, UTF-8, declared charset, and at last cp1252, which can read
+    anything. None if the bytes are no text: they hold a zero, or one control character in twenty."""
+    sample = data[:_SAMPLE]
+    marked = data.startswith(tuple(mark for mark, _ in _MARKS))
+    if not marked and (0 in sample or len(sample.translate(None, _CONTROLS)) < 0.95 * len(sample)):
+        return None
+    return _decode(data, "").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _decode(data: bytes) -> str | None:
-    for mark, charset in _MARKS:
+def find_codec(name: str) -> str:
+    """The codec of that name if it is one of text; browsers read the older names as their later supersets."""
+    try:
+        codec = codecs.lookup(name).name
+    except (LookupError, ValueError):
+        return ""
+    return _WIDER.get(codec, codec) if codec in _CODECS else ""
+
+
+def _decode(data: bytes, charset: str) -> str:
+    for mark, name in _MARKS:
         if data.startswith(mark):
-            return data.decode(charset, errors="replace")
-    if zeros := data[:_SAMPLE].count(0):
-        if charset := _wide(data[:_SAMPLE]):
-            return data.decode(charset, errors="replace")
-        return _strayed(data) if zeros * _STRAY <= len(data[:_SAMPLE]) else None
-    if len(data[:_SAMPLE].translate(None, _CONTROLS)) < 0.95 * len(data[:_SAMPLE]):
-        return None
-    for charset in filter(None, (_declared(data), "utf-8")):
-        try:
-            return data.decode(charset)
-        except UnicodeDecodeError:
-            continue
-    # a guess needs enough foreign bytes to be worth more than cp1252
-    foreign = sum(byte >= 0x80 for byte in data[:_SAMPLE])
-    return data.decode(_guessed(data) if foreign > _FOREIGN * len(data[:_SAMPLE]) else "cp1252", "replace")
-
-
-def _strayed(data: bytes) -> str | None:
+            return data.decode(name, "replace")
+    if charset:
+        return data.decode(charset, "replace")
     try:
-        return data.replace(b"\0", b"").decode()
+        return data.decode("utf-8")
     except UnicodeDecodeError:
-        return None
-
-
-def _declared(data: bytes) -> str:
-    """The declared charset if it is one of text: codecs such as `undefined` or `punycode` are not believed."""
-    match = _DECLARED.search(data[:2048])
-    return find_codec(next(name for name in match.groups() if name).decode("ascii")) if match else ""
-
-
-def _wide(sample: bytes) -> str:
-    """UTF-16 without a mark shows in zeros that stand at every other byte and nowhere else."""
-    even, odd = sample[::2].count(0), sample[1::2].count(0)
-    half = len(sample) / 2
-    if odd > 0.4 * half and even < 0.02 * half:
-        return "utf-16-le"
-    return "utf-16-be" if even > 0.4 * half and odd < 0.02 * half else ""
-
-
-def _guessed(body: bytes) -> str:
-    try:
-        from charset_normalizer import from_bytes
-    except ImportError:
-        return "cp1252"
-    best = from_bytes(body[:_SAMPLE]).best()
-    return find_codec(best.encoding if best else "") or "cp1252"
+        declared = _DECLARED.search(data[:4096])
+        own = find_codec(declared[1].decode("ascii", "ignore")) if declared else ""
+        # a declaration that can be read as ASCII stands in no UTF-16
+        return data.decode("utf-8" if own.startswith("utf-") else own or "cp1252", "replace")

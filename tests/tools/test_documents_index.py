@@ -16,7 +16,7 @@ from hira.core.errors import ToolError, UsageError
 from hira.evidence import Sources
 from hira.tools.documents import Document, Index, Part, browse_documents, search_documents
 from hira.tools.documents.passages import MOST, Piece, beside, cut, query_of, words_in
-from hira.tools.documents.store import Entry, PlainStore, SqliteStore, Stamp, Store
+from hira.tools.documents.store import Entry, Stamp, Store
 from hira.tools.documents.walk import walk
 from hira.tools.media import how_to_see
 
@@ -42,13 +42,6 @@ QUESTIONS = [
 def folder(tmp_path):
     shutil.copytree(LIBRARY, tmp_path / "library")
     return tmp_path / "library"
-
-
-@pytest.fixture(params=[lambda: SqliteStore(None), PlainStore], ids=["fts5", "plain"])
-def store(request):
-    made = request.param()
-    yield made
-    made.close()
 
 
 def older(path: Path) -> None:
@@ -126,8 +119,8 @@ def test_chinese_is_indexed_as_pairs_and_what_is_glued_to_it_as_words():
 
 
 @pytest.mark.parametrize(("question", "name", "answer"), QUESTIONS)
-async def test_the_passage_that_answers_a_question_comes_first(question, name, answer, store):
-    hits = await Index([LIBRARY], store=store).search(question)
+async def test_the_passage_that_answers_a_question_comes_first(question, name, answer):
+    hits = await Index([LIBRARY]).search(question)
     assert hits[0].name == name
     assert answer in hits[0].piece.full
 
@@ -331,7 +324,7 @@ async def test_two_processes_may_make_and_use_one_index_at_once(tmp_path):
         out, problems = one.communicate(timeout=60)
         assert (out, problems) == ("60 {1} []\n", "")
     (file,) = cache.glob("*.sqlite")
-    store = SqliteStore(file)
+    store = Store(file)
     assert store._rows("SELECT count(*) FROM passages") == [(120,)]
     store.close()
 
@@ -430,28 +423,13 @@ async def test_a_document_that_is_not_there_is_answered_with_near_ones():
         await browse_documents(Index([LIBRARY])).call({"url": "lighthouse.md"})
 
 
-def test_both_stores_keep_the_same_contract(tmp_path):
-    stores: list[Store] = [SqliteStore(tmp_path / "a.sqlite"), PlainStore()]
-    outcomes = []
-    for store in stores:
-        asyncio.run(Index([LIBRARY], store=store).refresh())
-        path = str(LIBRARY / "bread.md")
-        before = store.known()[path]
-        store.stamp({path: before._replace(changed=7)})
-        outcomes.append((store.names(), store.notes(), store.known(), store.entry("bread.md"), store.entry("none")))
-        store.drop([path])
-        assert path not in store.known()
-        store.close()
-    assert outcomes[0] == outcomes[1]
-
-
 def entry(number: int) -> Entry:
     pieces = (Piece("", "", f"Harbour {number} has {number} piers."),)
     return Entry(f"/docs/{number}.txt", f"{number}.txt", Stamp(1, 1, str(number).encode()), str(number), "", pieces)
 
 
 def test_putting_a_file_costs_the_same_in_a_large_index() -> None:
-    store = SqliteStore(None)
+    store = Store(None)
     steps = 0
 
     def count() -> None:

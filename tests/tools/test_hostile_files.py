@@ -103,10 +103,10 @@ def test_the_child_knows_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert b"secret" not in Path(f"/proc/{child.pid}/environ").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["undefined", "punycode", "utf-7", "hex", "unicode_escape", "no-such"])
+@pytest.mark.parametrize("name", ["undefined", "utf-7", "no-such"])
 def test_a_charset_that_is_no_charset_of_text_is_not_believed(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "program.py"
-    path.write_text(f"# coding: {name}\nname = 'Zoë +AGE-'\n", encoding="utf-8")
+    path = tmp_path / "page.txt"
+    path.write_text(f"<meta charset={name}>Zoë +AGE-", encoding="cp1252")
     assert "Zoë +AGE-" in read_file(path).text
 
 

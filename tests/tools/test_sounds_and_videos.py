@@ -3,7 +3,6 @@
 import base64
 import io
 import math
-import struct
 import subprocess
 import sys
 import wave
@@ -20,20 +19,6 @@ from hira.tools.media import TooLarge, can_be_sent, media_reader
 from hira.tools.media.recordings import RATE
 
 
-def tone(path: Path, *, rate: int, width: int, channels: int = 1, seconds: float = 0.5, hertz: float = 440) -> Path:
-    """A sine as loud as half of what the width holds, on all channels."""
-    frames = bytearray()
-    for at in range(int(rate * seconds)):
-        level = 0.5 * math.sin(2 * math.pi * hertz * at / rate)
-        whole = int(level * (2 ** (8 * width - 1) - 1))
-        sample = struct.pack("B", whole + 128) if width == 1 else whole.to_bytes(width, "little", signed=True)
-        frames += sample * channels
-    with wave.open(str(path), "wb") as file:
-        file.setparams((channels, width, rate, 0, "NONE", ""))
-        file.writeframes(bytes(frames))
-    return path
-
-
 def heard(media: Media) -> "array[int]":
     data = base64.b64decode(media.url.partition(",")[2])
     with wave.open(io.BytesIO(data)) as file:
@@ -47,41 +32,6 @@ def heard(media: Media) -> "array[int]":
 def hertz_of(samples: "array[int]") -> float:
     ups = sum(1 for a, b in pairwise(samples) if a < 0 <= b)
     return ups * RATE / len(samples)
-
-
-@pytest.mark.parametrize("width", [1, 2, 3, 4])
-@pytest.mark.parametrize(("rate", "channels"), [(8_000, 1), (16_000, 1), (44_100, 2), (48_000, 6)])
-def test_a_wav_file_of_any_kind_becomes_sixteen_kilohertz_of_one_channel(
-    tmp_path: Path, width: int, rate: int, channels: int
-) -> None:
-    path = tone(tmp_path / "a.wav", rate=rate, width=width, channels=channels)
-    samples = heard(media_reader([path])(str(path)))
-    assert abs(len(samples) - RATE // 2) <= 2
-    assert abs(hertz_of(samples) - 440) < 6
-    assert 0.45 < max(samples) / 32767 < 0.52
-
-
-def test_a_broken_and_an_empty_sound_are_told_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "broken.wav").write_bytes(b"RIFF????WAVEnothing")
-    with wave.open(str(tmp_path / "empty.wav"), "wb") as file:
-        file.setparams((1, 2, RATE, 0, "NONE", ""))
-    read = media_reader([tmp_path])
-    for name in ("broken.wav", "empty.wav"):
-        with pytest.raises(ToolError, match=r"cannot be read as a sound|holds no sound|converted to wav") as raised:
-            read(name)
-        assert "\n" not in str(raised.value)
-
-
-def test_a_sound_that_is_too_long_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "long.wav"
-    frames = 14 * 60 * RATE
-    head = struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + 2 * frames, b"WAVE", b"fmt ", 16, 1, 1, RATE, 2 * RATE, 2, 16,
-                       b"data", 2 * frames)  # fmt: skip
-    with path.open("wb") as file:
-        file.write(head)
-        file.truncate(len(head) + 2 * frames)  # sparse: nothing is really there
-    with pytest.raises(ToolError, match="longer than 13 minutes"):
-        media_reader([path])("long.wav")
 
 
 def encoded(path: Path, codec: str, seconds: float = 1.0) -> Path:
@@ -100,13 +50,16 @@ def encoded(path: Path, codec: str, seconds: float = 1.0) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("name", "codec"), [("a.flac", "flac"), ("a.m4a", "aac"), ("a.aiff", "pcm_s16be")])
+@pytest.mark.parametrize(("name", "codec"), [("a.flac", "flac"), ("a.m4a", "aac")])
 def test_other_sounds_are_made_into_wav_by_the_library(tmp_path: Path, name: str, codec: str) -> None:
     path = encoded(tmp_path / name, codec)
     assert can_be_sent(name)
     media = media_reader([path])(name)
     assert (media.kind, media.format) == ("audio", "wav")
     assert abs(hertz_of(heard(media)) - 440) < 10
+    (tmp_path / f"broken-{name}").write_bytes(b"nothing")
+    with pytest.raises(ToolError, match="cannot be read as a sound|holds no sound"):
+        media_reader([tmp_path])(f"broken-{name}")
 
 
 def test_without_the_library_it_is_said_what_to_install(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hira.core.sanitize import clean
 from hira.tools.documents.document import NoText
 from hira.tools.documents.passages import cut
 from hira.tools.documents.reader import FileReader
-from hira.tools.documents.store import Entry, Hit, Stamp, Store, open_store
+from hira.tools.documents.store import Entry, Hit, Stamp, open_store
 from hira.tools.documents.walk import real_paths, roots_of, walk
 from hira.tools.media import how_to_see
 
@@ -43,18 +43,14 @@ class Index:
         cache: Path | None = None,
         *,
         exclude: Sequence[Path] = (),
-        store: Store | None = None,
     ) -> None:
         self.paths = tuple(paths)
         self.exclude = tuple(exclude)
         named = [*map(str, roots_of(self.paths)), *(f"without {path}" for path in sorted(real_paths(self.exclude)))]
         identity = hashlib.blake2b("\0".join(named).encode(), digest_size=12).hexdigest()
         file = cache / f"documents-{_EDITION}-{identity}.sqlite" if cache else None
-        if store is None:
-            self._store, self._trouble = open_store(file)
-            weakref.finalize(self, self._store.close)
-        else:
-            self._store, self._trouble = store, ""
+        self._store, self._trouble = open_store(file)
+        weakref.finalize(self, self._store.close)
         self.warnings: list[str] = []
         self._ready = False
         self._turn = threading.Lock()

@@ -1,4 +1,4 @@
-"""Where the passages of an index lie: a SQLite file with full-text search, or plain memory where SQLite has none."""
+"""Where the passages of an index lie: SQLite with full-text search, in a file or in memory."""
 
 import sqlite3
 import threading
@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from hira.core.bm25 import BM25
 from hira.core.errors import ToolError
 from hira.tools.documents.passages import Piece, beside, query_of
 
@@ -55,52 +54,7 @@ class Hit:
     score: float
 
 
-class Store(Protocol):
-    """What an index needs. `entries` come with their pieces only from `entry`."""
-
-    def known(self) -> dict[str, Stamp]: ...
-    def put(self, entries: Sequence[Entry]) -> None: ...
-    def stamp(self, stamps: Mapping[str, Stamp]) -> None: ...
-    def drop(self, paths: Iterable[str]) -> None: ...
-    def search(self, question: str, top: int) -> list[Hit]: ...
-    def names(self) -> list[str]: ...
-    def notes(self) -> list[str]: ...
-    def entry(self, name: str) -> Entry | None: ...
-    def take_new(self, lines: Sequence[str]) -> list[str]: ...
-    def close(self) -> None: ...
-
-
-def open_store(file: Path | None) -> tuple[Store, str]:
-    """The store in this file (None: in memory), and a warning if something else had to be used.
-
-    A file that is damaged is made anew: everything in it can be read again from the documents.
-    """
-    if file is None:
-        return _in_memory(), ""
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file.touch(mode=0o600)
-        file.chmod(0o600)  # an index made by an earlier version
-        try:
-            return SqliteStore(file), ""
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:
-            for name in (file.name, f"{file.name}-wal", f"{file.name}-shm"):
-                file.with_name(name).unlink(missing_ok=True)
-            return SqliteStore(file), ""
-    except (OSError, sqlite3.Error) as error:
-        return _in_memory(), f"the index cannot be kept in {file} ({error}); it is kept in memory for this run"
-
-
-def _in_memory() -> Store:
-    try:
-        return SqliteStore(None)
-    except sqlite3.OperationalError:  # this SQLite was built without FTS5
-        return PlainStore()
-
-
-class SqliteStore:
+class Store:
     """SQLite FTS5. Several processes may use one file, several threads one store.
 
     The rank is FTS5's own and never set in the file: a query that ranks by a setting fails ("SQL logic error") while
@@ -224,6 +178,29 @@ class SqliteStore:
             self._db.close()
 
 
+def open_store(file: Path | None) -> tuple[Store, str]:
+    """The store in this file (None: in memory), and a warning if something else had to be used.
+
+    A file that is damaged is made anew: everything in it can be read again from the documents.
+    """
+    if file is None:
+        return Store(None), ""
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch(mode=0o600)
+        file.chmod(0o600)  # an index made by an earlier version
+        try:
+            return Store(file), ""
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            for name in (file.name, f"{file.name}-wal", f"{file.name}-shm"):
+                file.with_name(name).unlink(missing_ok=True)
+            return Store(file), ""
+    except (OSError, sqlite3.Error) as error:
+        return Store(None), f"the index cannot be kept in {file} ({error}); it is kept in memory for this run"
+
+
 def _delete(db: sqlite3.Connection, path: str) -> None:
     for identity, first, count in db.execute("SELECT id, first, count FROM files WHERE path = ?", (path,)).fetchall():
         db.execute("DELETE FROM passages WHERE rowid BETWEEN ? AND ?", (first, first + count - 1))
@@ -251,59 +228,3 @@ def _title(entry: Entry) -> str:
     """What a document is called: its title, and its file's name if that says something else."""
     stem = Path(entry.name).stem
     return entry.title if stem.lower() in entry.title.lower() else f"{entry.title} {stem}"
-
-
-class PlainStore:
-    """The same in plain memory, ranked by `hira.core.bm25.BM25`; good for some ten thousand passages."""
-
-    def __init__(self) -> None:
-        self._entries: dict[str, Entry] = {}
-        self._warned: frozenset[str] = frozenset()
-        self._ranked: tuple[BM25, list[tuple[Entry, Piece]]] | None = None
-        self._lock = threading.Lock()
-
-    def known(self) -> dict[str, Stamp]:
-        return {path: entry.stamp for path, entry in self._entries.items()}
-
-    def put(self, entries: Sequence[Entry]) -> None:
-        with self._lock:
-            self._entries |= {entry.path: entry for entry in entries}
-            self._ranked = None
-
-    def stamp(self, stamps: Mapping[str, Stamp]) -> None:
-        with self._lock:
-            for path, stamp in stamps.items():
-                old = self._entries[path]
-                self._entries[path] = Entry(path, old.name, stamp, old.title, old.note, old.pieces)
-
-    def drop(self, paths: Iterable[str]) -> None:
-        with self._lock:
-            for path in paths:
-                del self._entries[path]
-            self._ranked = None
-
-    def search(self, question: str, top: int) -> list[Hit]:
-        with self._lock:
-            if self._ranked is None:
-                all_ = [(entry, piece) for entry in self._entries.values() for piece in entry.pieces]
-                self._ranked = BM25([f"{_title(entry)}\n{piece.full}" for entry, piece in all_]), all_
-            ranks, all_ = self._ranked
-        scores = ranks.scores(question)
-        best = sorted((at for at, score in enumerate(scores) if score > 0), key=lambda at: -scores[at])[:top]
-        return [Hit(all_[at][0].name, all_[at][0].title, all_[at][1], scores[at]) for at in best]
-
-    def names(self) -> list[str]:
-        return sorted(entry.name for entry in self._entries.values())
-
-    def notes(self) -> list[str]:
-        return [entry.note for entry in sorted(self._entries.values(), key=lambda one: one.name) if entry.note]
-
-    def entry(self, name: str) -> Entry | None:
-        return next((entry for entry in self._entries.values() if entry.name == name), None)
-
-    def take_new(self, lines: Sequence[str]) -> list[str]:
-        known, self._warned = self._warned, frozenset(lines)
-        return [line for line in lines if line not in known]
-
-    def close(self) -> None:
-        self._entries.clear()

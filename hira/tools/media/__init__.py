@@ -10,10 +10,10 @@ from types import MappingProxyType
 from hira.core.errors import ToolError
 from hira.core.messages import Media
 from hira.tools.media.pictures import page, picture, renders_pages
-from hira.tools.media.recordings import cannot, decodes, moment, sound
+from hira.tools.media.recordings import convert_sound, decodes, moment
 
 LARGEST = 25 * 2**20
-"""Bytes of a video that is sent, and of an mp3 that is sent as it is."""
+"""Bytes of a video that is sent, and of a wav or mp3 file that is sent as it is."""
 
 _PLACE = re.compile(r"#(page|second|share)=(.*)$", re.DOTALL)
 _PDF = "application/pdf"
@@ -115,13 +115,10 @@ def _found(name: str, allowed: Sequence[Path]) -> Path:
 
 
 def _sound(path: Path, kind: str) -> Media:
-    """As wav of 16 kHz; an mp3 that nothing here can read is sent as it is."""
-    wav = sound(path)
-    if wav is not None:
-        return Media("audio", _uri(wav, "audio/wav"), "wav")
-    if kind in _MP3 and path.stat().st_size <= LARGEST:
-        return Media("audio", _uri(path.read_bytes(), kind), "mp3")
-    raise ToolError(cannot(path))
+    """A wav or mp3 file as it is; other sounds, and larger ones, as wav of 16 kHz."""
+    if kind in _WAV | _MP3 and path.stat().st_size <= LARGEST:
+        return Media("audio", _uri(path.read_bytes(), kind), "mp3" if kind in _MP3 else "wav")
+    return Media("audio", _uri(convert_sound(path), "audio/wav"), "wav")
 
 
 def _video(path: Path, kind: str) -> Media:

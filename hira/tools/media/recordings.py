@@ -9,11 +9,10 @@ import re
 import sys
 import wave
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -47,26 +46,18 @@ MINUTES = 13
 _MOST = MINUTES * 60 * RATE
 
 
-def sound(path: Path) -> bytes | None:
-    """The sound as a wav file of 16 kHz and one channel; None if nothing here can read it.
+def convert_sound(path: Path) -> bytes:
+    """The sound as a wav file of 16 kHz and one channel.
 
-    Raises `ToolError` for one that is broken or longer than 13 minutes.
+    Raises `ToolError` for one that is broken or longer than 13 minutes, and where PyAV is not installed.
     """
-    for read, there in ((_wav, True), (_by_library, decodes())):
-        if there and (samples := read(path)) is not None:
-            if len(samples) > _MOST:
-                raise ToolError(f"{path.name} is longer than {MINUTES} minutes; cut it into parts first")
-            if not samples:
-                raise ToolError(f"{path.name} holds no sound")
-            return _written(samples)
-    return None
-
-
-def cannot(path: Path) -> str:
-    return f"{path.name} must be converted to wav first: {EXTRA}"
-
-
-def _written(samples: "array[int]") -> bytes:
+    if not decodes():
+        raise ToolError(f"{path.name} must be converted to wav first: {EXTRA}")
+    samples = _decode_sound(path)
+    if len(samples) > _MOST:
+        raise ToolError(f"{path.name} is longer than {MINUTES} minutes; cut it into parts first")
+    if not samples:
+        raise ToolError(f"{path.name} holds no sound")
     if sys.byteorder == "big":
         samples.byteswap()
     out = io.BytesIO()
@@ -76,82 +67,18 @@ def _written(samples: "array[int]") -> bytes:
     return out.getvalue()
 
 
-def _wav(path: Path) -> "array[int] | None":
-    """A wav file of whole-numbered samples, by Python alone; None for any other file."""
-    try:
-        with wave.open(str(path), "rb") as file:
-            channels, width, rate = file.getnchannels(), file.getsampwidth(), file.getframerate()
-            if file.getnframes() > (_MOST + RATE) * max(1, rate / RATE):
-                raise ToolError(f"{path.name} is longer than {MINUTES} minutes; cut it into parts first")
-            data = file.readframes(file.getnframes())
-    except (wave.Error, EOFError):
-        return None
-    if not (rate > 0 and channels > 0):
-        return None
-    return resample(mix_channels(_words(data, width), channels), rate)
-
-
-def _words(data: bytes, width: int) -> "array[int]":
-    """Samples of 8 to 32 bits as 16 bits, the lower ones cut off."""
-    data = data[: len(data) - len(data) % width]
-    upper = bytearray(2 * (len(data) // width))
-    if width == 1:
-        upper[1::2] = data.translate(bytes((value + 128) % 256 for value in range(256)))
-    else:
-        upper[0::2], upper[1::2] = data[width - 2 :: width], data[width - 1 :: width]
-    samples = array("h", bytes(upper))
-    if sys.byteorder == "big":
-        samples.byteswap()
-    return samples
-
-
-def mix_channels(samples: "array[int]", channels: int) -> "array[int]":
-    """The mean of all channels."""
-    if channels == 1:
-        return samples
-    whole = len(samples) // channels * channels
-    each = [samples[at:whole:channels] for at in range(channels)]
-    return array("h", (total // channels for total in map(sum, zip(*each, strict=True))))
-
-
-def resample(samples: "array[int]", rate: int) -> "array[int]":
-    """The samples at 16 kHz: means over what falls together, lines between what lies apart."""
-    if rate == RATE or not samples:
-        return samples
-    count = len(samples) * RATE // rate
-    if rate > RATE:
-        sums = array("q", accumulate(samples, initial=0))
-        ends = [at * rate // RATE for at in range(count + 1)]
-        return array("h", ((sums[b] - sums[a]) // (b - a) for a, b in zip(ends, islice(ends, 1, None), strict=False)))
-    last = len(samples) - 1
-
-    def between(at: int) -> int:
-        whole, part = divmod(at * rate, RATE)
-        first = samples[whole]
-        return first + (samples[min(whole + 1, last)] - first) * part // RATE
-
-    return array("h", map(between, range(count)))
-
-
-def _by_library(path: Path) -> "array[int]":
+def _decode_sound(path: Path) -> "array[int]":
     samples = array("h")
     with open_media(path, "sound") as container:
         if not container.streams.audio:
             raise ToolError(f"{path.name} holds no sound")
-        resampler = _resampler()
+        resampler: Any = import_module("av").AudioResampler(format="s16", layout="mono", rate=RATE)
         for frame in container.decode(audio=0):
-            for part in resampler(frame):
+            for part in resampler.resample(frame):
                 samples.frombytes(bytes(part.planes[0])[: 2 * part.samples])
             if len(samples) > _MOST:
                 break
     return samples
-
-
-def _resampler() -> Callable[[Any], Sequence[Any]]:
-    resample: Callable[[Any], Sequence[Any]] = (
-        import_module("av").AudioResampler(format="s16", layout="mono", rate=RATE).resample
-    )
-    return resample
 
 
 LONGEST_SIDE = 1024
