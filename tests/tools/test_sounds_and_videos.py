@@ -58,7 +58,7 @@ def test_other_sounds_are_made_into_wav_by_the_library(tmp_path: Path, name: str
     assert (media.kind, media.format) == ("audio", "wav")
     assert abs(hertz_of(heard(media)) - 440) < 10
     (tmp_path / f"broken-{name}").write_bytes(b"nothing")
-    with pytest.raises(ToolError, match="cannot be read as a sound|holds no sound"):
+    with pytest.raises(ToolError, match=r"cannot be read as a sound|holds no sound"):
         media_reader([tmp_path])(f"broken-{name}")
 
 
