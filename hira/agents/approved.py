@@ -24,8 +24,7 @@ from hira.core.events import (
 from hira.core.hooks import Refusal, ToolUse
 from hira.core.messages import Filled
 from hira.core.prompts import Prompt
-from hira.core.redaction import redact
-from hira.core.sanitize import sanitize
+from hira.core.sanitize import redact, sanitize
 from hira.journal import Asked
 from hira.journal.encoding import digest_of_tool
 from hira.tools import Observation, Tool

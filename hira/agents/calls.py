@@ -21,7 +21,7 @@ from hira.core.hooks import ToolUse
 from hira.core.messages import Filled
 from hira.core.policy import Request
 from hira.core.prompts import Prompt
-from hira.core.redaction import redact
+from hira.core.sanitize import redact
 from hira.core.tokens import clip
 from hira.core.tool import LEFT_OUT, read_result
 from hira.evidence import Source, inert

@@ -25,8 +25,7 @@ from hira.core.events import Notice, Remembered, SubtaskAssigned, SubtaskDone
 from hira.core.memory import DualMemory, Recall
 from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt
-from hira.core.redaction import redact
-from hira.core.sanitize import sanitize
+from hira.core.sanitize import redact, sanitize
 
 ASSIGN = Prompt(__file__, "assign")
 ASSIGN_NOTES = Prompt(__file__, "assign_notes")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from hira.agents.conversation import Conversation
 from hira.agents.trajectory import Rejected, Rollout, Subtask, Trajectory
 from hira.core.budget import Budget, ReplyBound
+from hira.core.concurrency import Once
 from hira.core.errors import Interrupted, OutOfBudget, Stop
 from hira.core.events import Events, Notice, SourceRead
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks, Refusal
@@ -23,7 +24,6 @@ from hira.evidence import Source, Verifier
 from hira.journal import Log
 from hira.policies.dialects import NATIVE, Dialect
 from hira.tools import Tool, Toolbox
-from hira.tools.once import Once
 
 if TYPE_CHECKING:
     from hira.agents.output import OutputType

@@ -24,8 +24,7 @@ from hira.cli.parser import LIMITS, check_options
 from hira.cli.progress import JsonLines, Lines, Silent, View
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
-from hira.core.redaction import without_userinfo
-from hira.core.sanitize import printable
+from hira.core.sanitize import printable, without_userinfo
 from hira.policies.names import OFFLINE
 from hira.runtime.answer import Answer
 from hira.runtime.endpoints import NOTHING_FOUND

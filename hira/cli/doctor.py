@@ -13,7 +13,7 @@ from hira.cli import ENDPOINT, OK, USAGE, code_of
 from hira.cli.parser import collect_flags
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
-from hira.core.redaction import without_userinfo
+from hira.core.sanitize import without_userinfo
 from hira.policies import LOCAL_PORTS, OPENAI_URL
 from hira.policies.capabilities import WAYS, capabilities
 from hira.policies.dialects import FALLBACKS, NATIVE

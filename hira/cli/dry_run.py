@@ -13,7 +13,7 @@ from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.policy import Usage
 from hira.core.prices import litellm_table
-from hira.core.redaction import without_userinfo
+from hira.core.sanitize import without_userinfo
 from hira.policies.names import OFFLINE
 from hira.runtime.factory import cast_of
 from hira.runtime.registry import check_roles, dialect_of, made_workflow, unused_tools

@@ -8,7 +8,7 @@ from typing import Any
 from hira.cli.parser import collect_flags
 from hira.cli.runs import open_journal
 from hira.cli.shell import Shell
-from hira.core.redaction import without_userinfo
+from hira.core.sanitize import without_userinfo
 from hira.journal import Entry
 from hira.runtime.replay import recorded_settings
 from hira.runtime.settings import FILE, Settings, load

@@ -8,7 +8,7 @@ from hira.cli.output import replace_file
 from hira.cli.runs import open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
-from hira.core.redaction import without_userinfo
+from hira.core.sanitize import without_userinfo
 from hira.runtime.settings import OFF, load
 from hira.runtime.spans import spans_of
 from hira.runtime.telemetry import export, sender

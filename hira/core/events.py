@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from hira.core.policy import Usage
-from hira.core.redaction import redact
+from hira.core.sanitize import redact
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.agents.verifier import ModelVerifier
 from hira.core.errors import AccessDenied, EndpointError, UsageError
-from hira.core.redaction import without_userinfo
-from hira.core.sanitize import clean
+from hira.core.sanitize import clean, without_userinfo
 from hira.evaluation.files import Item
 from hira.evaluation.record import Score
 from hira.evaluation.rewards.answer_judge import JUDGES

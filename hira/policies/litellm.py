@@ -10,7 +10,7 @@ from typing import Any
 
 from hira.core.errors import AccessDenied, BadReply, EndpointError, RateLimited, TimedOut, UsageError
 from hira.core.policy import Completion, Delta, Request, Watch
-from hira.core.redaction import without_userinfo
+from hira.core.sanitize import without_userinfo
 from hira.policies.accepted import Accepted
 from hira.policies.chat import body_of
 from hira.policies.failures import failure, gist, overflow, retry_after

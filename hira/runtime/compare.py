@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from hira.core.concurrency import Once
 from hira.core.errors import HiraError, UsageError, fault
 from hira.core.events import Reader
 from hira.core.policy import Policy
@@ -23,7 +24,6 @@ from hira.runtime.registry import AnyOf, made_workflow
 from hira.runtime.run import Run
 from hira.runtime.session import Session
 from hira.runtime.settings import Settings
-from hira.tools.once import Once
 from hira.workflows import BuiltIn
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from hira.core.errors import AccessDenied, EndpointError, UsageError
 from hira.core.policy import Policy
-from hira.core.redaction import without_userinfo
+from hira.core.sanitize import without_userinfo
 from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
 from hira.policies.fallback import Fallback, names_of, place_of
 from hira.policies.names import IN_PROCESS, OFFLINE, Api, has_own_place, resolve_name

@@ -23,7 +23,7 @@ from hira.core.events import (
     TurnEnded,
     TurnStarted,
 )
-from hira.core.redaction import without_userinfo
+from hira.core.sanitize import without_userinfo
 from hira.runtime.spans import (
     Attributes,
     Span,

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hira.core.concurrency import Once
 from hira.core.errors import ToolError, UsageError
 from hira.core.events import DocumentsRead, Events, Notice
 from hira.core.messages import Media
 from hira.runtime.settings import SEARCH_KEYS, Settings, did_you_mean
 from hira.runtime.workspace import Surroundings, looked_at, work_folder
 from hira.tools import Observation, Tool, Toolbox
-from hira.tools.once import Once
 from hira.tools.python import open_python, refusal
 from hira.tools.python.layers import IMAGE
 from hira.tools.toolbox import OpenPython

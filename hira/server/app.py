@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from hira.core.policy import Policy
-from hira.core.redaction import without_userinfo
+from hira.core.sanitize import without_userinfo
 from hira.policies import OPENAI_URL
 from hira.policies.fallback import names_of
 from hira.policies.names import has_own_place

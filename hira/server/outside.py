@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.events import Event, TurnEnded, TurnText
-from hira.core.redaction import redact
+from hira.core.sanitize import redact
 from hira.runtime.settings import OFF, Settings
 
 LONGEST = 200

@@ -22,11 +22,11 @@ from urllib.parse import urljoin
 import httpcore
 
 from hira import __version__
+from hira.core.concurrency import Once
 from hira.core.errors import ToolError, UsageError
 from hira.core.sanitize import clean
 from hira.tools.addresses import Place, Refused, check_url, public, quote_url
 from hira.tools.charsets import decode_page
-from hira.tools.once import Once
 from hira.tools.proxies import Proxies, Tunnel, of_environment, read_proxy
 
 if TYPE_CHECKING:

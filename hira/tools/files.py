@@ -14,10 +14,9 @@ from hira.core.errors import ToolError, UsageError
 from hira.core.sanitize import is_text, printable
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import OUTPUT, Source
-from hira.tools.documents.document import Document, Lacking
-from hira.tools.documents.passages import Piece, cut
+from hira.tools.documents.document import Document, Lacking, Piece, cut
+from hira.tools.documents.index import LONG, nearest, within
 from hira.tools.documents.reader import check_readable, read_file
-from hira.tools.documents.search import LONG, nearest, within
 from hira.tools.media import how_to_see
 from hira.tools.python import folder
 

@@ -13,7 +13,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpcore
 
 from hira.core.errors import UsageError
-from hira.core.redaction import without_userinfo
+from hira.core.sanitize import without_userinfo
 
 SECONDS = 8.0
 _LONGEST_HEAD = 16_384

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import EndpointError, UsageError
-from hira.core.redaction import without_userinfo
+from hira.core.sanitize import without_userinfo
 from hira.policies import OPENAI_URL
 from hira.policies.local.loading import hide_renaming_warnings
 from hira.policies.names import has_own_place

@@ -15,7 +15,7 @@ from made_documents import pdf
 from hira.core.errors import ToolError, UsageError
 from hira.evidence import Sources
 from hira.tools.documents import Document, Index, Part, browse_documents, search_documents
-from hira.tools.documents.passages import MOST, Piece, beside, cut, query_of, words_in
+from hira.tools.documents.document import MOST, Piece, beside, cut, query_of, words_in
 from hira.tools.documents.store import Entry, Stamp, Store
 from hira.tools.documents.walk import walk
 from hira.tools.media import how_to_see

@@ -12,10 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 import httpcore
 import pytest
 
+from hira.core.concurrency import Once
 from hira.core.errors import ToolError
 from hira.tools.addresses import Refused, public
 from hira.tools.fetch import Fetched, Fetcher
-from hira.tools.once import Once
 
 PUBLIC = "93.184.215.14"
 CZECH = "Příliš žluťoučký kůň"

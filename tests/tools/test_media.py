@@ -9,7 +9,7 @@ from made_documents import pdf
 from hira.core.errors import ToolError
 from hira.core.messages import user
 from hira.tools.media import media_reader
-from hira.tools.media.pictures import LONGEST_SIDE
+from hira.tools.media.encoding import LONGEST_SIDE
 
 Image = pytest.importorskip("PIL.Image")
 

@@ -5,12 +5,12 @@ from importlib.util import find_spec
 
 import pytest
 
+from hira.core.concurrency import Once
 from hira.core.errors import ToolError, UsageError
 from hira.core.events import Notice
 from hira.testing.web import FakeWeb, Served
 from hira.tools.addresses import canonicalise_url
 from hira.tools.fetch import identification
-from hira.tools.once import Once
 from hira.tools.search import (
     BACKENDS,
     SCHOLARLY,

@@ -66,7 +66,7 @@ def look(context: RunContext, subtask: str) -> Tool:
 async def _seen(context: RunContext, subtask: str, path: str, question: str) -> str:
     """What the model that sees says of it; of a video that it does not take, what it says of moments of it."""
     from hira.tools.media import TooLarge
-    from hira.tools.media.recordings import decodes
+    from hira.tools.media.encoding import decodes
 
     read = context.tools.media
     assert read is not None  # noqa: S101 - `needs` says so
@@ -94,7 +94,7 @@ def _named(names: Sequence[str]) -> list[str]:
 def _places(name: str) -> str:
     """How a page of a document or a moment of a video is named."""
     from hira.tools.media import kind_of
-    from hira.tools.media.recordings import decodes
+    from hira.tools.media.encoding import decodes
 
     kind = kind_of(name)
     if kind.startswith("video/") and decodes():

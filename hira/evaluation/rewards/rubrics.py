@@ -8,12 +8,12 @@ from hira.agents.conversation import Conversation
 from hira.agents.rubrics.rubric import WRITER, Item, Rubric, Scores, Written, generate
 from hira.agents.run_context import RoleConfig, RunContext, together
 from hira.agents.trajectory import Rollout
+from hira.core.concurrency import Once
 from hira.core.errors import DialectError, EndpointError, Stop, UsageError
 from hira.core.events import Notice
 from hira.evaluation.rewards.answers import Score
 from hira.evaluation.rewards.rubric_judge import quality, score
 from hira.policies.dialects.answer import read_record
-from hira.tools.once import Once
 
 Rubrics = Callable[[str], Awaitable[Rubric | None]]
 """The rubric for a query; None where there is none to be had."""

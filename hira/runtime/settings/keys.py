@@ -8,7 +8,7 @@ file: whoever wrote it would receive the key.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hira.core.redaction import without_userinfo
+from hira.core.sanitize import without_userinfo
 from hira.policies.fallback import names_of, place_of
 from hira.policies.names import GGUF, IN_PROCESS, LITELLM, resolve_name
 from hira.runtime.settings.fields import FILE, RoleSettings, Settings

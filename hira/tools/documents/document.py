@@ -1,8 +1,16 @@
-"""What every reader makes of a file: a title and the text, in parts that say where they stand."""
+"""What every reader makes of a file: a title and the text, in parts; and its passages of about 120 to 200 words.
 
+The full-text index knows words with spaces around them. Chinese, Japanese and Korean are therefore also indexed as
+pairs of characters, and numbers also without the commas inside them.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hira.core.bm25 import words
 from hira.core.errors import ToolError
 from hira.core.sanitize import clip_title
 
@@ -60,3 +68,208 @@ def _heading(parts: tuple[Part, ...]) -> str:
             if line.startswith("#"):
                 return clip_title(line.lstrip("#").strip(" *_"))
     return ""
+
+
+ENOUGH, MOST = 120, 200
+_LONG_WORD = 40
+CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]")
+_HEADING = re.compile(r"(#{1,6})\s+(\S.*)")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_BLANK = re.compile(r"\n[ \t]*\n+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A passage of a document: where it stands, the headings above it ("Results › Sales"), and its own text."""
+
+    place: str
+    heading: str
+    text: str
+
+    @property
+    def full(self) -> str:
+        """The text below its headings: a claim may rest on both."""
+        return "\n".join(line for line in (self.heading, self.text) if line)
+
+
+def words_in(text: str) -> int:
+    """The length in words; two Chinese, Japanese or Korean characters count as one."""
+    return len(text.split()) + (0 if text.isascii() else len(CJK.findall(text)) // 2)
+
+
+def fits(text: str) -> bool:
+    """Whether the text is at most one passage. What is very long is not counted: that would cost ten times its size."""
+    return len(text) <= MOST * _LONG_WORD and words_in(text) <= MOST
+
+
+def cut(document: Document) -> list[Piece]:
+    """The passages of a document in order. A passage never crosses a part or a heading."""
+    return [piece for part in document.parts for piece in _cut(part.text, part.place)]
+
+
+def _cut(text: str, place: str) -> Iterator[Piece]:
+    headings: list[tuple[int, str]] = []
+    gathered: list[str] = []
+    length = 0
+    bare = False  # the last heading has nothing below it yet
+    for level, block in _blocks(text):
+        size = words_in(block)
+        if gathered and (level or (length + size > MOST and length >= ENOUGH)):
+            yield _piece(place, headings, gathered)
+            gathered, length = [], 0
+        if not level:
+            gathered.append(block)
+            length += size
+            bare = False
+            continue
+        if bare and level <= headings[-1][0]:
+            yield _piece(place, headings, [])
+        headings = [above for above in headings if above[0] < level] + [(level, block.lstrip("# ").strip())]
+        bare = True
+    if gathered or bare:
+        yield _piece(place, headings, gathered)
+
+
+def _piece(place: str, headings: list[tuple[int, str]], gathered: list[str]) -> Piece:
+    return Piece(place, " › ".join(title for _, title in headings), "".join(gathered).strip("\n"))
+
+
+def _blocks(text: str) -> Iterator[tuple[int, str]]:
+    """Headings with their level; else level 0 and a paragraph, or a line of one that is too long, or a sentence."""
+    for paragraph in _paragraphs(text):
+        if heading := _HEADING.fullmatch(paragraph.strip()):
+            yield len(heading[1]), paragraph.strip()
+        elif fits(paragraph):
+            yield 0, f"{paragraph}\n\n"
+        else:
+            for line in paragraph.split("\n"):
+                yield from ((0, piece) for piece in _lines(line))
+            yield 0, "\n"
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Runs between empty lines; a heading is one by itself; inside a code fence nothing is a heading."""
+    fenced = False
+    for run in _BLANK.split(text):
+        lines: list[str] = []
+        for line in run.split("\n"):
+            fenced ^= bool(_FENCE.match(line))
+            if not fenced and _HEADING.fullmatch(line):
+                if lines:
+                    yield "\n".join(lines)
+                yield line
+                lines = []
+            else:
+                lines.append(line)
+        if any(line.strip() for line in lines):
+            yield "\n".join(lines)
+
+
+def _lines(line: str) -> Iterator[str]:
+    """A line as one block; one that is longer than a passage in sentences, and a sentence that is, in words."""
+    if fits(line):
+        yield f"{line}\n"
+        return
+    for sentence in _SENTENCE.split(line):
+        if fits(sentence):
+            yield f"{sentence} "
+        else:
+            yield from _words(sentence)
+    yield "\n"
+
+
+def _words(sentence: str) -> Iterator[str]:
+    step = MOST * 2 if len(CJK.findall(sentence)) > len(sentence) / 4 else MOST * 8
+    at = 0
+    while at < len(sentence):
+        end = sentence.rfind(" ", at + step // 2, at + step) + 1 or at + step
+        yield sentence[at:end]
+        at = end
+    yield " "
+
+
+def write_pieces(pieces: Sequence[Piece], chosen: Sequence[int]) -> str:
+    """The chosen pieces with their places and headings where these change, and marks where pieces are left out."""
+    lines: list[str] = []
+    before, last = Piece("", "", ""), -1
+    for at in chosen:
+        piece = pieces[at]
+        if at > last + 1:
+            lines.append(f"[… {_count(at - last - 1)} left out …]")
+        if piece.place != before.place:
+            lines.append(f"[{piece.place}]")
+        if piece.heading != before.heading and piece.heading:
+            lines.append(f"## {piece.heading}")
+        lines.append(piece.text)
+        before, last = piece, at
+    if last + 1 < len(pieces):
+        lines.append(f"[… {_count(len(pieces) - last - 1)} left out …]")
+    return "\n\n".join(line for line in lines if line)
+
+
+def _count(number: int) -> str:
+    return "1 passage" if number == 1 else f"{number} passages"
+
+
+_TOKEN = re.compile(r"[^\W_]+(?:[-'’.,/][^\W_]+)*")
+_RUN = re.compile(f"(?:{CJK.pattern})+")
+_GROUPED = re.compile(r"\d{1,3}(?:[,'’]\d{3})+")
+_TERMS = 64
+
+
+def beside(text: str) -> str:
+    """The extra words to index for a text, "" for most."""
+    extra = [re.sub(r"\D", "", number) for number in _GROUPED.findall(text)]
+    if not text.isascii() and CJK.search(text):
+        for match in re.finditer(r"[^\W_]+", unicodedata.normalize("NFKC", text)):
+            if CJK.search(match[0]):
+                extra += _pieces(match[0])
+    return " ".join(extra)
+
+
+def _pieces(word: str) -> Iterator[str]:
+    """The pairs of characters of a word, the last character alone, and what stands between the scripts."""
+    at = 0
+    for run in _RUN.finditer(word):
+        if run.start() > at:
+            yield word[at : run.start()]
+        yield from (run[0][first : first + 2] for first in range(len(run[0])))
+        at = run.end()
+    if at < len(word):
+        yield word[at:]
+
+
+def query_of(question: str) -> str:
+    """The question as an FTS5 query: its content words, any of them. "" if it holds no word.
+
+    Every word stands in quotes, so nothing in a question is read as an operator.
+    """
+    text = unicodedata.normalize("NFKC", question).replace("\0", " ")
+    tokens = [match[0] for match in _TOKEN.finditer(text)]
+    content = [token for token in tokens if words(token)] or tokens
+    terms = list(dict.fromkeys(term for token in content for term in _terms(token)))
+    return " OR ".join(terms[:_TERMS])
+
+
+def _terms(token: str) -> Iterator[str]:
+    parts = re.split(r"[-'’.,/]", token)
+    if len(parts) > 1:
+        yield _quoted(token)
+        if _GROUPED.fullmatch(token):
+            yield _quoted("".join(parts))
+            return
+        parts = [part for part in parts if len(part) > 1 and words(part)]
+    for part in parts:
+        if not CJK.search(part):
+            yield _quoted(part)
+            continue
+        for piece in _pieces(part):
+            if len(piece) > 1:
+                yield _quoted(piece)
+            elif len(part) == 1:
+                yield f"{_quoted(piece)} *"
+
+
+def _quoted(term: str) -> str:
+    return '"' + term.replace('"', '""') + '"'

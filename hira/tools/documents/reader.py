@@ -93,7 +93,7 @@ def _sendable(document: Document) -> Document:
 
 def check_readable(path: Path) -> None:
     """Raise `Lacking` for a file that nothing installed here can read; what is wrong with the file is not looked at."""
-    from hira.tools.documents.pdf import check_library
+    from hira.tools.documents.office import check_library
 
     if not path.is_file():
         return
@@ -121,7 +121,7 @@ def _reader(path: Path) -> Callable[[Path], Document]:
 
 
 def _pdf(path: Path) -> Document:
-    from hira.tools.documents.pdf import read_pdf
+    from hira.tools.documents.office import read_pdf
 
     return read_pdf(path)
 

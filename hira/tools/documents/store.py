@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hira.core.errors import ToolError
-from hira.tools.documents.passages import Piece, beside, query_of
+from hira.tools.documents.document import Piece, beside, query_of
 
 _WAIT = 30.0
 _SCHEMA = """

@@ -1,6 +1,5 @@
 """Pictures, sounds, videos and pages of PDF files as a model's endpoint takes them: data URIs of bounded size."""
 
-import base64
 import mimetypes
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -9,8 +8,7 @@ from types import MappingProxyType
 
 from hira.core.errors import ToolError
 from hira.core.messages import Media
-from hira.tools.media.pictures import page, picture, renders_pages
-from hira.tools.media.recordings import convert_sound, decodes, moment
+from hira.tools.media.encoding import convert_sound, decodes, encode_uri, moment, page, picture, renders_pages
 
 LARGEST = 25 * 2**20
 """Bytes of a video that is sent, and of a wav or mp3 file that is sent as it is."""
@@ -117,15 +115,11 @@ def _found(name: str, allowed: Sequence[Path]) -> Path:
 def _sound(path: Path, kind: str) -> Media:
     """A wav or mp3 file as it is; other sounds, and larger ones, as wav of 16 kHz."""
     if kind in _WAV | _MP3 and path.stat().st_size <= LARGEST:
-        return Media("audio", _uri(path.read_bytes(), kind), "mp3" if kind in _MP3 else "wav")
-    return Media("audio", _uri(convert_sound(path), "audio/wav"), "wav")
+        return Media("audio", encode_uri(path.read_bytes(), kind), "mp3" if kind in _MP3 else "wav")
+    return Media("audio", encode_uri(convert_sound(path), "audio/wav"), "wav")
 
 
 def _video(path: Path, kind: str) -> Media:
     if (size := path.stat().st_size) > LARGEST:
         raise TooLarge(f"{path.name} has {size / 2**20:.0f} MB; at most {LARGEST // 2**20} MB can be sent")
-    return Media("video", _uri(path.read_bytes(), kind))
-
-
-def _uri(data: bytes, kind: str) -> str:
-    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+    return Media("video", encode_uri(path.read_bytes(), kind))

@@ -5,14 +5,17 @@ threads (numpy does).
 """
 
 import ctypes
+import errno
 import os
 import signal
+import stat
 import struct
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from . import landlock, seccomp
+from . import seccomp
 
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 1, 24, 38, 47
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
@@ -47,7 +50,7 @@ def confine(setup: dict[str, Any], parent: int) -> list[str]:
         return layers
     if setup["mode"] == "container":
         return [*layers, "container"]
-    version = landlock.restrict(_rules(setup))
+    version = restrict_files(_rules(setup))
     seccomp.install(also=() if version >= 3 else ("truncate",))
     return [*layers, "landlock", "seccomp"]
 
@@ -58,10 +61,10 @@ def _rules(setup: dict[str, Any]) -> list[tuple[str, int]]:
     importable = [path for path in sys.path if path.startswith(tuple(f"{prefix}/" for prefix in prefixes))]
     readable = [*_SYSTEM_FILES, *interpreter, *importable, *setup["read"]]
     return [
-        *((path, landlock.READ) for path in readable),
-        *((path, landlock.LIST) for path in setup["list"]),
-        (os.devnull, landlock.WRITE),
-        (setup["folder"], landlock.WRITE),
+        *((path, READ) for path in readable),
+        *((path, LIST) for path in setup["list"]),
+        (os.devnull, WRITE),
+        (setup["folder"], WRITE),
     ]
 
 
@@ -96,23 +99,101 @@ def _limit(limits: dict[str, int]) -> None:
 def _end_with(parent: int) -> None:
     """Die when the parent dies, however it dies."""
     libc = ctypes.CDLL(None, use_errno=True)
-    _checked(libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+    check_result(libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
     if os.getppid() != parent:
         os._exit(1)
 
 
 def _drop_privileges() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    _checked(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    check_result(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     for capability in range(_CAPABILITIES):
         libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # only root can, and only root has to
     if number := _CAPSET.get(os.uname().machine):
         header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
-        _checked(libc.syscall(ctypes.c_long(number), ctypes.c_char_p(header), ctypes.c_char_p(bytes(24))))
+        check_result(libc.syscall(ctypes.c_long(number), ctypes.c_char_p(header), ctypes.c_char_p(bytes(24))))
 
 
-def _checked(result: int) -> None:
-    if result:
+_CREATE, _ADD, _RESTRICT = 444, 445, 446  # the numbers are the same on every architecture
+_VERSION = 1
+_PATH_BENEATH = 1
+_NO_LOG = 1
+
+_WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 1, 1 << 2, 1 << 3
+_REMOVE_DIR, _REMOVE_FILE, _MAKE_DIR, _MAKE_FILE = 1 << 4, 1 << 5, 1 << 7, 1 << 8
+_REFER, _TRUNCATE = 1 << 13, 1 << 14
+_KNOWN_BITS = {1: 13, 2: 14, 3: 15, 4: 15}  # ABI → how many file rights it knows; from 5 on 16
+_TCP = 0b11
+_SCOPED = 0b11  # abstract sockets and signals stay inside
+
+READ = _READ_FILE | _READ_DIR
+LIST = _READ_DIR
+# No symbolic links, no FIFOs, no sockets, no devices: what the code leaves behind is plain files and folders.
+WRITE = READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_FILE | _REFER | _TRUNCATE
+_OF_FILES = _READ_FILE | _WRITE_FILE | _TRUNCATE
+
+
+def landlock_version() -> int:
+    """The kernel's Landlock version, 0 if it has none."""
+    if sys.platform != "linux":
+        return 0
+    return max(_syscall(_CREATE, None, 0, _VERSION), 0)
+
+
+def missing_landlock() -> str:
+    """Why Landlock cannot be used here; empty if it can."""
+    if sys.platform != "linux":
+        return "needs Linux"
+    return "" if landlock_version() else "this kernel has no Landlock (Linux 5.13 or later, with Landlock switched on)"
+
+
+def restrict_files(rules: Iterable[tuple[str, int]]) -> int:
+    """Close all files to this process, except the paths with their rights. Returns the ABI. Raises OSError.
+
+    A path that does not exist or cannot be opened is left out.
+    """
+    version = landlock_version()
+    files = (1 << _KNOWN_BITS.get(version, 16)) - 1
+    attributes = struct.pack("=QQQ", files, _TCP, _SCOPED)[: 8 if version < 4 else 16 if version < 6 else 24]
+    ruleset = check_result(_syscall(_CREATE, attributes, len(attributes), 0))
+    try:
+        for path, rights in rules:
+            _allow(ruleset, path, rights & files)
+        check_result(_syscall(_RESTRICT, ruleset, _NO_LOG if version >= 7 else 0))
+    finally:
+        os.close(ruleset)
+    return version
+
+
+def _allow(ruleset: int, path: str, rights: int) -> None:
+    try:
+        target = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOMEM}:  # says nothing of the path
+            raise
+        return
+    try:
+        if not stat.S_ISDIR(os.fstat(target).st_mode):
+            rights &= _OF_FILES
+        if rights:
+            check_result(_syscall(_ADD, ruleset, _PATH_BENEATH, struct.pack("=Qi", rights, target), 0))
+    finally:
+        os.close(target)
+
+
+def _syscall(number: int, *arguments: int | bytes | None) -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    return int(libc.syscall(ctypes.c_long(number), *map(_word, arguments)))
+
+
+def _word(value: int | bytes | None) -> ctypes.c_long | ctypes.c_char_p:
+    return ctypes.c_long(value) if isinstance(value, int) else ctypes.c_char_p(value)
+
+
+def check_result(result: int) -> int:
+    if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
+    return result

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Literal
 
 from hira.tools.left_out import FOLDERS, holds_keys, is_evaluation
-from hira.tools.python import landlock, seccomp
+from hira.tools.python import seccomp
+from hira.tools.python.confine import landlock_version, missing_landlock
 from hira.tools.python.usage import Limits
 
 ENGINES = ("docker", "podman")
@@ -145,7 +146,7 @@ def sandbox_layers(mode: Mode = "auto", image: str = IMAGE) -> tuple[Layer, ...]
         _layer("process", no_posix, "own process and session, clean environment, closed descriptors"),
         _layer("limits", off or no_posix, "memory, threads, open files, disk, output, time"),
         _layer("privileges", off or no_linux, "no new privileges, capabilities dropped, ends when hira ends"),
-        _layer("landlock", less or landlock.missing(), f"files (ABI {landlock.abi()})"),
+        _layer("landlock", less or missing_landlock(), f"files (ABI {landlock_version()})"),
         _layer("seccomp", less or seccomp.missing(), "no network, no other programs, no signals to others"),
     )
 

@@ -2,6 +2,8 @@
 
 Everything it needs is imported before it is confined and bound here, so that code that bends the interpreter harms at
 most its own session. Whatever it answers is only said by the code itself: the parent trusts none of it.
+
+The channel carries one JSON object a frame, four bytes of length before it.
 """
 
 import ast
@@ -16,6 +18,7 @@ import os
 import resource
 import signal
 import socket
+import struct
 import sys
 import traceback
 import types
@@ -24,7 +27,25 @@ from pathlib import Path
 from typing import Any
 
 from .confine import confine
-from .frames import LENGTH, pack_frame, shorten_text
+
+LENGTH = struct.Struct(">I")
+ANSWER = 1 << 20
+"""Bytes of an answer, at most: a value and an error of 20,000 characters each, of twelve bytes at worst."""
+
+
+def pack_frame(frame: dict[str, Any]) -> bytes:
+    """The bytes of one frame. Text stays ASCII inside, so that lone surrogates survive."""
+    body = json.dumps(frame).encode("ascii")
+    return LENGTH.pack(len(body)) + body
+
+
+def shorten_text(text: str, most: int) -> str:
+    """At most about `most` characters: the head and the tail, and how many are missing between them."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"
+
 
 _KEPT = 20_000
 _OWN = "<call "

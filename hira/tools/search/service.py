@@ -15,10 +15,10 @@ from urllib.request import getproxies
 
 import idna
 
+from hira.core.concurrency import Once
 from hira.core.errors import ToolDown, ToolError
 from hira.core.sanitize import clip_title, printable, unescape
 from hira.tools.addresses import LONGEST
-from hira.tools.once import Once
 
 if TYPE_CHECKING:
     import httpx

@@ -6,13 +6,13 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Annotated
 
+from hira.core.concurrency import Once
 from hira.core.errors import ToolDown, ToolError
 from hira.core.events import Notice
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
 from hira.tools.addresses import canonicalise_url, on
-from hira.tools.once import Once
 from hira.tools.search.service import Backend, Hit, Unusable, canonical
 from hira.tools.toolbox import LONGEST_QUERY
 
