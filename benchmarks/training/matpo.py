@@ -38,7 +38,7 @@ from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit import Credit, matpo
-from hira.trainers.exam import Exam, summarise_scores
+from hira.trainers.exam import summarise_scores
 from hira.trainers.rollouts import Rollouts, open_contexts
 from hira.trainers.rows import Credited, Group, Row
 from hira.workflows.matpo import MATPO
@@ -162,7 +162,7 @@ async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0
     settings = Settings(model="offline", docs=(folder / "documents",), workflow="matpo", sandbox="off")
     context = await open_session(settings, policies={"*": novice}, workflow=variant.workflow)
     asked, workflow = open_contexts(context), variant.workflow
-    exam = Exam(asked, workflow, world.problems(held_out=True), REWARD, attempts=sizes.exam, seed=seed, day=DAY)
+    exam = Rollouts(asked, workflow, world.problems(held_out=True), REWARD, seed=seed, day=DAY)
     rollouts = Rollouts(
         asked,
         workflow,
@@ -174,7 +174,7 @@ async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0
     )
     adam, rewards, told = Adam(sizes.rate), list[float](), dict[str, float]()
     try:
-        before = summarise_scores(await exam.score(), "right")["right"] or 0.0
+        before = summarise_scores(await take_exam(exam, sizes.exam), "right")["right"] or 0.0
         for update in range(sizes.updates):
             novice.forget()
             groups = (await rollouts.collect(update)).groups
@@ -183,7 +183,7 @@ async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0
             adam.step(novice.weights, gradient(novice, credited))
             rewards.append(statistics.mean(one.reward or 0.0 for group in groups for one in group.counting))
         novice.forget()
-        after = summarise_scores(await exam.score(), "right")["right"] or 0.0
+        after = summarise_scores(await take_exam(exam, sizes.exam), "right")["right"] or 0.0
     finally:
         await context.aclose()
     return Learned(before, after, rewards, told, novice.weights, time.perf_counter() - began)

@@ -1,15 +1,13 @@
-"""The calls of a rollout: model calls are seeded and bounded in time, tool calls are watched and recorded."""
+"""The calls of a rollout: model calls are seeded and bounded in time, tool calls are watched."""
 
 import asyncio
 import hashlib
-import json
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from hira.core.errors import (
     BadReply,
@@ -17,15 +15,12 @@ from hira.core.errors import (
     EndpointError,
     MediaRefused,
     ToolDown,
-    ToolError,
     ToolsRefused,
     Withheld,
 )
 from hira.core.policy import Completion, Policy, Request, Sampling, Watch
-from hira.evidence import Source
-from hira.tools import Observation, Passage, Tool, Toolbox
+from hira.tools import Observation, Tool, Toolbox
 from hira.tools.toolbox import OpenPython
-from hira.trainers import records
 
 
 def seed_of(*parts: object) -> int:
@@ -34,13 +29,13 @@ def seed_of(*parts: object) -> int:
     return int.from_bytes(hashlib.blake2b(told, digest_size=6).digest(), "big")
 
 
-def set_training_sampling(sampling: Sampling) -> Sampling:
+def set_training_sampling(sampling: Sampling, temperature: float = 1.0) -> Sampling:
     """How a role samples while it is trained: from its own distribution, at temperature 1 and whole.
 
     With anything else, what is sampled is not what the loss takes it for: a top-p of .9 alone biases the ratio by about
     a tenth. The most tokens of a reply stay as they are.
     """
-    return replace(sampling, temperature=1.0, top_p=1.0, top_k=None)
+    return replace(sampling, temperature=temperature, top_p=1.0, top_k=None)
 
 
 def own_fault(error: EndpointError) -> bool:
@@ -119,19 +114,6 @@ class SeededPolicy:
         """The policy serves other rollouts, and is its owner's to close."""
 
 
-def change_tools(tools: Toolbox, change: Callable[[Tool], Tool]) -> Toolbox:
-    """The tools with this change to each; sessions of Python are as they were."""
-    return replace(
-        tools,
-        search=change(tools.search) if tools.search else None,
-        scholar=change(tools.scholar) if tools.scholar else None,
-        browse=change(tools.browse) if tools.browse else None,
-        files=change(tools.files) if tools.files else None,
-        extra=tuple(map(change, tools.extra)),
-        scoped={role: tuple(map(change, own)) for role, own in tools.scoped.items()},
-    )
-
-
 Waiting = Callable[[str], AbstractContextManager[None]]
 
 
@@ -150,99 +132,22 @@ def watch_tools(tools: Toolbox, down: list[ToolDown], waiting: Waiting = lambda 
 
         return replace(tool, run=run)
 
-    python = tools.python
-    return replace(change_tools(tools, watch), python=_opening(python, watch) if python else None)
+    return replace(
+        tools,
+        search=watch(tools.search) if tools.search else None,
+        scholar=watch(tools.scholar) if tools.scholar else None,
+        browse=watch(tools.browse) if tools.browse else None,
+        files=watch(tools.files) if tools.files else None,
+        extra=tuple(map(watch, tools.extra)),
+        scoped={role: tuple(map(watch, own)) for role, own in tools.scoped.items()},
+        python=_watch_python(tools.python, watch) if tools.python else None,
+    )
 
 
-def _opening(python: OpenPython, watch: Callable[[Tool], Tool]) -> OpenPython:
+def _watch_python(python: OpenPython, watch: Callable[[Tool], Tool]) -> OpenPython:
     @asynccontextmanager
     async def opened(subtask: str) -> AsyncIterator[Tool]:
         async with python(subtask) as session:
             yield watch(session)
 
     return opened
-
-
-Mode = Literal["live", "record", "replay"]
-
-
-@dataclass(slots=True)
-class Recording:
-    """The file of results. One object serves all rollouts of a run; calls that are the same are made once."""
-
-    path: Path
-    mode: Mode = "record"
-    _known: dict[str, Any] = field(default_factory=dict)
-    _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for record in records.read(self.path):
-            self._known.setdefault(record["key"], record)
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    async def call(self, tool: Tool, arguments: Mapping[str, Any], before: "Replayed") -> Observation:
-        """What the call brings. `before` are the calls of this rollout that the file answered in the tools' place."""
-        key = json.dumps([tool.name, dict(arguments)], sort_keys=True, ensure_ascii=False, default=str)
-        async with self._locks.setdefault(key, asyncio.Lock()):
-            if (known := self._known.get(key)) is not None:
-                before.calls.append((tool, arguments))
-                return _read(known)
-            if self.mode == "replay":
-                before.missing.append(key)
-                raise ToolError("this call was not recorded")
-            await before.replay()
-            known = {"key": key, **await _called(tool, arguments)}
-            records.append(self.path, [known])
-            self._known[key] = known
-        return _read(known)
-
-    def wrap(self, tools: Toolbox) -> tuple[Toolbox, "Replayed"]:
-        """The tools of one rollout behind the recording. Python's sandbox is deterministic, and runs."""
-        before = Replayed()
-        if self.mode == "live":
-            return tools, before
-
-        def behind(tool: Tool) -> Tool:
-            async def run(arguments: dict[str, Any]) -> Observation:
-                return await self.call(tool, arguments, before)
-
-            return replace(tool, run=run, check=dict)
-
-        return change_tools(tools, behind), before
-
-
-@dataclass(slots=True)
-class Replayed:
-    """What the recording did for one rollout: calls that it answered, and those that it could not.
-
-    A tool may know only what was asked of it: a page can be opened once a search has shown it. So before a tool is
-    really called, it is asked what the recording answered in its place.
-    """
-
-    calls: list[tuple[Tool, Mapping[str, Any]]] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-
-    async def replay(self) -> None:
-        earlier, self.calls = self.calls, []
-        for tool, arguments in earlier:
-            await _called(tool, arguments)
-
-
-async def _called(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The result as JSON values; a failure that the model is told of is a result, unless it is that of the day."""
-    try:
-        seen = await tool.call(arguments)
-    except ToolDown:
-        raise
-    except ToolError as error:
-        return {"failed": str(error)}
-    return {"text": str(seen.text), "passages": [asdict(passage) for passage in seen.passages], "ok": seen.ok}
-
-
-def _read(record: Mapping[str, Any]) -> Observation:
-    if "failed" in record:
-        raise ToolError(record["failed"])
-    passages = (Passage(Source(**one["source"]), one["text"]) for one in record["passages"])
-    return Observation(record["text"], tuple(passages), record["ok"])

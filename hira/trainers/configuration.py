@@ -92,8 +92,7 @@ class RolloutConfig(_Checked):
     """An update's rollouts: `attempts` (G) at each of `questions`. Where all attempts at a question earn the same, it
     teaches nothing; up to `refill` times others are asked in its place (DAPO's dynamic sampling). A call, a rollout,
     its reward and all rollouts of a question have deadlines; every `heartbeat_seconds` a line says how far it is.
-    `window` bounds the tokens of a
-    row. `recording` keeps what tools brought in a file: `live`, `record`, `replay` (hira.trainers.calls).
+    `window` bounds the tokens of a row.
 
     `vllm` is the address of a vLLM server that samples in place of this process, such as http://127.0.0.1:8000/v1; it
     serves the base as `vllm_model`, under the model's own name if none is given (hira.trainers.engines)."""
@@ -108,8 +107,6 @@ class RolloutConfig(_Checked):
     group_seconds: float = Field(default=3600, gt=0)
     heartbeat_seconds: float = Field(default=30, gt=0)
     window: int = Field(default=16_384, ge=256)
-    recording: Literal["live", "record", "replay"] = "live"
-    recorded: str = "tools.jsonl"
     samples: int = Field(default=4, ge=0)
     vllm: str = ""
     vllm_model: str = ""
@@ -171,8 +168,7 @@ class TrainConfig(_Checked):
     and old policy is 1 and nothing is clipped. `old` says whose log-probabilities are the old policy's: the trainer's
     own, computed before the step, or those that the sampler gave, which is right where rollouts are older than the
     weights. `mask_overlong` keeps conversations whose last reply was cut off out of the loss. `report_to` are TRL's
-    reporters (tensorboard, wandb, trackio). `hub` is a repository of the Hub that gets the adapters at the end, as
-    OWNER/NAME; a new one is private.
+    reporters (tensorboard, wandb, trackio).
     """
 
     steps: int = Field(default=100, ge=1)
@@ -193,7 +189,6 @@ class TrainConfig(_Checked):
     save_every: int = Field(default=10, ge=1)
     keep: int = Field(default=2, ge=1)
     report_to: tuple[str, ...] = ()
-    hub: str = ""
 
     @model_validator(mode="after")
     def _check_saving(self) -> "TrainConfig":

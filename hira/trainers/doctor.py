@@ -4,8 +4,6 @@ All rules are rows of one table, `RULES`. A check is a function of what was `See
 figure, or `FINE`, `ODD`, `BROKEN`; None if there is nothing to check yet) and describes it. Nothing here loads torch.
 """
 
-import math
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,7 +40,7 @@ class Seen:
     `problems` counts the questions to train on, `repeated` those that repeat another one, `shared` the held-out
     questions among them, `unasked` the questions that were left out because their answer is unknown. `window` is the
     model's own, in tokens; `notices` are what its chat template does to conversations; None if the model is not on this
-    machine. `quiet` is how many seconds ago the run wrote a line, None if it has ended or not begun.
+    machine.
     """
 
     configuration: Configuration
@@ -54,7 +52,6 @@ class Seen:
     unasked: int = 0
     window: int | None = None
     notices: tuple[str, ...] | None = None
-    quiet: float | None = None
 
     @cached_property
     def roles(self) -> list[str]:
@@ -74,13 +71,10 @@ class Seen:
         return _mean(values[:EARLY]) or 0.0, _mean(values[-EARLY:]) or 0.0
 
 
-def read_run(folder: Path, configuration: Configuration, now: float | None = None) -> Seen:
+def read_run(folder: Path, configuration: Configuration) -> Seen:
     """The files of the run in a folder."""
-    path = folder / records.METRICS
-    lines = [one for one in records.read(path) if "train_runtime" not in one]
-    done = bool(lines) and int(lines[-1].get("step", 0)) >= configuration.train.steps
-    quiet = None if done or not path.is_file() else (time.time() if now is None else now) - path.stat().st_mtime
-    return Seen(configuration, lines, records.read(folder / records.EXAMS), quiet=quiet)
+    lines = [one for one in records.read(folder / records.METRICS) if "train_runtime" not in one]
+    return Seen(configuration, lines, records.read(folder / records.EXAMS))
 
 
 def read_notices(model: str, folder: Path) -> tuple[str, ...] | None:
@@ -128,33 +122,6 @@ class Rule:
 
 
 # --- before a run: its configuration, data and chat template
-
-
-def check_rate(seen: Seen) -> Look:
-    """An adapter that seems not to learn usually has the rate of full training."""
-    lr = seen.configuration.train.lr
-    return Look(FINE if 1e-6 <= lr <= 5e-4 else ODD, f"train.lr is {lr:g}")
-
-
-def check_deadlines(seen: Seen) -> Look:
-    """The shortest deadline finds a hang, so each has to be longer than those within it."""
-    part = seen.configuration.rollouts
-    found = f"call {part.call_seconds:g} s, rollout {part.rollout_seconds:g} s, group {part.group_seconds:g} s"
-    return Look(FINE if part.call_seconds <= part.rollout_seconds <= part.group_seconds else BROKEN, found)
-
-
-def check_sampling(seen: Seen) -> Look:
-    """Top-p 0.9 alone biases the ratio by a tenth; roles in training sample the whole distribution at temperature 1."""
-    settings = seen.configuration.settings
-    own = {name: settings[name] for name in ("temperature", "top_p", "top_k") if name in settings}
-    found = ", ".join(f"settings.{name} is {value}" for name, value in own.items())
-    return Look(float(any(value != 1.0 for value in own.values())), found or "temperature 1, whole distribution")
-
-
-def check_budget(seen: Seen) -> Look:
-    """A row longer than the budget is a micro-batch alone, and the first to run out of memory."""
-    window, budget = seen.configuration.rollouts.window, seen.configuration.train.budget
-    return Look(ODD if window > budget else FINE, f"rows of up to {window:,} tokens, micro-batches of {budget:,}")
 
 
 def check_template(seen: Seen) -> Look:
@@ -259,28 +226,6 @@ def check_failures(seen: Seen) -> Look:
     return Look(max((value for value in parts.values() if value is not None), default=None), found)
 
 
-def check_gradient(seen: Seen) -> Look:
-    """Where a group has a signal, the adapters have a gradient."""
-    known = [one for one in seen.steps if one.get("dead_groups", 1) < 1 and one.get("tokens") and "grad_norm" in one]
-    idle = sum(not one["grad_norm"] for one in known)
-    found = f"{idle} of {len(known)} updates with a signal have no gradient"
-    return Look((BROKEN if idle == len(known) else ODD) if idle else FINE, found) if known else Look(None)
-
-
-def check_turns(seen: Seen) -> Look:
-    """A mean over a rollout's tokens can make a role write less in a turn and take more turns, for nothing."""
-    if len(seen.values("reward")) < 2 * EARLY:
-        return Look(None, f"needs {2 * EARLY} steps")
-    before, after = seen.change("reward")
-    for role in seen.roles:
-        (words, fewer), (few, many) = seen.change(f"{role}/tokens_per_turn"), seen.change(f"{role}/turns")
-        if fewer < words / 2 and many > 1.3 * few and after - before < 0.02:
-            return Look(
-                ODD, f"{role}: {words:.0f} → {fewer:.0f} tokens a turn, {few:.1f} → {many:.1f} turns, no reward"
-            )
-    return Look(FINE, "no role takes more turns to say less")
-
-
 def check_entropy(seen: Seen) -> Look:
     """A policy without entropy samples the same rollout many times, and soon no group has a signal."""
     if len(seen.values("entropy")) < 2 * EARLY:
@@ -288,15 +233,6 @@ def check_entropy(seen: Seen) -> Look:
     before, after = seen.change("entropy")
     odd = after < 0.1 * before or (after > 3 * before and after > 1)
     return Look(float(odd), f"{before:.3f} → {after:.3f} nats a token")
-
-
-def check_memory(seen: Seen) -> Look:
-    """The longest row comes first in an update, so a growing peak is a leak, or longer replies."""
-    found = [max(pair) for pair in zip(seen.values("update_peak_gib"), seen.values("rollout_peak_gib"), strict=False)]
-    if len(found) < 2 * EARLY:
-        return Look(None, "no figures of a GPU")
-    before, after = max(found[:EARLY]), max(found[-EARLY:])
-    return Look(after / before, f"peak {before:.1f} → {after:.1f} GiB")
 
 
 def check_hacking(seen: Seen) -> Look:
@@ -317,35 +253,7 @@ def check_hacking(seen: Seen) -> Look:
     return Look(FINE, found)
 
 
-def check_heartbeat(seen: Seen) -> Look:
-    """A run that has not ended and writes nothing hangs: every call, rollout and group has a deadline."""
-    if seen.quiet is None:
-        return Look(None, "the run has ended, or not begun")
-    bound = seen.configuration.rollouts.group_seconds
-    usual = max(
-        (one.get("rollout_seconds", 0) + one.get("update_seconds", 0) for one in seen.steps[-5:]), default=bound
-    )
-    value = (seen.quiet > max(60.0, 5 * usual)) + (seen.quiet > bound + usual + 60)
-    return Look(float(value), f"last line {seen.quiet:.0f} s ago; a step takes {usual:.0f} s")
-
-
-def check_warmup(seen: Seen) -> Look:
-    train = seen.configuration.train
-    return Look(train.warmup / train.steps, f"{train.warmup} of {train.steps} steps warm up")
-
-
-def check_iterations(seen: Seen) -> Look:
-    many = seen.configuration.train.iterations
-    return Look(many, f"{many} steps on each set of rollouts")
-
-
 RULES: tuple[Rule, ...] = (
-    Rule("learning rate", check_rate, "adapters need 1e-5 to 5e-5; full training less, tiny models far more"),
-    Rule("warm-up", check_warmup, "a tenth of train.steps is usual for train.warmup", 0.5, 0.99),
-    Rule("deadlines", check_deadlines, "make call ≤ rollout ≤ group"),
-    Rule("sampling", check_sampling, "remove it: roles in training sample the whole distribution at temperature 1"),
-    Rule("budget", check_budget, "make train.budget at least rollouts.window; hira-train plan shows the memory"),
-    Rule("iterations", check_iterations, "more than four train a policy that is far from the sampler's", 4, math.inf),
     Rule("chat template", check_template),
     Rule("questions", check_questions, "the model will memorise them: add questions, or make fewer steps"),
     Rule("held-out questions", check_held_out),
@@ -363,14 +271,10 @@ RULES: tuple[Rule, ...] = (
          0.1, 0.4),
     Rule("cut replies", of_roles("overlong", "{percent} of the conversations of {role} end in a cut reply"),
          "allow longer replies or a wider rollouts.window; train.mask_overlong=true leaves them out", 0.2, 0.95),
-    Rule("gradient", check_gradient, "no adapter is trained: check model.targets, model.adapters and train.lr"),
     Rule("drift", of_roles("sampler_drift", "log-probabilities of {role} differ by {value:.3g} a token"),
          "the sampler has other weights or another precision: check that it loads each new adapter", 0.02, 0.2),
-    Rule("tokens a turn", check_turns, 'weigh rows differently: credit.norm="role_mean" or "token_mean"'),
     Rule("entropy", check_entropy, "lower train.lr; against collapse, raise train.clip_high or mask mastered tokens"),
-    Rule("memory", check_memory, "lower train.budget before it runs out", 1.2, math.inf),
     Rule("reward hacking", check_hacking),
-    Rule("heartbeat", check_heartbeat, "stderr names the calls that it waits for; stop it and resume with --resume"),
 )  # fmt: skip
 """The last two figures are the limits of a warning and of a fault; a rule without them returns FINE, ODD or BROKEN."""
 

@@ -45,7 +45,7 @@ from hira.trainers.weights import (
 PER_ROW = ("entropy", "kl", "clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean")
 START = {"cpu": 32, "gpu": 4096}
 """Tokens that could be computed in the time that a micro-batch takes besides: measured on a CPU with 135 M parameters,
-for GPUs estimated from the start of their kernels (`hira.trainers.plan.Device`)."""
+for GPUs estimated from the start of their kernels."""
 Batch = dict[str, Any]
 
 
@@ -234,22 +234,18 @@ class RoleTrainer(GRPOTrainer):
                 total += loss.detach()
                 self._measure(micro, batch, means)
                 done.append(micro)
-        if self.accelerator.num_processes > 1 and not self._shares_itself:
+        if self.accelerator.num_processes > 1:
             average_gradients(self._bare, self.accelerator.num_processes, self.accelerator.device)
         check_finite(self._bare, total, self.state.global_step + 1, {micro.role for micro, _ in batches})
         self._tell(means, batches, time.perf_counter() - began)
         return total
 
     def _alone(self, model: Any, *, last: bool) -> Any:
-        """Gradients are summed on each process and shared once at the end. DeepSpeed and FSDP share them themselves."""
+        """Gradients are summed on each process and shared once at the end."""
         self.accelerator.gradient_state._set_sync_gradients(last)  # noqa: SLF001 - as the Trainer itself does
-        if self.accelerator.num_processes == 1 or self._shares_itself:
+        if self.accelerator.num_processes == 1:
             return nullcontext()
         return self.accelerator.no_sync(model)
-
-    @property
-    def _shares_itself(self) -> bool:
-        return bool(self.is_deepspeed_enabled or self.is_fsdp_enabled)
 
     # --- what is told
 
@@ -347,7 +343,7 @@ class RoleTrainer(GRPOTrainer):
                 "the base's weights are not what they were when the run began",
                 fix="train adapters only, and never merge them into the base while training",
             )
-        if self.accelerator.num_processes > 1 and not self._shares_itself:
+        if self.accelerator.num_processes > 1:
             self._check_alike()
 
     def _check_alike(self) -> None:

@@ -1,16 +1,11 @@
 """Base models: opened for training, converted from GGUF, and merged with an adapter."""
 
 import json
-import os
-import shlex
-import shutil
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from hira.core.errors import HiraError, UsageError
+from hira.core.errors import UsageError
 from hira.policies.llama.policy import TEMPLATE, find_file, read_model
 from hira.policies.local.loading import hide_renaming_warnings
 from hira.runtime.settings import did_you_mean
@@ -129,32 +124,6 @@ def write_base(name: str, folder: Path) -> int:
     fresh.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return int(fresh.num_parameters())
-
-
-CONVERTER = "convert_hf_to_gguf.py"
-
-
-def find_converter(path: str) -> str:
-    """llama.cpp's converter on a `PATH`. Raises `UsageError` where there is none."""
-    found = shutil.which(CONVERTER, path=path) or next(
-        (str(place) for one in path.split(os.pathsep) if (place := Path(one or ".") / CONVERTER).is_file()), None
-    )
-    if found is None:
-        fix = "clone github.com/ggml-org/llama.cpp, pip install gguf, and add its folder to the PATH"
-        raise UsageError(f"{CONVERTER} is not on the PATH", where="--gguf runs it", fix=fix)
-    return found
-
-
-def convert(folder: Path, converter: str) -> Path:
-    """Write `folder/model.gguf` in bf16 with llama.cpp's converter. Raises `HiraError` with its last line if it
-    fails."""
-    out = folder / "model.gguf"
-    command = [sys.executable, converter, str(folder), "--outfile", str(out), "--outtype", "bf16"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the user's converter
-    if done.returncode or not out.is_file():
-        said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
-        raise HiraError(f"{CONVERTER} failed: {said}", where=shlex.join(command), fix="run that command to see more")
-    return out
 
 
 def merge(run: Path, folder: Path, adapter: str = "") -> None:

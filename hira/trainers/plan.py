@@ -1,4 +1,4 @@
-"""What a training run will take, before anything is loaded: memory by phase, and about how long an update lasts.
+"""What memory a training run will take, by phase, before anything is loaded.
 
 From a model's `config.json` alone, without torch. Bytes are those that CUDA's allocator hands out at its peak
 (`torch.cuda.max_memory_allocated`); the driver's own few hundred MiB come on top. The counts per token were taken from
@@ -280,63 +280,26 @@ def _unpacked(shape: Shape, bits: int) -> int:
     return 2 * max(taken * given for taken, given in shape.matrices.values()) if bits == 4 else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
-    """Bytes and operations a second that code of this kind reaches, and the seconds that the start of a layer's
-    kernels takes when one token is decoded."""
-
-    memory: int
-    flops: float
-    bandwidth: float
-    layer_seconds: float = 1.2e-3
-
-
 DEVICES = {
-    "h200": Device(140 * 10**9, 400e12, 3.5e12),
-    "h100": Device(80 * 10**9, 400e12, 2.6e12),
-    "a100-80": Device(80 * 10**9, 170e12, 1.6e12),
-    "a100-40": Device(40 * 10**9, 170e12, 1.3e12),
-    "l40s": Device(48 * 10**9, 120e12, 0.7e12),
-    "rtx-4090": Device(24 * 10**9, 90e12, 0.8e12),
-    "rtx-3090": Device(24 * 10**9, 45e12, 0.75e12),
-    "l4": Device(24 * 10**9, 45e12, 0.25e12),
+    "h200": 140 * 10**9,
+    "h100": 80 * 10**9,
+    "a100-80": 80 * 10**9,
+    "a100-40": 40 * 10**9,
+    "l40s": 48 * 10**9,
+    "rtx-4090": 24 * 10**9,
+    "rtx-3090": 24 * 10**9,
+    "l4": 24 * 10**9,
 }
-"""By the name that people call them. Rates are about half of the data sheets' for dense bf16."""
+"""Bytes of memory, by the name that people call a device."""
 USABLE = 0.94
 """Of a device's memory: the rest is the driver's, and lost between allocations."""
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
-    """Seconds of one update, about."""
-
-    rollout: float
-    update: float
-
-
-def at_once(shape: Shape, work: Work, device: Device) -> int:
-    """How many rows of the whole window the rollouts of this work have at once on the device, the driver's part left
-    out; the engine lets the others wait. 0 if there is room for none, or not for the update."""
-    room = USABLE * device.memory
+def at_once(shape: Shape, work: Work, memory: int) -> int:
+    """How many rows of the whole window the rollouts of this work have at once in so many bytes, the driver's part
+    left out; the engine lets the others wait. 0 if there is room for none, or not for the update."""
+    room = USABLE * memory
     if sum(sheet(shape, work).update.values()) > room:
         return 0
     held = (sheet(shape, replace(work, at_once=rows)).peaks["rollout"] for rows in range(1, work.at_once + 1))
     return sum(peak <= room for peak in held)
-
-
-def times(shape: Shape, work: Work, device: Device, *, rows: int, length: int, sampled: int, turns: int) -> Times:
-    """How long an update of so many `rows` takes, each `length` tokens of which `sampled` in so many `turns`.
-
-    Decoding waits for memory (all weights and the keys and values of all rows for every token) or for kernels to
-    start; an update makes three passes over the base: forward, forward again, and backward without its own gradients.
-    """
-    steps = sampled * max(1, -(-rows // work.at_once))
-    held = base(shape, work.bits) + min(rows, work.at_once) * length * shape.kv * WIDTHS[work.bits] // 2
-    decode = steps * max(held / device.bandwidth, shape.layers * device.layer_seconds)
-    passes = 2.0 * (shape.linear + shape.words * shape.hidden * work.scored)
-    attended = 4.0 * shape.layers * shape.heads * shape.head * length / 2
-    reading = (
-        rows * length * (2.0 * shape.linear + attended) / device.flops + turns * shape.layers * device.layer_seconds
-    )
-    update = rows * length * (3 if work.checkpointing else 2) * (passes + attended) / device.flops
-    return Times(decode + reading, update)

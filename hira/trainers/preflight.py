@@ -26,17 +26,13 @@ UNLIMITED = 1_000_000
 
 
 def check_inputs(plan: "TrainingPlan", folder: Path, *, conversations: bool = False) -> None:
-    """Raise `UsageError` for documents, attached files, adapters, a model's folder, recorded tools or settings that are
+    """Raise `UsageError` for documents, attached files, adapters, a model's folder or settings that are
     not there or cannot be used; with `conversations` for those of a cold start, too. Paths are those of `folder`.
     """
     configuration = plan.configuration
     find_model_folder(configuration.model.name, folder)
     roots_of([*plan.settings.docs, *(file for one in (*plan.problems, *plan.held_out) for file in one.files)])
     check_starts(configuration.model.start)
-    rollouts = configuration.rollouts
-    if rollouts.recording == "replay" and not (plan.folder / rollouts.recorded).is_file():
-        fix = 'make one with rollouts.recording = "record", or name it: rollouts.recorded'
-        raise UsageError("there is no recording to replay", where=str(plan.folder / rollouts.recorded), fix=fix)
     told = configuration.sft.conversations
     if conversations and told and not (folder / told).is_file():
         fix = "write it with: hira runs export -o FILE"
@@ -144,18 +140,9 @@ def check_installed() -> None:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def check_options(bits: int, report_to: Collection[str] = (), across: str = "", hub: str = "") -> None:
+def check_options(bits: int, report_to: Collection[str] = ()) -> None:
     """Raise `UsageError` for an option that does not work on this machine, before anything is loaded or written."""
-    if across == "zero2" and find_spec("deepspeed") is None:
-        raise UsageError("--across zero2 needs DeepSpeed", fix="pip install deepspeed, or use --across ddp")
     check_bits(bits)
-    if hub:
-        from huggingface_hub import get_token
-
-        if hub.count("/") != 1 or not all(hub.split("/")):
-            raise UsageError(f"train.hub {hub!r} is not a repository", fix="write train.hub=OWNER/NAME")
-        if not get_token():
-            raise UsageError("nobody is logged in to the Hub", where="train.hub needs it", fix="run: hf auth login")
     if not report_to:
         return
     from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hira.core.errors import HiraError, UsageError
+from hira.core.errors import UsageError
 from hira.runtime.settings import PROFILE, SERVED, Settings
 from hira.trainers.assembly import TrainingPlan
 
@@ -35,21 +35,6 @@ def save_adapter(model: Any, tokenizer: Any, name: str, folder: Path) -> None:
     """The adapter as `folder/NAME`. PEFT puts all but the one called `default` into a folder of their name itself."""
     model.save_pretrained(folder / name if name == "default" else folder, selected_adapters=[name])
     tokenizer.save_pretrained(folder / name)
-
-
-def push_adapters(folder: Path, repository: str, endpoint: str | None = None) -> str:
-    """Upload the adapters of a run to a repository of the Hub, a private one if it is new; return its address. Raises
-    `HiraError` if the Hub refuses or cannot be reached: the adapters are in the run's folder all the same."""
-    from huggingface_hub import HfApi
-
-    api = HfApi(endpoint=endpoint)
-    try:
-        url = api.create_repo(repository, private=True, exist_ok=True)
-        api.upload_folder(repo_id=repository, folder_path=folder / ADAPTERS, commit_message="Adapters of a hira run")
-    except Exception as error:  # its client raises those of the HTTP library that it finds; the run is complete
-        what, fix = f"the adapters were not uploaded: {error}", f"hf upload {repository} {folder / ADAPTERS}"
-        raise HiraError(what, where=f"train.hub {repository!r}", fix=fix) from error
-    return str(url)
 
 
 def write_run_profiles(plan: TrainingPlan) -> None:

@@ -29,7 +29,6 @@ from hira.core.events import Event, Reader, ToolEnded, TurnEnded
 from hira.evaluation.rewards.answers import Reward, Score
 from hira.trainers.calls import (
     OpenCalls,
-    Recording,
     SeededPolicy,
     own_fault,
     seed_of,
@@ -89,7 +88,8 @@ class Rollouts:
 
     `roles` are those that are trained, None for all that leave tokens. `trust` is the share of rollouts that the
     infrastructure may break before the run is ended. `share` is this process's number and how many there are. `day`, in
-    seconds since the epoch, is what rollouts take for today, so that a prompt reads the same on every day.
+    seconds since the epoch, is what rollouts take for today, so that a prompt reads the same on every day. Training
+    needs a `temperature` of 1; exams also ask greedily.
     """
 
     context: OpenContext
@@ -99,11 +99,11 @@ class Rollouts:
     config: RolloutConfig = field(default=RolloutConfig(), kw_only=True)
     roles: Collection[str] | None = field(default=None, kw_only=True)
     seed: int = field(default=0, kw_only=True)
-    recording: Recording | None = field(default=None, kw_only=True)
     trust: float = field(default=0.5, kw_only=True)
     share: tuple[int, int] = field(default=(0, 1), kw_only=True)
     day: float | None = field(default=None, kw_only=True)
     tell: Callable[[str], None] = field(default=lambda _: None, kw_only=True)
+    temperature: float = field(default=1.0, kw_only=True)
     underway: OpenCalls = field(default_factory=OpenCalls, kw_only=True)
 
     async def collect(self, update: int) -> Collected:
@@ -176,15 +176,17 @@ class Rollouts:
         done.append(played)
         return played
 
-    async def play(self, problem: Problem, update: int, number: int) -> ScoredRollout:
-        """One rollout with its reward. Raises only what would be wrong with every other one, too."""
-        run = f"{update}-{problem.id}-{number}"
+    async def play(self, problem: Problem, update: int, number: int, *, exam: bool = False) -> ScoredRollout:
+        """One rollout with its reward; an `exam` has seeds of its own. Raises only what would be wrong with every other
+        one, too."""
+        run = f"{'exam' if exam else ''}{update}-{problem.id}-{number}"
+        seed = seed_of(self.seed, *(["exam"] if exam else []), update, problem.id, number)
         outcomes = Outcomes()
         record: Rollout | None = None
         trouble = Trouble()
         try:
             async with asyncio.timeout(self.config.rollout_seconds), self.context(run, problem, outcomes) as context:
-                self._prepare(context, run, seed_of(self.seed, update, problem.id, number), trouble)
+                self._prepare(context, run, seed, trouble)
                 record = context.rollout
                 await rollout(self.workflow, problem.question, context)
         except TimeoutError:
@@ -210,21 +212,18 @@ class Rollouts:
         return ScoredRollout(attempt, record, cut, score, trouble.why or record.error, outcomes.tools)
 
     def _prepare(self, context: RunContext, run: str, seed: int, trouble: "Trouble") -> None:
-        """The run context as it is trained: seeded, with deadlines, its tools behind the recording."""
+        """The run context as it is trained: seeded, with deadlines, its tools watched."""
 
         def seeded(role: str, part: RoleConfig) -> RoleConfig:
             policy = SeededPolicy(
                 part.policy, run, seed_of(seed, role), self.config.call_seconds, self.underway, trouble.broken
             )
-            return replace(part, policy=policy, sampling=set_training_sampling(part.sampling))
+            return replace(part, policy=policy, sampling=set_training_sampling(part.sampling, self.temperature))
 
         context.cast = {role: seeded(role, part) for role, part in context.cast.items()}
         if self.day is not None:
             context.rollout.began = self.day
         context.tools = watch_tools(context.tools, trouble.down, partial(self.underway.call, run))
-        if self.recording is not None:
-            context.tools, before = self.recording.wrap(context.tools)
-            trouble.missing = before.missing
 
     async def _scored(self, record: Rollout, problem: Problem) -> Score:
         """The reward. A judge that is down or late leaves the rollout without one; a fault in the reward is raised."""
@@ -281,13 +280,10 @@ class Trouble:
 
     broken: list[EndpointError] = field(default_factory=list)
     down: list[ToolDown] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
 
     @property
     def why(self) -> str:
-        if self.broken or self.down:
-            return str([*self.broken, *self.down][0])
-        return f"not in the recording: {self.missing[0]}" if self.missing else ""
+        return str([*self.broken, *self.down, ""][0])
 
 
 class Outcomes:

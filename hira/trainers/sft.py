@@ -25,7 +25,6 @@ from hira.trainers.calls import seed_of
 from hira.trainers.configuration import HALF, Configuration
 from hira.trainers.engines import LivePolicy
 from hira.trainers.lessons import read_lessons
-from hira.trainers.muon import Muon
 from hira.trainers.profile import save_adapters
 from hira.trainers.rows import Row
 from hira.trainers.training import make_training, open_weights
@@ -74,12 +73,10 @@ class SftTrainer(Trainer):
         configuration: Configuration,
         folder: Path,
         *,
-        matrices: float = 0.0,
+        optimizer: torch.optim.Optimizer | None = None,
         tell: Callable[[int, float], None] = lambda *_: None,
     ) -> None:
-        """With a `matrices` rate, hidden matrices are trained by Muon at that rate, the rest at `sft.lr`: for a whole
-        model that begins at random."""
-        self.matrices = matrices
+        """`optimizer` replaces AdamW: a whole model that begins at random learns sooner by `hira.trainers.muon`."""
         self.folder = folder
         self.tell = tell
         super().__init__(
@@ -88,13 +85,9 @@ class SftTrainer(Trainer):
             train_dataset=lessons,
             data_collator=self._collated,
             processing_class=tokenizer,
+            optimizers=(optimizer, None),
         )
         self.remove_callback(PrinterCallback)
-
-    def create_optimizer(self, *args: Any, **kwargs: Any) -> torch.optim.Optimizer:
-        if self.matrices and self.optimizer is None and self.model is not None:
-            self.optimizer = Muon(self.model, matrices=self.matrices, rate=self.args.learning_rate)
-        return super().create_optimizer(*args, **kwargs)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         del train_dataset

@@ -1,10 +1,9 @@
 """A training run: rollouts, credit, updates and exams on one model."""
 
 import asyncio
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,10 @@ from hira.runtime.settings import Settings
 from hira.trainers import records
 from hira.trainers.agentic import Agentic
 from hira.trainers.assembly import TrainingPlan, credit_of, reward_of
-from hira.trainers.calls import Recording
 from hira.trainers.configuration import Configuration
 from hira.trainers.credit import Credit
 from hira.trainers.engines import LivePolicy, ServedEngine
-from hira.trainers.exam import Exam, summarise_scores
+from hira.trainers.exam import summarise_scores, take_exam
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.models import open_model
 from hira.trainers.pipeline import PipelinedCollector, Segmented
@@ -102,17 +100,14 @@ class Training:
 
     def rollouts(self, context: Session, share: tuple[int, int] = (0, 1)) -> Rollouts:
         """What makes the rollouts of this run with an opened session."""
-        config = self.configuration.rollouts
-        live = config.recording == "live"
         return Rollouts(
             open_contexts(context),
             self.workflow,
             self.problems,
             self.reward,
-            config=config,
+            config=self.configuration.rollouts,
             roles=self.roles,
             seed=self.configuration.seed,
-            recording=None if live else Recording(self.folder / config.recorded, config.recording),
             share=share,
             day=self.day,
             tell=self.tell,
@@ -190,19 +185,15 @@ class Training:
             return
         told: dict[str, Any] = {"step": step}
         for name, attempts, temperature in (("sampled", self.configuration.exam.attempts, 1.0), ("greedy", 1, 0.0)):
-            exam = Exam(
-                open_contexts(context),
-                self.exam_workflow or self.workflow,
-                self.held_out[own.process_index :: own.num_processes],
-                self.exam_reward or self.reward,
-                config=self.configuration.rollouts,
-                attempts=attempts,
+            asked = replace(
+                self.rollouts(context),
+                workflow=self.exam_workflow or self.workflow,
+                problems=self.held_out[own.process_index :: own.num_processes],
+                reward=self.exam_reward or self.reward,
                 temperature=temperature,
-                seed=self.configuration.seed,
-                day=self.day,
-                tell=self.tell,
             )
-            told |= summarise_scores([one for part in gather_object([runner.run(exam.score())]) for one in part], name)
+            scores = gather_object([runner.run(take_exam(asked, attempts))])
+            told |= summarise_scores([one for part in scores for one in part], name)
         if own.is_main_process:
             records.append(self.folder / records.EXAMS, [told])
             self.stepped({"exam": True, **told})
@@ -255,7 +246,6 @@ def run_grpo(
 ) -> None:
     """Train to the last step and save the adapters. With `resume`, as if the run had never stopped. `begun` is called
     when all is open and nothing is written yet."""
-    _check_whole()
     own = PartialState(cpu=not torch.cuda.is_available())  # first of all: on a CPU it sees no other process unasked
     tokenizer, model = open_weights(plan)
     training = make_training(plan, tokenizer, model, tell=tell, stepped=stepped)
@@ -264,16 +254,6 @@ def run_grpo(
     if own.is_main_process:
         save_adapters(plan, model, tokenizer)
     own.wait_for_everyone()
-
-
-def _check_whole() -> None:
-    """Raise where the base is divided among processes: each samples replies of its own lengths, so they would wait for
-    each other for ever."""
-    if os.environ.get("ACCELERATE_USE_FSDP", "false") == "true" and int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise UsageError(
-            "rollouts cannot be made with a base that is divided among processes (FSDP)",
-            fix="use hira-train grpo --processes N --across ddp, with model.bits=4 if the base does not fit on one GPU",
-        )
 
 
 def make_training(

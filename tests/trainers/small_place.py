@@ -22,6 +22,7 @@ from hira.cli.training import main as train_main
 from hira.policies.local.template import Template
 from hira.trainers.configuration import Configuration, ModelConfig, SftConfig, TrainConfig
 from hira.trainers.lessons import read_lessons
+from hira.trainers.muon import Muon
 from hira.trainers.sft import LessonOrder, SftTrainer
 
 RIVERS = {"Arnby": "Vell", "Birkholm": "Lorn", "Calden": "Tarn", "Dunmore": "Ruhl"}
@@ -168,7 +169,8 @@ def _learned(tokenizer: Any, folder: Path) -> Any:
         train=TrainConfig(checkpointing=False),
         sft=SftConfig(steps=100, batch=4, lr=0.01, save_every=0),
     )
-    SftTrainer(base, tokenizer, LessonOrder(rows, whole), whole, folder / "taught", matrices=0.04).train()
+    muon = Muon(base, matrices=0.04, rate=whole.sft.lr)
+    SftTrainer(base, tokenizer, LessonOrder(rows, whole), whole, folder / "taught", optimizer=muon).train()
     with torch.no_grad():
         base.model.norm.weight.mul_(UNSURE)  # it knows the same, and says it less surely: rollouts differ
     return base

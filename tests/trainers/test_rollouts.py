@@ -24,7 +24,6 @@ from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
 from hira.testing import make_context
 from hira.tools import Toolbox, tool
-from hira.trainers.calls import Recording
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.rollouts import Problem, Rollouts, choose_problems, open_contexts
 
@@ -269,69 +268,6 @@ def test_each_lap_asks_every_question_once_in_an_order_of_its_own() -> None:
     assert all(sorted(lap) == ["0", "1", "2", "3", "4"] for lap in laps)
     assert len({tuple(lap) for lap in laps}) > 1
     assert choose_problems(PROBLEMS, 7, 2, seed=7) == choose_problems(PROBLEMS, 7, 2, seed=7)
-
-
-def searching(calls: list[str]) -> Toolbox:
-    """A search and a browse that opens only what the search has shown in this run."""
-    shown: set[str] = set()
-
-    @tool(pure=True)
-    def search(query: str) -> str:
-        """Search."""
-        calls.append(f"search {query}")
-        shown.add("page")
-        return "found page"
-
-    @tool(pure=True)
-    def browse(url: str) -> str:
-        """Open."""
-        calls.append(f"browse {url}")
-        return "read it" if url in shown else "not shown before"
-
-    return Toolbox(search=search, browse=browse)
-
-
-async def test_a_recorded_run_is_repeated_without_a_call(tmp_path: Path) -> None:
-    def say(request: Request) -> str:
-        last = request.messages[-1].text
-        return "yes" if "found" in last or "now" in last else "<|begin_search_query|> it <|end_search_query|>"
-
-    calls: list[str] = []
-    path = tmp_path / "tools.jsonl"
-    first = await rollouts(Letters(say), {"tools": searching(calls)}, recording=Recording(path)).collect(0)
-    assert calls == ["search it"]
-    replay = Recording(path, "replay")
-    again = await rollouts(Letters(say), {"tools": searching(calls)}, recording=replay).collect(0)
-    assert calls == ["search it"]
-    assert first.groups == again.groups
-
-
-async def test_a_call_that_is_not_in_the_recording_breaks_the_rollout(tmp_path: Path) -> None:
-    def say(request: Request) -> str:
-        last = request.messages[-1].text
-        return "yes" if "failed" in last or "now" in last else "<|begin_search_query|> it <|end_search_query|>"
-
-    replay = rollouts(
-        Letters(say), {"tools": searching([])}, recording=Recording(tmp_path / "none", "replay"), trust=1.0
-    )
-    made = await replay.collect(0)
-    assert {one.status for one in made.groups[0].attempts} == {"infra_failed"}
-    assert made.samples[0]["error"].startswith("not in the recording")
-
-
-async def test_a_tool_is_first_told_what_the_recording_answered_in_its_place(tmp_path: Path) -> None:
-    path = tmp_path / "tools.jsonl"
-    made: list[str] = []
-    tools, _ = Recording(path).wrap(searching(made))
-    assert tools.search
-    await tools.search.call({"query": "it"})
-    tools, _ = Recording(path).wrap(searching(made))
-    assert tools.search
-    assert tools.browse
-    await tools.search.call({"query": "it"})
-    seen = await tools.browse.call({"url": "page"})
-    assert seen.text == "read it"
-    assert made == ["search it", "search it", "browse page"]
 
 
 async def test_questions_without_a_signal_are_asked_again_as_others() -> None:

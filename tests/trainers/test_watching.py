@@ -3,7 +3,6 @@
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import httpx
 import pytest
@@ -15,7 +14,7 @@ from hira.tools import Observation, Tool, Toolbox, tool
 from hira.tools.search.service import Backend
 from hira.tools.search.services import searxng
 from hira.tools.search.tool import search_tool
-from hira.trainers.calls import Recording, watch_tools
+from hira.trainers.calls import watch_tools
 
 
 def nobody() -> str:
@@ -46,16 +45,6 @@ async def test_a_search_that_no_service_answers_is_not_the_agents_failure() -> N
     attempts = [one for group in made.groups for one in group.attempts]
     assert {(one.status, one.reward) for one in attempts} == {("infra_failed", None)}
     assert "no search service answers" in made.samples[0]["error"]
-
-
-async def test_a_search_that_was_down_is_not_recorded(tmp_path: Path) -> None:
-    path = tmp_path / "tools.jsonl"
-    async with searching() as search:
-        tools, _ = Recording(path).wrap(Toolbox(search=search))
-        assert tools.search
-        with pytest.raises(ToolDown):
-            await tools.search.call({"query": "it"})
-    assert len(Recording(path)) == 0
 
 
 async def test_a_sandbox_that_does_not_start_is_seen() -> None:

@@ -1,4 +1,4 @@
-"""`hira-train base`, `eval`, `merge`, `serve` and `export`: the models before and after a run."""
+"""`hira-train base`, `eval`, `merge` and `serve`: the models before and after a run."""
 
 import argparse
 import os
@@ -9,11 +9,8 @@ from pathlib import Path
 import hira.cli
 from hira.cli import OK
 from hira.cli.shell import Shell
-from hira.cli.training.run import parse_configuration
 from hira.core.errors import UsageError
 from hira.runtime.settings import PROFILE, load
-from hira.trainers import assembly
-from hira.trainers.export import write_package
 from hira.trainers.preflight import check_installed
 from hira.trainers.profile import serve_command, spelled
 
@@ -51,12 +48,8 @@ def merge(args: argparse.Namespace, shell: Shell) -> int:
     check_installed()
     from hira.trainers import models
 
-    converter = models.find_converter(shell.environ.get("PATH", "")) if args.gguf else ""
     models.merge(shell.folder / args.run, shell.folder / args.folder, args.adapter)
     shell.say(f"hf:{args.folder}")
-    if converter:
-        models.convert(shell.folder / args.folder, converter)
-        shell.say(f"gguf:{args.folder}/model.gguf")
     return OK
 
 
@@ -79,13 +72,4 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
     shell.tell(f"hira-train: {spelled(words)}")
     # vLLM takes this process's place, so that whoever ends it ends the server
     os.execve(program, [program, *words[1:]], dict(shell.environ))  # noqa: S606 - the command that was printed
-    return OK
-
-
-def export(args: argparse.Namespace, shell: Shell) -> int:
-    configuration = parse_configuration(args, shell)
-    plan = assembly.make_plan(configuration, shell.folder, shell.environ, Path(shell.home))
-    for path in write_package(plan, shell.folder / args.output, args.name):
-        shell.say(str(path))
-    shell.tell(f"the next steps are in {Path(args.output) / 'README.md'}")
     return OK

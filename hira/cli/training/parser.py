@@ -66,8 +66,8 @@ def add_demo_flags(command: Parser, folder: str) -> None:
 
 
 def _add_runs(add: Any) -> None:
-    plan = add("plan", "run", "estimate memory and time before anything is loaded",
-               "Estimate the memory and time of a run.")  # fmt: skip
+    plan = add("plan", "run", "estimate memory before anything is loaded",
+               "Estimate the memory of a run.")  # fmt: skip
     plan.add_argument("--gpu", metavar="NAME", help="a GPU to plan for, such as rtx-4090; all known ones if none")
     plan.add_argument("--json", action="store_true", help="one JSON object on stdout")
     sft = add("sft", "run", "train on conversations: a cold start", "Supervised training on conversations.")
@@ -78,8 +78,6 @@ def _add_runs(add: Any) -> None:
         one.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
     grpo.add_argument("--processes", type=int, metavar="N", help="number of processes, one per GPU (or all on this "
                       "CPU)")  # fmt: skip
-    grpo.add_argument("--across", default="ddp", choices=("ddp", "zero2"),
-                      help="how they share the work (ddp)")  # fmt: skip
     doctor = add("doctor", "doctor", "find problems of a run, or of its configuration", "Check for known "
                  "problems: in a configuration before a run, or in the files of a run. Exits with 1 if there is a "
                  "fault.")  # fmt: skip
@@ -109,18 +107,11 @@ def _add_models(add: Any) -> None:
     merge.add_argument("run", metavar="RUN", help=RUN)
     merge.add_argument("folder", metavar="DIR", help="the folder to write")
     merge.add_argument("--adapter", default="", metavar="NAME", help="adapter to merge, if the run has several")
-    merge.add_argument("--gguf", action="store_true", help="also write DIR/model.gguf with llama.cpp's "
-                       "convert_hf_to_gguf.py, which must be on the PATH")  # fmt: skip
     serve = add("serve", "models", "serve the models of a run", "Print the command that serves the models with vLLM, "
                 "or run it.")  # fmt: skip
     serve.add_argument("run", metavar="RUN", help=RUN)
     serve.add_argument("--start", action="store_true", help="run the command")
     serve.add_argument("--port", type=int, default=8000, metavar="PORT", help="the server's port (8000)")
-    export = add("export", "models", "export the rollouts for a trainer on several machines", "Write the workflow with "
-                 "its questions as an environment of verifiers, which prime-rl trains on.")  # fmt: skip
-    export.add_argument("configuration", nargs="+", metavar="FILE.toml|KEY=VALUE", help=CONFIGURED)
-    export.add_argument("-o", "--output", default="environment", metavar="DIR", help="output folder (environment)")
-    export.add_argument("--name", default="hira_env", metavar="NAME", help="name of the package (hira_env)")
 
 
 def _add_curate(curate: Parser) -> None:

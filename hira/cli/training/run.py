@@ -15,8 +15,7 @@ from hira.core.errors import HiraError, UsageError
 from hira.runtime.settings import did_you_mean
 from hira.trainers import assembly, profile
 from hira.trainers.configuration import Configuration, load_configuration
-from hira.trainers.configurations import path_of
-from hira.trainers.plan import DEVICES, GIB, LINEAR, Shape, Times, Work, at_once, sheet, times
+from hira.trainers.plan import DEVICES, GIB, LINEAR, Shape, Work, at_once, sheet
 from hira.trainers.preflight import (
     check_inputs,
     check_installed,
@@ -77,11 +76,6 @@ def going(args: argparse.Namespace, shell: Shell) -> Going:
     return Going(plan, assembly.is_resumed(plan))
 
 
-HALF = 16
-TURNS = 8
-"""Turns of a rollout whose times are shown."""
-
-
 def plan(args: argparse.Namespace, shell: Shell) -> int:
     if args.gpu and args.gpu not in DEVICES:
         raise UsageError(f"unknown GPU {args.gpu!r}", fix=did_you_mean(args.gpu, DEVICES))
@@ -93,14 +87,10 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
     if wrong := explain_window(window, own_window(configuration.model.name, shell.folder)):
         shell.tell(f"hira-train: {wrong}; the figures are those of {window:,}")
     if configuration.rollouts.vllm:
-        shell.tell(
-            "hira-train: a vLLM server samples and needs its own memory and time; these figures are those of the update"
-        )
+        shell.tell("hira-train: a vLLM server samples and needs its own memory; these figures are those of the update")
     work = work_of(configuration)
     named = {args.gpu: DEVICES[args.gpu]} if args.gpu else DEVICES
     rows = {name: at_once(shape, work, device) for name, device in named.items()}
-    known = configuration.model.bits <= HALF  # rates of devices are those of bf16
-    took = {name: times_of(shape, work, configuration, name) for name in named} if known else {}
     found = sheet(shape, replace(work, at_once=rows[args.gpu] or work.at_once) if args.gpu else work)
     if args.json:
         told = {
@@ -108,29 +98,20 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
             "bytes": {"rollout": dict(found.rollout), "update": dict(found.update)},
             "peak": found.peak,
             "rows": {"wanted": work.at_once, **rows},
-            "seconds": {name: {"rollout": one.rollout, "update": one.update} for name, one in took.items()},
         }
         shell.say(json.dumps(told, indent=2))
         return OK
     shell.say(str(found))
-    shell.say(f"\n{'a step, about':<14}{'memory':>10}{'rows':>6}{'rollouts':>12}{'update':>10}{'run':>10}")
-    for name, device in named.items():
-        fits = f"{device.memory / GIB:.0f} GiB" if rows[name] else "too small"
-        lasts = _format_times(took[name], configuration.train.steps) if took else ""
-        shell.say(f"{name:<14}{fits:>10}{rows[name]:>6}{lasts}".rstrip())
+    shell.say(f"\n{'device':<14}{'memory':>10}{'rows':>6}")
+    for name, memory in named.items():
+        fits = f"{memory / GIB:.0f} GiB" if rows[name] else "too small"
+        shell.say(f"{name:<14}{fits:>10}{rows[name]:>6}")
     if any(rows[name] < work.at_once for name in named):
         shell.tell(
             f"rows: conversations of {work.longest:,} tokens that fit at once, of {work.at_once} configured; "
             "the others wait, and shorter ones take less"
         )
-    if not took:
-        shell.tell("the time is known only for 4 and 16 bits")
     return OK
-
-
-def _format_times(one: Times, steps: int) -> str:
-    hours = (one.rollout + one.update) * steps / 3600
-    return f"{one.rollout:>10.0f} s{one.update:>8.0f} s{hours:>8.1f} h"
 
 
 def work_of(configuration: Configuration) -> Work:
@@ -146,16 +127,6 @@ def work_of(configuration: Configuration) -> Work:
         bits=model.bits,
         checkpointing=configuration.train.checkpointing,
     )
-
-
-def times_of(shape: Shape, work: Work, configuration: Configuration, device: str) -> Times:
-    """Rows of half the window, a fourth of them sampled, as many at once as have room; where none has, as many as are
-    asked for."""
-    rows = configuration.rollouts.questions * configuration.rollouts.attempts
-    length = configuration.rollouts.window // 2
-    half = replace(work, longest=length)
-    side_by_side = replace(work, at_once=at_once(shape, half, DEVICES[device]) or work.at_once)
-    return times(shape, side_by_side, DEVICES[device], rows=rows, length=length, sampled=length // 4, turns=TURNS)
 
 
 def shape_of(name: str, folder: Path) -> Shape:
@@ -200,12 +171,12 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         raise UsageError("there is no question to train on", fix='write train = "questions.jsonl" below [data]')
     check_installed()
     own = plan.configuration
-    check_options(own.model.bits, own.train.report_to, args.across if args.processes else "", own.train.hub)
+    check_options(own.model.bits, own.train.report_to)
     first = shell.environ.get("RANK", "0") == "0"  # only the first process prints and writes
     if first:
         check_inputs(plan, shell.folder)
     if args.processes:
-        return _launched(args, shell, plan)
+        return _launch_processes(args, shell, plan)
     from hira.trainers.training import run_grpo
 
     if not first:
@@ -234,8 +205,6 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         stepped=Steps(shell, own.train.steps),
     )
     profile.write_run_profiles(plan)
-    if own.train.hub:
-        shell.tell(f"hira-train: adapters uploaded to {profile.push_adapters(plan.folder, own.train.hub)}")
     shell.tell(f"hira-train: done; how it went: hira-train show {plan.folder}")
     shell.say(f'hira ask "…" --profile {plan.folder}')
     return OK
@@ -274,27 +243,19 @@ def _percent(value: float | None) -> str:
     return "unknown" if value is None else f"{100 * value:.0f} %"
 
 
-def _launched(args: argparse.Namespace, shell: Shell, plan: assembly.TrainingPlan) -> int:
-    """The same command in several processes: on GPUs through accelerate, else on this CPU."""
+def _launch_processes(args: argparse.Namespace, shell: Shell, plan: assembly.TrainingPlan) -> int:
+    """The same command in several processes, each on a GPU of its own, or all on this CPU if there is no GPU."""
+    there = gpus()
+    if 0 < there < args.processes:
+        what = f"{args.processes} processes need as many GPUs, and there are {there}"
+        raise UsageError(what, fix="start fewer, or none: without --processes one is enough")
     own = ["-m", "hira.cli.training", "grpo", *args.configuration, *(["--resume", args.resume] if args.resume else [])]
-    environ = dict(shell.environ)
-    command = [sys.executable, "-m", *_launcher(args, environ), *own]
+    environ = {**shell.environ, **({} if there else {"ACCELERATE_USE_CPU": "true"})}
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(args.processes)]
     assembly.write_configuration(plan)  # so that all of them tell the same day
-    shell.tell(f"hira-train: {' '.join(command[1:])}")
+    shell.tell(f"hira-train: {' '.join([*launcher, *own])}")
+    command = [sys.executable, *launcher, *own]
     done = subprocess.run(command, cwd=shell.folder, env=environ, check=False)  # noqa: S603 - our own command
     if done.returncode:
         raise HiraError(f"a process ended with {done.returncode}", fix="see its message above")
     return OK
-
-
-def _launcher(args: argparse.Namespace, environ: dict[str, str]) -> list[str]:
-    """What starts so many processes here. Raises `UsageError` for what would hang or fail after a long start."""
-    there = gpus()
-    if there >= args.processes:
-        return ["accelerate.commands.launch", "--config_file", str(path_of(args.across)),
-                "--num_processes", str(args.processes)]  # fmt: skip
-    if there or args.across != "ddp":
-        what = f"{args.processes} processes across {args.across} need as many GPUs, and there are {there}"
-        raise UsageError(what, fix="start fewer, or none: without --processes one is enough")
-    environ["ACCELERATE_USE_CPU"] = "true"
-    return ["torch.distributed.run", "--standalone", "--nproc_per_node", str(args.processes)]

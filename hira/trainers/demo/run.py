@@ -160,6 +160,7 @@ class Demo:
         )
 
     def _teach(self, learner: Any, tokenizer: Any, rows: Sequence[Row]) -> None:
+        from hira.trainers.muon import Muon
         from hira.trainers.sft import LessonOrder, SftTrainer
 
         own, varied, stepped = self.sizes, self.recipe.varied, self.stepped
@@ -172,7 +173,7 @@ class Demo:
             LessonOrder(rows, self.configuration, varied(tokenizer) if varied else None),
             self.configuration,
             self.folder / "sft",
-            matrices=0.0 if self.recipe.pretrained else own.matrices,
+            optimizer=None if self.recipe.pretrained else Muon(learner, matrices=own.matrices, rate=own.learning_rate),
             tell=lambda step, loss: stepped({"stage": "sft", "step": step, "of": own.learning, "loss": loss}),
         ).train()
 

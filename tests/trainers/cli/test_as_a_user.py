@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
-from safetensors.torch import load_file, save_file  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
 
 from hira.trainers import records  # noqa: E402
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 torch.set_num_threads(1)
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
 ASKED = "Which river flows through Birkholm?"
-RIVER = "Lorn"
 
 
 def test_plan_counts_what_training_then_trains(first_run: "Place") -> None:
@@ -36,11 +35,11 @@ def test_the_doctor_sees_the_configuration_before_a_run_and_the_run_after_it(fir
     assert first_run.train("doctor", "run.toml", "--json") == 0, first_run.err
     before = {one["rule"]: one for one in json.loads(first_run.out)}
     assert before["questions"]["found"] == "4 questions, 2 for each update"
-    assert before["gradient"]["verdict"] == before["drift"]["verdict"] == "unseen"
+    assert before["drift"]["verdict"] == "unseen"
     assert first_run.train("doctor", "runs/first", "--json") == 0, first_run.out
     after = {one["rule"]: one for one in json.loads(first_run.out)}
     assert after["questions"] == before["questions"]
-    assert {after[name]["verdict"] for name in ("gradient", "drift", "tokens")} == {"ok"}
+    assert {after[name]["verdict"] for name in ("drift", "tokens")} == {"ok"}
 
 
 def test_eval_asks_in_the_way_that_was_trained(first_run: "Place") -> None:
@@ -51,11 +50,6 @@ def test_eval_asks_in_the_way_that_was_trained(first_run: "Place") -> None:
     assert record["tools"].keys() == {"search"}
     assert "flows through Arnby" in record["answer"]
     assert "/runs/first/adapters/default" in (folder / "manifest.json").read_text()
-    first_run.train(
-        "eval", "runs/first", "held_out.jsonl", "--docs", "documents", "--workflow=direct", "--output", "e2"
-    )
-    (other,) = records.read(first_run.folder / "e2" / "records.jsonl")
-    assert "direct" in other["cell"]
 
 
 def test_a_cold_start_by_rejection_keeps_the_rollouts_that_earned_enough(place: "Place") -> None:
@@ -95,20 +89,3 @@ def test_a_cold_start_by_exported_runs_learns_the_last_replies_too(place: "Place
     after = load_file(place.folder / "runs" / "after" / "adapters" / "default" / "adapter_model.safetensors")
     apart = max(float((after[name] - one).abs().max()) for name, one in began.items())
     assert 0 < apart <= 1.1e-3, "one step of Adam from where the cold start ended"
-
-
-def test_what_was_trained_answers_and_its_adapter_speaks(first_run: "Place", tmp_path: Path) -> None:
-    place = first_run.copy(tmp_path)
-    place.environ = {"HIRA_TEMPERATURE": "0"}
-    asked = ("ask", ASKED, "--profile", "runs/first", "--docs", "documents", "--json", "--quiet")
-    assert place.hira(*asked) == 0, place.out + place.err
-    answer = json.loads(place.out)
-    assert RIVER in answer["answer"]
-    assert [one["verdict"] for one in answer["citations"]] == ["supported"]
-    file = place.folder / "runs" / "first" / "adapters" / "default" / "adapter_model.safetensors"
-    save_file({name: one * float("nan") for name, one in load_file(file).items()}, file)
-    assert place.hira(*asked) == 3
-    assert "the model's probabilities are not numbers" in place.err
-
-
-# --- serving what was trained

@@ -35,8 +35,9 @@ def folder(tmp_path: Path) -> Path:
         (["doctor"], 1, "rollouts.window is 16,384 tokens, and the model itself takes 2,048"),
         (["doctor", "rollouts.window=2048"], 0, "30 questions, 8 for each update; 10 repeat another one"),
         (["grpo", 'settings.docs=["docs", "missing"]'], 2, "missing"),
+        (["grpo", 'train.report_to=["wandbs"]'], 2, "unknown reporter 'wandbs'"),
     ],
-    ids=["a judge that is down", "a window of 2k", "10 duplicates of 30 questions", "a folder that does not exist"],
+    ids=["a judge that is down", "a window of 2k", "10 duplicates of 30 questions", "a folder that does not exist", "a tracker that does not exist"],
 )  # fmt: skip
 def test_it_is_said_before_anything_is_sampled(arguments: list[str], code: int, line: str, folder: Path) -> None:
     out, err = io.StringIO(), io.StringIO()

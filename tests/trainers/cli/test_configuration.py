@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from hira.cli.training.run import Going
 from hira.core.errors import UsageError
 from hira.trainers.assembly import is_resumed, make_plan, write_configuration
 from hira.trainers.configuration import Configuration, load_configuration
@@ -48,13 +47,9 @@ def test_overrides_are_numbers_lists_truth_values_and_text() -> None:
 @pytest.mark.parametrize(
     ("override", "what", "fix"),
     [
-        ("train.learning_rte=1", "unknown key 'train.learning_rte'", "known are: steps, lr"),
         ("train.step=1", "unknown key 'train.step'", "did you mean 'steps'?"),
         ("lr=1", "unknown key 'lr'", "did you mean train.lr or sft.lr?"),
-        ("trian.steps=1", "unknown key 'trian.steps'", "did you mean 'train'?"),
         ("train.steps=0", "train.steps: input should be greater than or equal to 1", "it was 0"),
-        ("train.steps=many", "train.steps: input should be a valid integer", "it was 'many'"),
-        ("reward.match=contain", "reward.match: input should be", "it was 'contain'"),
         ("nothing", "'nothing' is not an override", "SECTION.KEY=VALUE"),
     ],
 )
@@ -63,14 +58,6 @@ def test_what_is_wrong_with_an_override_is_told_with_the_way_out(override: str, 
         load_configuration(None, [override])
     assert raised.value.what.startswith(what)
     assert fix in raised.value.fix
-
-
-def test_an_unknown_key_of_a_file_is_told_with_its_file_and_the_nearest_name(tmp_path: Path) -> None:
-    file = tmp_path / "run.toml"
-    file.write_text("[train]\nbuget = 3\n")
-    with pytest.raises(UsageError, match="unknown key 'buget'") as raised:
-        load_configuration(file)
-    assert (raised.value.where, raised.value.fix) == (f"in {file}", "did you mean 'budget'?")
 
 
 @pytest.mark.parametrize(
@@ -82,22 +69,12 @@ def test_an_unknown_key_of_a_file_is_told_with_its_file_and_the_nearest_name(tmp
         ('model.adapters={planner="a"}', "model.adapters: the role 'worker' has no adapter"),
         ("credit.nrom=x", "credit.nrom: matpo has no such option"),
         ("credit.norm=all", "credit.norm: input should be 'rollout_mean', 'role_mean' or 'token_mean'"),
-        ("credit.floor=low", "credit.floor: input should be a valid number, unable to parse string as a number"),
-        ("credit.norm=role_mean", None),
         ("settings.doc=x", "settings.doc is unknown"),
-        ("settings.workflow=mars", None),
-        ("workflow.subtasks=3", "workflow 'matpo' has no option 'subtasks'"),
         ("data.train=nowhere.jsonl", "there is no file 'nowhere.jsonl'"),
-        ("recipe=mars", None),
     ],
 )
-def test_a_run_that_cannot_work_is_refused_before_anything_is_loaded(
-    override: str, what: str | None, folder: Path
-) -> None:
+def test_a_run_that_cannot_work_is_refused_before_anything_is_loaded(override: str, what: str, folder: Path) -> None:
     given = run(override)
-    if what is None:
-        make_plan(given, folder, {}, folder)
-        return
     with pytest.raises(UsageError) as raised:
         make_plan(given, folder, {}, folder)
     assert raised.value.what == what
@@ -129,17 +106,12 @@ def test_a_wrong_value_is_blamed_on_who_gave_it(tmp_path: Path) -> None:
         ('settings.docs=["nodocs"]', "no such file or folder"),
         ("model.start.default=docs", "there is no adapter in"),
         ("model.name=docs/none", "there is no folder 'docs/none'"),
-        ("rollouts.recording=replay", "there is no recording to replay"),
         ("sft.conversations=none.jsonl", "there is no file 'none.jsonl'"),
         ("settings.search=nobody", "nobody"),
-        ("settings.sandbox=off", None),
     ],
 )
-def test_what_is_not_there_is_told_before_the_folder_is_written(override: str, what: str | None, folder: Path) -> None:
+def test_what_is_not_there_is_told_before_the_folder_is_written(override: str, what: str, folder: Path) -> None:
     plan = make_plan(run("settings.sandbox=off", override), folder, {}, folder)
-    if what is None:
-        check_inputs(plan, folder, conversations=True)
-        return
     with pytest.raises(UsageError, match=what) as raised:
         check_inputs(plan, folder, conversations=True)
     assert raised.value.fix
@@ -155,15 +127,6 @@ def test_the_window_is_that_of_the_models_own_files(folder: Path) -> None:
     assert explain_window(2048, 256)
     assert not explain_window(256, 256)
     assert not explain_window(2048, own_window("some/model", folder))
-
-
-def test_a_run_says_whether_it_begins_or_from_where_it_goes_on(folder: Path) -> None:
-    plan = make_plan(run("out=here"), folder, {}, folder)
-    assert Going(plan, begun=False).describe(None, 10) == f"begun in {plan.folder}"
-    assert f"starting over in {plan.folder}: there is no checkpoint yet; one is written every 10" in Going(
-        plan, begun=True
-    ).describe(None, 10)
-    assert Going(plan, begun=True).describe(plan.folder / "checkpoint-20", 10).endswith("from checkpoint-20")
 
 
 def test_several_sources_are_drawn_from_and_mixed(folder: Path) -> None:

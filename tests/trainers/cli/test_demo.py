@@ -2,8 +2,6 @@
 
 import io
 import json
-import random
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +17,8 @@ from hira.cli.training.demo import ask_held_out
 from hira.policies.local.template import Template
 from hira.trainers import records
 from hira.trainers.demo import matpo
-from hira.trainers.demo.matpo import CARELESS, MATPO_DEMO, Faults, by_teacher, learn_tokenizer, rename_lesson
+from hira.trainers.demo.matpo import CARELESS, MATPO_DEMO, Faults, by_teacher, learn_tokenizer
 from hira.trainers.demo.run import Demo
-from hira.trainers.demo.tiny import DAYS, YEARS
 from hira.trainers.lessons import lessons_of, list_messages
 
 torch = later("torch")
@@ -66,20 +63,6 @@ def test_lessons_are_the_run_time_prompts_and_what_the_teacher_said(tmp_path: Pa
             assert len(row.prompt) < 40, "a prompt of the workflow is few tokens"
 
 
-def test_another_lesson_of_one_exchanges_names_and_nothing_else(tmp_path: Path) -> None:
-    rollouts = lessons(tmp_path, Faults(0, 0, 0), 1)
-    tokenizer = learn_tokenizer(rollouts)
-    template = Template(tokenizer)
-    row = lessons_of(rollouts[0], template)[0]
-    other = rename_lesson(tokenizer)(row, random.Random(1))
-    assert other != row
-    assert replace(other, prompt=row.prompt, completion=row.completion) == row
-    names = {name for names in matpo.KINDS for name in names} | set(YEARS) | set(DAYS) | {f"s{at}" for at in range(13)}
-    for one, another in zip(row.completion, other.completion, strict=True):
-        if one != another:
-            assert {template.decode([one]).strip("/"), template.decode([another]).strip("/")} <= names
-
-
 def test_a_demo_whose_model_cannot_be_asked_ends_with_the_exit_code_of_the_command_that_failed(tmp_path: Path) -> None:
     err = io.StringIO()
     shell = Shell(io.StringIO(), io.StringIO(), err, {}, tmp_path, tmp_path)
@@ -88,36 +71,7 @@ def test_a_demo_whose_model_cannot_be_asked_ends_with_the_exit_code_of_the_comma
 
 
 @pytest.mark.heavy
-def test_the_whole_demo_in_miniature_ends_with_a_model_that_can_be_asked(tmp_path: Path) -> None:
-    out, err = io.StringIO(), io.StringIO()
-    shell = Shell(io.StringIO(), out, err, {}, tmp_path, tmp_path)
-    assert main(["demo", "--small", "--output", "run"], shell) == 0, err.getvalue()
-    run = tmp_path / "run"
-    steps = [one for one in records.read(run / "metrics.jsonl") if "loss" in one]
-    assert [one["step"] for one in steps] == [1, 2]
-    assert {"planner/length", "worker/length", "reward", "dead_groups"} <= steps[0].keys()
-    assert [one["step"] for one in records.read(run / "exams.jsonl")] == [0, 2]
-    assert {one["step"] for one in records.read(run / "rollouts.jsonl")} == {1, 2}
-    assert "known answer" not in err.getvalue(), "what has learned next to nothing is not asked"
-    assert "so it is not asked" in err.getvalue()
-    told = io.StringIO()
-    asked = Shell(io.StringIO(), told, io.StringIO(), {}, tmp_path, tmp_path)
-    code = hira_main(
-        ["ask", "Which river flows through the town where Vigdis works?", "--profile", "run", "--json", "--quiet"],
-        asked,
-    )
-    answer = json.loads(told.getvalue())
-    # taught for seconds, it writes calls that cannot be read; what it is told of them is over its window of 256 tokens
-    assert code == {"answered": 0, "unverified": 4, "insufficient_evidence": 4, "failed": 3}[answer["status"]]
-    assert answer["usage"]["completion_tokens"] > 0, "it is the model that spoke"
-    if code == 3:
-        assert re.search(r"the prompt has [\d,]+ tokens, and the model's window takes 256", asked.stderr.getvalue())
-    assert answer["workflow"] == "matpo"
-    assert answer["model"] == f"hf:{run}/model+{run}/adapters/default"
-
-
-@pytest.mark.heavy
-def test_a_demo_that_is_stopped_goes_on_by_the_same_command_as_if_nothing_had_happened(tmp_path: Path) -> None:
+def test_a_demo_that_is_stopped_goes_on_as_if_nothing_had_happened_to_a_model_that_can_be_asked(tmp_path: Path) -> None:
     sizes = replace(MATPO_DEMO.small, updates=6)
     Demo(tmp_path / "whole", MATPO_DEMO, 0, sizes).run()
 
@@ -138,11 +92,13 @@ def test_a_demo_that_is_stopped_goes_on_by_the_same_command_as_if_nothing_had_ha
     assert main(again, shell) == 2, "a demo that has ended is not made anew"
     for name in ("adapters/default/adapter_model.safetensors", records.EXAMS, records.ROLLOUTS):
         assert (tmp_path / "half" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
-    assert [one["step"] for one in records.read(tmp_path / "half" / records.METRICS) if "loss" in one] == [
-        1,
-        2,
-        3,
-        4,
-        5,
-        6,
-    ]
+    assert "so it is not asked" in err.getvalue(), "what has learned next to nothing is not asked"
+    steps = [one for one in records.read(tmp_path / "half" / records.METRICS) if "loss" in one]
+    assert [one["step"] for one in steps] == [1, 2, 3, 4, 5, 6]
+    assert {"planner/length", "worker/length", "reward", "dead_groups"} <= steps[0].keys()
+    told = io.StringIO()
+    asked = Shell(io.StringIO(), told, io.StringIO(), {}, tmp_path, tmp_path)
+    hira_main(["ask", "Which river flows through the town where Vigdis works?", "--profile", "half", "--json"], asked)
+    answer = json.loads(told.getvalue())
+    assert answer["usage"]["completion_tokens"] > 0, "it is the model that spoke"
+    assert answer["model"] == f"hf:{tmp_path}/half/model+{tmp_path}/half/adapters/default"

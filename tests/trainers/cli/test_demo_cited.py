@@ -12,10 +12,9 @@ from hira.cli.shell import Shell
 from hira.cli.training import main
 from hira.evidence import Source
 from hira.trainers import records
-from hira.trainers.demo.cited import CITED, Faults, problems, questions, score_cited, teach
+from hira.trainers.demo.cited import CITED, score_cited
 
 pytestmark = pytest.mark.filterwarnings("default")
-FAULTLESS = Faults(0, 0, 0)
 REFERENCES = ("Arle", "Brevik")
 RIVER, MAYOR = "The river Arle flows through Brevik", "Corin is the mayor of Brevik"
 
@@ -35,43 +34,16 @@ async def paid(answer: str) -> tuple[float, float]:
     ("answer", "reward", "right"),
     [
         (f"{RIVER} [s1].", 1.0, 1.0),
-        (f"{RIVER}. [s1]", 1.0, 1.0),
         (f"{RIVER} [s2].", 0.5, 0.0),
-        (f"{RIVER} [s1][s2].", 0.5, 0.0),
         (f"{RIVER}.", 0.5, 0.0),
         (f"{RIVER} [s1]. {MAYOR}.", 0.75, 0.0),
         (f"{MAYOR} [s1].", 0.0, 0.0),
-        ("The river Lahn flows through Brevik [s1].", 0.0, 0.0),
-        ("", 0.0, 0.0),
     ],
 )
 async def test_the_fact_and_its_source_are_paid_for_and_more_than_was_asked_costs(
     answer: str, reward: float, right: float
 ) -> None:
     assert await paid(answer) == (reward, right)
-
-
-def test_no_town_of_the_exam_is_in_a_question_of_training() -> None:
-    trained, held = ({fact.town for fact in questions(5, held_out=one).values()} for one in (False, True))
-    assert (len(trained), len(held), trained & held) == (18, 6, set())
-    assert questions(5, held_out=True) != questions(6, held_out=True)
-
-
-async def earned(rollouts: list[Rollout]) -> list[float]:
-    references = {one.question: one.references for one in problems(0)}
-    scores = [await score_cited(record, references[record.question]) for record in rollouts]
-    return [score.value or 0.0 for score in scores]
-
-
-def test_a_teacher_without_faults_earns_all_and_a_careless_one_some(tmp_path: Path) -> None:
-    import asyncio
-
-    good = teach(tmp_path / "good", 0, 1, FAULTLESS).rollouts
-    assert set(asyncio.run(earned(list(good)))) == {1.0}
-    assert {record.status for record in good} == {"answered"}
-    careless = asyncio.run(earned(list(teach(tmp_path / "careless", 0, 1).rollouts)))
-    assert 0.3 < sum(careless) / len(careless) < 0.7
-    assert sum(one == 1 for one in careless) < len(careless) / 2
 
 
 @pytest.mark.heavy(seconds=60)

@@ -57,16 +57,3 @@ def test_two_processes_make_the_step_that_one_makes(place: "Place") -> None:
     again = command(place, "hira.cli.training", "grpo", *given, "out=two", "--processes", "2")
     assert again.returncode == 0, again.stderr
     assert "resuming in" in again.stderr
-
-
-@ON_CPU
-def test_more_processes_than_gpus_are_refused_at_once(place: "Place") -> None:
-    assert place.train("grpo", "run.toml", "--processes", "2", "--across", "zero2") == 2
-    assert "zero2 need" in place.err
-    assert len(place.err.splitlines()) <= 3
-
-
-def test_a_base_that_accelerate_divides_is_refused_in_each_process(place: "Place") -> None:
-    done = command(place, "hira.cli.training", "grpo", "run.toml", ACCELERATE_USE_FSDP="true", WORLD_SIZE="2")
-    assert done.returncode == 2, done.stderr
-    assert "divided among processes (FSDP)" in done.stderr

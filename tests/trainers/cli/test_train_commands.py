@@ -14,18 +14,6 @@ from hira.runtime.settings import Settings, load
 from hira.trainers import records
 from hira.trainers.profile import write_profiles
 
-CONFIG = {
-    "hidden_size": 2560,
-    "intermediate_size": 9728,
-    "num_hidden_layers": 36,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "head_dim": 128,
-    "vocab_size": 151936,
-    "tie_word_embeddings": True,
-    "model_type": "qwen3",
-}
-
 
 class Terminal:
     """A command line in a folder, and what it said."""
@@ -47,30 +35,17 @@ def terminal(tmp_path: Path) -> Terminal:
     return Terminal(tmp_path)
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(CONFIG))
-    return folder
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (("dmeo",), ["invalid choice: 'dmeo'", "did you mean demo?"]),
-        (("demo", "--sede", "1"), ["unrecognized arguments: --sede", "did you mean --seed?"]),
         (("grpo",), ["no configuration is named", "docs/training.md"]),
         (("grpo", "none.toml"), ["the configuration cannot be read", "none.toml"]),
-        (("grpo", "a.toml", "b.toml"), ["two files: 'a.toml' and 'b.toml'"]),
         (("grpo", "--resume", "nowhere"), ["there is no run in 'nowhere'"]),
         (("grpo", "a.toml", "--set", "train.steps=3"), ["unrecognized arguments: --set", "without it: train.lr=1e-5"]),
-        (("grpo", "--processes", "2", "train.step=3"), ["unknown key 'train.step'", "did you mean 'steps'?"]),
         (("grpo", "model.name=x"), ["there is no question to train on"]),
         (("plan", "model.name=nobody/nothing"), ["is not on this machine", "hf download"]),
-        (("plan", "model.name=x", "recipe=matpoo"), ["unknown recipe 'matpoo'", "did you mean 'matpo'?"]),
         (("plan", "model.name=x", "workflow.max_subtask=3"), ["no option 'max_subtask'", "'max_subtasks'?"]),
-        (("plan", "model.name=x", "settings.modle=x"), ["settings.modle is unknown", "did you mean 'model'?"]),
         (("plan", "--gpu", "rtx-4091", "model.name=x"), ["unknown GPU 'rtx-4091'", "did you mean 'rtx-4090'?"]),
         (("serve", "nowhere"), ["there are no adapters", "nowhere"]),
         (("eval", "nowhere", "mini"), ["there is no profile", "nowhere"]),
@@ -84,17 +59,6 @@ def test_what_is_wrong_is_told_in_three_lines_with_code_2(
     assert len(terminal.err.splitlines()) <= 3
     assert all(one in terminal.err for one in told), terminal.err
     assert not terminal.out
-
-
-def test_plan_tells_memory_and_time_by_gpu(terminal: Terminal, model: Path) -> None:
-    assert terminal("plan", f"model.name={model}", "model.bits=4", "rollouts.window=8192") == 0
-    assert "base weights" in terminal.out
-    assert "rtx-4090" in terminal.out
-    assert terminal("plan", f"model.name={model}", "--gpu", "l4", "--json") == 0
-    told = json.loads(terminal.out)
-    assert told["peak"] == max(sum(phase.values()) for phase in told["bytes"].values())
-    assert list(told["seconds"]) == ["l4"]
-    assert 0 < told["rows"]["l4"] <= told["rows"]["wanted"]
 
 
 QWEN3_4B = {
@@ -114,9 +78,7 @@ def test_the_example_for_24_gb_has_room_there_and_its_sheet_in_the_docs_is_what_
     root = Path(__file__).parents[3]
     (terminal.folder / "config.json").write_text(json.dumps(QWEN3_4B))
     file = root / "examples" / "training" / "one_24gb.toml"
-    for gpu in ("rtx-3090", "l4", "rtx-4090"):
-        assert terminal("plan", str(file), "model.name=.", "--gpu", gpu) == 0, terminal.err
-        assert "too small" not in terminal.out
+    assert terminal("plan", str(file), "model.name=.", "--gpu", "rtx-4090") == 0, terminal.err
     assert terminal.out in (root / "docs" / "training.md").read_text(encoding="utf-8")
     assert "of 32 configured; the others wait" in terminal.err
     assert terminal("plan", str(file), "model.name=.", "model.bits=16", "train.budget=200000", "--gpu", "l4") == 0
@@ -176,19 +138,15 @@ def test_serve_prints_the_command_with_each_adapter_by_its_name(terminal: Termin
     ("template", "parser"),
     [
         ("{{ '<tool_call>\\n' }}", "hermes"),
-        ("{{ '[TOOL_CALLS]' }}", "mistral"),
-        ("{{ '<|python_tag|>' }}", "llama3_json"),
         ("{{ messages }}", None),
     ],
 )
-@pytest.mark.parametrize("place", ["chat_template.jinja", "tokenizer_config.json"])
 def test_a_server_reads_native_calls_as_they_were_read_in_training(
-    template: str, parser: str | None, place: str, terminal: Terminal
+    template: str, parser: str | None, terminal: Terminal
 ) -> None:
     run = run_folder(terminal.folder / "run")
     for adapter in (run / "adapters").iterdir():
-        told = json.dumps({"chat_template": template}) if place.endswith("json") else template
-        (adapter / place).write_text(told)
+        (adapter / "chat_template.jinja").write_text(template)
     assert terminal("serve", "run") == 0
     words = terminal.out.split()
     assert ("--enable-auto-tool-choice" in words) is (parser is not None)

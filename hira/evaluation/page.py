@@ -1,4 +1,4 @@
-"""The page: tables and plots from the rows, and every question with what each way of asking said.
+"""`report.html`: bars and tables from the rows, and every question with what each way of asking said.
 
 What models wrote stands in the page as text only, and a policy in its head lets nothing else run and nothing be loaded.
 """
@@ -11,12 +11,11 @@ from typing import Any
 
 from hira.core.page_policy import add_palette, digest
 from hira.evaluation.cells import Cell
-from hira.evaluation.page.plots import Point, bars, lines, scatter
 from hira.evaluation.record import Record
+from hira.evaluation.statistics import Interval
 from hira.evaluation.summary import Row
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
-_LIMIT = re.compile(r"(\d+) subtasks(?:, (.+))?")
 LONGEST = 600
 """Characters of an answer that are shown."""
 
@@ -44,24 +43,15 @@ def _sections(found: Sequence[Row]) -> list[str]:
     """Every figure that these rows have something for."""
     names = shown_names(found)
     accuracy = [(names[row.name], row.accuracy.value if row.accuracy else None, row.accuracy) for row in found]
-    sections = []
-    if not all(_LIMIT.search(row.variant) for row in found):  # a sweep is seen better as lines
-        drawn = bars(accuracy, "accuracy in %", share=True)
-        sections.append(_section("Accuracy", "share of right answers in %, with 95 % intervals", drawn))
-    if any(_LIMIT.search(row.variant) for row in found):
-        sections.append(_section("Accuracy against the limit of subtasks", "as in HiRA, Fig. 3", _limits(found)))
+    drawn = draw_bars(accuracy, "accuracy in %", share=True)
+    sections = [_section("Accuracy", "share of right answers in %, with 95 % intervals", drawn)]
     if any(row.variant.startswith("without ") for row in found):
         sections.append(_section("Ablation", "what each part is worth, as in HiRA, Table 2", _ablation(found)))
     if any(row.categories for row in found):
         sections.append(_section("By category", "right answers in %", _categories(found, names)))
-    points = [Point(names[row.name], row.tokens, row.accuracy) for row in found if row.accuracy]
-    if len(points) > 1:
-        sections.append(
-            _section("Accuracy against tokens", "a question's tokens, in and out", scatter(points, "tokens a question"))
-        )
-    calls = bars([(names[row.name], row.calls, None) for row in found], "calls of models a question")
-    tools = bars([(names[row.name], row.interactions, None) for row in found], "calls of tools a question")
-    length = bars([(names[row.name], row.written, None) for row in found], "completion tokens a question")
+    calls = draw_bars([(names[row.name], row.calls, None) for row in found], "calls of models a question")
+    tools = draw_bars([(names[row.name], row.interactions, None) for row in found], "calls of tools a question")
+    length = draw_bars([(names[row.name], row.written, None) for row in found], "completion tokens a question")
     sections.append(_section("Calls and length of reasoning", "as in HiRA, Fig. 5", calls + tools + length))
     sections.append(_section("What ended how", "", _endings(found, names)))
     return sections
@@ -77,17 +67,6 @@ def shown_names(found: Sequence[Row]) -> dict[str, str]:
         kept = [one for one, differs in zip(part, differ, strict=True) if one and differs]
         shown[row.name] = " · ".join(kept) or ("whole" if row.workflow == "hira" else row.name)
     return shown
-
-
-def _limits(found: Sequence[Row]) -> str:
-    series: dict[str, list[Point]] = {}
-    several = len({row.model for row in found}) > 1
-    for row in found:
-        if row.accuracy and (limit := _LIMIT.search(row.variant)):
-            told = limit[2] or ("experts described" if row.workflow == "hira" else row.workflow)
-            name = " · ".join(part for part in (row.model if several else "", told) if part)
-            series.setdefault(name, []).append(Point(row.name, float(limit[1]), row.accuracy))
-    return lines(list(series.items()), "subtasks at most") if series else ""
 
 
 def _ablation(found: Sequence[Row]) -> str:
@@ -178,6 +157,34 @@ def _answer(record: Record, name: str) -> str:
     shown = f"<p class=note>{escape(note)}</p>" if note else ""
     head = f"{escape(name)} <span>{verdict}, {record.status.replace('_', ' ')}</span>"
     return f'<li class="{verdict}"><h4>{head}</h4><p>{escape(text)}</p>{shown}</li>'
+
+
+WIDTH, LABELS, BAR = 720, 190, 26
+"""Of a plot, of the names at its left at most, and from bar to bar."""
+
+
+def draw_bars(values: Sequence[tuple[str, float | None, Interval | None]], unit: str, *, share: bool = False) -> str:
+    """Horizontal bars as SVG, with whiskers for intervals, in the given order. Shares are from 0 to 1."""
+    top = 1.0 if share else max((value for _, value, _ in values if value), default=1.0)
+    names = [name if len(name) <= 30 else f"{name[:29]}…" for name, _, _ in values]
+    left = min(LABELS, 24 + 7 * max(map(len, names), default=0))
+    plot = WIDTH - left - 70
+    parts = []
+    for at, (name, (_, value, interval)) in enumerate(zip(names, values, strict=True)):
+        y = BAR * at + 17
+        parts.append(f'<text class="name" x="{left - 10}" y="{y}" text-anchor="end">{escape(name)}</text>')
+        end = left + plot * (value or 0.0) / top
+        if value is not None:
+            parts.append(f'<rect class="bar" x="{left}" y="{y - 13}" width="{end - left:.1f}" height="17" rx="2"/>')
+        if interval:
+            low, high = (left + plot * min(1.0, one / top) for one in (interval.low, interval.high))
+            parts.append(f'<path class="whisker" d="M{low:.1f} {y - 4.5}H{high:.1f}"/>')
+            end = max(end, high)
+        told = "–" if value is None else f"{100 * value:.1f}" if share else f"{value:,.1f}"
+        parts.append(f'<text class="value" x="{end + 7:.1f}" y="{y}">{told}</text>')
+    height = BAR * len(values) + 20
+    parts.append(f'<text class="axis" x="{left + plot / 2:.0f}" y="{height - 4}" text-anchor="middle">{unit}</text>')
+    return f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(unit)}">{"".join(parts)}</svg>'
 
 
 def _file(name: str) -> str:
