@@ -38,7 +38,7 @@ from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit import Credit, matpo
-from hira.trainers.exam import summarise_scores
+from hira.trainers.exam import summarise_scores, take_exam
 from hira.trainers.rollouts import Rollouts, open_contexts
 from hira.trainers.rows import Credited, Group, Row
 from hira.workflows.matpo import MATPO
