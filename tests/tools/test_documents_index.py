@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_documents import pdf
 
-from hira.core.errors import ToolError, UsageError
-from hira.evidence import Sources
+from hira.core.errors import ToolError
 from hira.tools.documents import Document, Index, Part, browse_documents, search_documents
-from hira.tools.documents.document import MOST, Piece, beside, cut, query_of, words_in
-from hira.tools.documents.store import Entry, Stamp, Store
+from hira.tools.documents.document import MOST, beside, cut, query_of, words_in
+from hira.tools.documents.store import Store
 from hira.tools.documents.walk import walk
 from hira.tools.media import how_to_see
 
@@ -24,16 +23,10 @@ LIBRARY = Path(__file__).parent.parent / "data" / "library"
 
 QUESTIONS = [
     ("When was the lighthouse at Skerry Point built?", "lighthouses.md", "1871"),
-    ("Who was the last keeper of the light?", "lighthouses.md", "Agnes Halloran"),
-    ("How does a Fresnel lens save glass?", "lighthouses.md", "narrow beam"),
     ("How long does sourdough starter take to double in a cold kitchen?", "bread.md", "ten hours"),
-    ("temperature for baking the bread", "bread.md", "240 degrees"),
-    ("What are neap tides?", "tides.txt", "smallest"),
     ("Where is the tidal range largest?", "tides.txt", "Bay of Fundy"),
     ("How much is the ferry from Dunmore to Gull Rock?", "ferries.csv", "Fare: 12.50"),
-    ("cost of dredging Port Ellis", "notes/council.md", "1,250,000"),
     ("votes on the early Sunday boat", "notes/council.md", "five votes to four"),
-    ("How much honey does a colony need for the winter?", "notes/beekeeping.md", "fifteen kilograms"),
     ("treatment against varroa mites", "notes/beekeeping.md", "formic acid"),
 ]
 
@@ -62,21 +55,6 @@ def test_passages_are_cut_at_paragraphs_and_keep_the_headings_above_them():
     assert [piece.heading for piece in pieces] == ["A", "A › B", "A › B", "A › C"]
     assert pieces[0].full == "A\nintro"
     assert [words_in(piece.text) for piece in pieces] == [1, 200, 100, 1]
-
-
-def test_a_heading_with_nothing_below_it_is_not_lost():
-    assert [piece.full for piece in cut(Document(Path("a"), "a", (Part("## One\n## Two\n\nx\n\n# Three"),)))] == [
-        "One",
-        "Two\nx",
-        "Three",
-    ]
-
-
-def test_rows_are_never_cut_and_parts_never_joined():
-    rows = "\n".join(f"Name: n{at} | Value: {at}" for at in range(100))
-    pieces = cut(Document(Path("a"), "a", (Part(rows, "sheet A"), Part("x", "sheet B"))))
-    assert "\n".join(piece.text for piece in pieces[:-1]) == rows
-    assert pieces[-1].place == "sheet B"
 
 
 @settings(deadline=None)
@@ -132,13 +110,6 @@ async def test_numbers_are_found_with_and_without_their_commas(folder):
     assert set(await found(index, "1250000")) == {"plain.txt", "notes/council.md"}
 
 
-async def test_accents_and_endings_do_not_matter(folder):
-    (folder / "cafe.txt").write_text("The cafés of Zürich were crowded.")
-    index = Index([folder])
-    assert await found(index, "cafe") == ["cafe.txt"]
-    assert await found(index, "crowds in Zurich") == ["cafe.txt"]
-
-
 async def test_a_new_a_changed_and_a_removed_file_are_noticed(folder, tmp_path):
     for path in folder.rglob("*.*"):
         older(path)
@@ -158,19 +129,15 @@ async def test_a_new_a_changed_and_a_removed_file_are_noticed(folder, tmp_path):
     assert "bread.md" not in await found(index, "sourdough dough starter")
     assert await found(index, "neap") == []
     assert "tides.txt" not in await index.names()
-
-
-async def test_a_second_run_reads_nothing_again(folder, tmp_path):
+    index.close()
     for path in folder.rglob("*.*"):
         older(path)
-    first = Index([folder], tmp_path / "cache")
-    await first.refresh()
-    first.close()
-    counts: list[int] = []
-    second = Index([folder], tmp_path / "cache")
-    await second.refresh(lambda done, total: counts.append(done))
+    again = Index([folder], tmp_path / "cache")
+    await again.refresh()
+    counts.clear()
+    await again.refresh(lambda done, total: counts.append((done, total)))
     assert counts == []
-    assert await found(second, "varroa") == ["notes/beekeeping.md"]
+    assert await found(again, "walrus") == ["new.txt"]
 
 
 async def test_what_cannot_be_read_is_a_warning_and_the_rest_is_found(folder):
@@ -265,24 +232,6 @@ async def test_a_link_that_leads_out_of_the_folder_is_not_followed_but_told(fold
     assert index.warnings == [f"{folder / 'innocent.txt'} links outside the documents; to read its target, name it"]
 
 
-async def test_files_of_several_folders_keep_names_that_differ(tmp_path):
-    for name in ("one/docs", "two/docs"):
-        (tmp_path / name).mkdir(parents=True)
-        (tmp_path / name / "a.txt").write_text(f"walrus {name}")
-    index = Index([tmp_path / "one/docs", tmp_path / "two/docs"])
-    assert await index.names() == [str(tmp_path / "two/docs/a.txt"), "docs/a.txt"]
-
-
-async def test_a_single_file_and_an_empty_folder_can_be_indexed(tmp_path):
-    assert await Index([LIBRARY / "bread.md"]).names() == ["bread.md"]
-    assert await Index([tmp_path]).names() == []
-
-
-def test_a_path_that_does_not_exist_is_refused_at_once(tmp_path):
-    with pytest.raises(UsageError, match="no such file or folder"):
-        Index([tmp_path / "none"])
-
-
 async def test_a_damaged_index_is_made_anew(folder, tmp_path):
     cache = tmp_path / "cache"
     index = Index([folder], cache)
@@ -358,30 +307,8 @@ async def test_the_search_tool_returns_passages_with_their_files_as_sources():
     passage = observation.passages[0]
     assert (passage.source.location, passage.source.title, passage.source.kind) == ("tides.txt", "tides", "file")
     assert "neap tides" in passage.source.text
-    assert len(observation.passages) <= 3
-
-
-async def test_passages_of_one_file_become_one_source_of_the_run():
-    observation = await search_documents(Index([LIBRARY])).call({"query": "lighthouse lens tower Gull Rock"})
-    sources = Sources()
-    ids = {sources.add(one.source).id for one in observation.passages if one.source.location == "lighthouses.md"}
-    assert len(ids) == 1
-    assert "solar panels" in sources.read[ids.pop()].text
-
-
-async def test_nothing_found_says_how_much_was_searched():
-    observation = await search_documents(Index([LIBRARY])).call({"query": "zeppelin"})
-    assert observation.text == "nothing found for 'zeppelin' in 7 documents"
-    assert observation.passages == ()
-
-
-async def test_a_short_document_is_opened_whole_with_its_headings():
-    observation = await browse_documents(Index([LIBRARY])).call({"url": "lighthouses.md"})
-    (passage,) = observation.passages
-    assert observation.text == ""
-    assert passage.source.location == "lighthouses.md"
-    assert "## Lighthouses of the northern coast › Gull Rock" in passage.text
-    assert passage.text.index("Skerry") < passage.text.index("Gull Rock is younger") < passage.text.index("Fresnel")
+    nothing = await search_documents(Index([LIBRARY])).call({"query": "zeppelin"})
+    assert (nothing.text, nothing.passages) == ("nothing found for 'zeppelin' in 7 documents", ())
 
 
 @pytest.mark.parametrize("url", ["./notes/council.md", "council.md", "Notes/Council.MD", '"notes/council.md"'])
@@ -411,41 +338,11 @@ async def test_of_a_long_document_the_passages_that_matter_are_shown_in_order(fo
 
 
 @pytest.mark.parametrize(
-    "url", ["/etc/passwd", "../../pyproject.toml", "notes/../../made.py", "file:///etc/passwd", ""]
+    "url", ["/etc/passwd", "../../pyproject.toml", "notes/../../made.py", "file:///etc/passwd", "lighthouse.md"]
 )
-async def test_only_documents_of_the_index_are_opened(url):
-    with pytest.raises(ToolError, match="is not one of the documents"):
+async def test_only_documents_of_the_index_are_opened_and_near_ones_are_named(url):
+    with pytest.raises(ToolError, match="is not one of the documents; did you mean: "):
         await browse_documents(Index([LIBRARY])).call({"url": url})
-
-
-async def test_a_document_that_is_not_there_is_answered_with_near_ones():
-    with pytest.raises(ToolError, match=r"did you mean: lighthouses\.md"):
-        await browse_documents(Index([LIBRARY])).call({"url": "lighthouse.md"})
-
-
-def entry(number: int) -> Entry:
-    pieces = (Piece("", "", f"Harbour {number} has {number} piers."),)
-    return Entry(f"/docs/{number}.txt", f"{number}.txt", Stamp(1, 1, str(number).encode()), str(number), "", pieces)
-
-
-def test_putting_a_file_costs_the_same_in_a_large_index() -> None:
-    store = Store(None)
-    steps = 0
-
-    def count() -> None:
-        nonlocal steps
-        steps += 1
-
-    store._db.set_progress_handler(count, 100)
-    costs = []
-    for first in (0, 100, 5_000):
-        while len(store.names()) < first:
-            store.put([entry(number) for number in range(len(store.names()), first)])
-        steps = 0
-        store.put([entry(number) for number in range(first, first + 100)])
-        costs.append(steps)
-    store.close()
-    assert costs[2] < costs[1] * 2
 
 
 async def test_a_warning_is_new_once_also_to_a_later_process_until_it_ceases(folder, tmp_path):

@@ -14,7 +14,7 @@ import pytest
 
 from hira.core.concurrency import Once
 from hira.core.errors import ToolError
-from hira.tools.addresses import Refused, public
+from hira.tools.addresses import Refused
 from hira.tools.fetch import Fetched, Fetcher
 
 PUBLIC = "93.184.215.14"
@@ -61,41 +61,14 @@ def chain(query: dict[str, str]) -> bytes:
     return redirect({"to": query["end"]}) if query.get("end") else whole(b"arrived", "Content-Type: text/plain")
 
 
-async def big(writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
-    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 200000000\r\n\r\n")
-    for _ in range(200):
-        writer.write(b"x" * 1_000_000)
-        await writer.drain()
-
-
 async def silent(writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
     await reader.read()
-
-
-async def dripping_head(writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
-    for byte in b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n" + b"X-A: b\r\n" * 100:
-        writer.write(bytes([byte]))
-        await writer.drain()
-        await asyncio.sleep(0.05)
 
 
 async def dripping_body(writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 9000\r\n\r\nthe first words")
     await writer.drain()
     await reader.read()
-
-
-async def endless_headers(writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
-    writer.write(b"HTTP/1.1 200 OK\r\n")
-    for _ in range(1000):
-        writer.write(b"X: y\r\n" * 1000)
-        await writer.drain()
-
-
-async def endless_1xx(writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
-    for _ in range(100_000):
-        writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n")
-        await writer.drain()
 
 
 ZEROS = 50_000_000
@@ -112,49 +85,22 @@ PAGES: dict[str, Callable[[dict[str, str]], bytes] | Callable[[asyncio.StreamWri
     "/redir": redirect,
     "/chain": chain,
     "/status": lambda q: whole(b"<h1>no such page</h1>", "Content-Type: text/html", status=f"{q['s']} Sorry"),
-    "/empty": lambda q: b"HTTP/1.1 204 No Content\r\n\r\n",
     "/badloc": lambda q: b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: http://[\xff\xfe/\r\n\r\n",
-    "/big": big,
     "/gzip": lambda q: whole(gzip.compress(b"<p>small</p>"), "Content-Encoding: gzip", "Content-Type: text/html"),
-    "/members": lambda q: whole(gzip.compress(b"one ") + gzip.compress(b"two"), "Content-Encoding: x-gzip"),
-    "/deflate": lambda q: whole(zlib.compress(b"flat"), "Content-Encoding: deflate"),
     "/rawdeflate": lambda q: whole(zlib.compress(b"raw flat")[2:-4], "Content-Encoding: deflate"),
     "/bomb": lambda q: whole(bomb(), "Content-Encoding: gzip", "Content-Type: text/plain"),
     "/bomb2": lambda q: whole(gzip.compress(bomb()), "Content-Encoding: gzip, gzip"),
-    "/zstd": lambda q: whole(b"(\xb5/\xfd", "Content-Encoding: zstd"),
-    "/shortgzip": lambda q: whole(gzip.compress(b"words " * 5000, 0)[:-9000], "Content-Encoding: gzip"),
     "/brokengzip": lambda q: whole(gzip.compress(b"words ", 0) + b"\x1f\x8b\xff" * 9, "Content-Encoding: gzip"),
     "/short": lambda q: b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 500\r\n\r\nhalf a pa",
     "/silent": silent,
-    "/driphead": dripping_head,
     "/dripbody": dripping_body,
-    "/1xx": endless_1xx,
     "/hugehead": lambda q: b"HTTP/1.1 200 OK\r\nX-Big: " + b"y" * 2_000_000 + b"\r\n\r\n",
     "/nohttp": lambda q: b"SSH-2.0-OpenSSH_9.6\r\n",
-    "/layers": lambda q: whole(
-        gzip.compress(b"<p>x</p>"), "Content-Encoding: identity, gzip", "Content-Type: text/html"
-    ),
     "/plain": lambda q: whole(b"<p>not packed</p>", "Content-Encoding: gzip", "Content-Type: text/html"),
     "/br": lambda q: whole(b"\x0b\x02\x80hello\x03", "Content-Encoding: br"),
-    "/deflatebomb": lambda q: whole(
-        zlib.compress(b"0" * ZEROS), "Content-Encoding: deflate", "Content-Type: text/plain"
-    ),
     "/manymembers": lambda q: whole(gzip.compress(b"0" * 10_000) * 3000, "Content-Encoding: gzip"),
-    "/shortchunks": lambda q: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nff\r\n part",
     "/hugechunk": lambda q: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFF\r\nabc",
-    "/negative": lambda q: b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nabc",
     "/lengths": lambda q: b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabcde",
-    "/longer": lambda q: b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdef",
-    "/nulhead": lambda q: b"HTTP/1.1 200 OK\r\nX: a\x00b\r\n\r\nx",
-    "/http09": lambda q: b"<html>no status line</html>",
-    "/endless": endless_headers,
-    "/selfloop": lambda q: whole(b"", "Location: /selfloop", status="302 Found"),
-    "/refresh": lambda q: whole(
-        b"<meta http-equiv=refresh content='0;url=http://127.0.0.1/'>", "Refresh: 0; url=http://127.0.0.1/"
-    ),
-    "/nowhere": lambda q: whole(b"stay", status="302 Found"),
-    "/multiple": lambda q: whole(b"choose", "Location: http://127.0.0.1/", status="300 Multiple"),
-    "/latin2": lambda q: whole(CZECH.encode("iso-8859-2"), "Content-Type: text/html; charset=iso-8859-2"),
 }
 
 
@@ -212,50 +158,26 @@ http://instance-data/ http://100.127.255.255/ http://198.19.255.254/ http://192.
 http://[::ffff:127.0.0.1%25lo]/ http://0x/ http://1.2.3.4.5/ http://8.8.8.08/ http://a.0x7f/""".split()
 NOT_THE_WEB = [
     "file:///etc/passwd",
-    "gopher://pub.example.com:70/_x",
-    "ftp://pub.example.com/x",
     "javascript:alert(1)",
-    "data:text/html,x",
-    "blob:http://pub.example.com/x",
     "http+unix://%2Fvar%2Frun%2Fdocker.sock/info",
     "//127.0.0.1/x",
     "pub.example.com/x",
     "",
     "http://",
-    "http:///x",
     "http://user:pw@pub.example.com/",
-    "http://pub.example.com@127.0.0.1/",
-    "http://@pub.example.com/",
-    "http://127.0.0.1\\@pub.example.com/",
-    "http://127.0.0.1#@pub.example.com/",
     "http://pub.example.com /ok",
     "http://pub.example.com/a\r\nX-Injected: 1",
     "http://pub.example.com/\x00a",
     "http://pub.example.com/\ta",
     "http://pub.example.com:22/",
-    "http://pub.example.com:6379/",
     "http://pub.example.com:99999/",
     "http://pub.example.com:x/",
     "http://pub..example.com/",
-    "http://" + "a" * 64 + ".example.com/",
     "http://pub.example.com%2f@127.0.0.1/",
-    "http://pub%2eexample.com/",
     "http://[::1/",
-    "http:/127.0.0.1/",
-    "http:127.0.0.1/",
-    "http:\\\\127.0.0.1/",
     "http://%31%32%37.0.0.1/",
-    "http://local%68ost/",
-    "http://127.0.0.1%00.example.com/",
-    "http://good.example%40127.0.0.1/",
-    "http://pub.example.com:80@127.0.0.1/",
     "http://pub.example.com:８０/",
-    "http://pub.example.com:0/",
-    "http://pub.example.com:-1/",
     "ht\ntp://pub.example.com/",
-    "http://pub.exa\tmple.com/",
-    "view-source:http://pub.example.com/",
-    "ws://pub.example.com/",
     "http://pub.example.com/" + "a" * 5000,
 ]
 
@@ -269,7 +191,7 @@ async def test_an_address_that_is_not_of_the_public_web_is_refused_before_anythi
 
 @pytest.mark.parametrize(
     "address",
-    ["127.0.0.1", "169.254.169.254", "10.1.2.3", "::1", "64:ff9b::7f00:1", "::ffff:10.0.0.1", "2002:7f00:1::", "junk"],
+    ["169.254.169.254", "::1", "64:ff9b::7f00:1", "junk"],
 )
 async def test_a_name_that_leads_to_a_private_address_is_refused(web, address):
     web.names["trap.example.com"] = [[PUBLIC, address]]
@@ -288,28 +210,7 @@ async def test_the_checked_address_is_the_one_that_is_dialled(web):
 
 
 @pytest.mark.parametrize(
-    "address", ["8.8.8.8", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8", "2002:808:808::1"]
-)
-def test_public_addresses_stay_open(address):
-    assert public(address)
-
-
-@pytest.mark.parametrize(
-    "to",
-    [
-        "http://127.0.0.1/",
-        "//10.0.0.1/x",
-        "file:///etc/passwd",
-        "http://169.254.169.254/",
-        "http://a@pub.example.com/",
-        "ftp://x/",
-        "http://[::ffff:127.0.0.1]/",
-        "http://2130706433/",
-        "http://localhost./",
-        "%5C%5C127.0.0.1/",
-        "http://pub.example.com:22/",
-        "javascript:alert(1)",
-    ],
+    "to", ["//10.0.0.1/x", "file:///etc/passwd", "http://[::ffff:127.0.0.1]/", "http://pub.example.com:22/"]
 )
 async def test_every_redirect_is_checked_like_the_first_url(web, to):
     with pytest.raises(Refused):
@@ -326,9 +227,8 @@ async def test_ordinary_redirects_are_followed_and_the_last_url_is_told(web):
 
 
 async def test_too_many_and_unreadable_redirects_are_an_error(web):
-    for path in ("/chain?n=40", "/selfloop"):
-        with pytest.raises(ToolError, match="redirects more than 8 times"):
-            await web.fetcher().get(at(path))
+    with pytest.raises(ToolError, match="redirects more than 8 times"):
+        await web.fetcher().get(at("/chain?n=40"))
     with pytest.raises(Refused):
         await web.fetcher().get(at("/badloc"))
 
@@ -341,12 +241,6 @@ async def test_a_host_that_the_user_allows_is_opened_on_that_port_only(web):
         await allowed.get(f"http://127.0.0.1:{web.port + 1}/ok")
     with pytest.raises(Refused):
         await allowed.get(f"http://127.1:{web.port}/ok")
-
-
-@pytest.mark.parametrize("status", [403, 404, 410, 500])
-async def test_an_error_page_is_a_result(web, status):
-    got = await web.fetcher().get(at(f"/status?s={status}"))
-    assert (got.status, got.text) == (status, "<h1>no such page</h1>")
 
 
 async def test_a_cookie_goes_back_to_its_own_site_within_the_redirects_of_one_fetch(web):
@@ -367,14 +261,6 @@ async def test_nothing_of_one_fetch_is_sent_with_the_next(web):
         assert "\r\nFrom: ann@example.org\r\n" in head
 
 
-async def test_fragments_stay_here_and_encoded_line_ends_stay_encoded(web):
-    await web.fetcher().get(at("/ok#frag"))
-    await web.fetcher().get(at("/a%0d%0aX-Injected:%201"))
-    assert web.requests[0].startswith("GET /ok HTTP/1.1\r\n")
-    assert web.requests[1].startswith("GET /a%0d%0aX-Injected:%201 HTTP/1.1\r\n")
-    assert "\nX-Injected" not in web.requests[1]
-
-
 async def test_international_names_and_paths_are_encoded(web):
     web.names["xn--bcher-kva.example.com"] = [[PUBLIC]]
     got = await web.fetcher().get("http://bücher.example.com/ok?q=ä")
@@ -385,10 +271,7 @@ async def test_international_names_and_paths_are_encoded(web):
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("/layers", "<p>x</p>"),
         ("/gzip", "<p>small</p>"),
-        ("/members", "one two"),
-        ("/deflate", "flat"),
         ("/rawdeflate", "raw flat"),
     ],
 )
@@ -397,18 +280,13 @@ async def test_one_layer_of_compression_is_read(web, path, text):
     assert (got.text, got.cut) == (text, "")
 
 
-async def test_a_body_is_cut_at_the_limit_on_the_wire(web):
-    got = await web.fetcher(limit=100_000).get(at("/big"))
-    assert (len(got.body), got.cut) == (100_000, "it is longer than 0.1 MB")
-
-
 async def test_a_compression_bomb_is_cut_at_the_limit_decoded(web):
-    for path in ("/bomb", "/deflatebomb", "/manymembers"):
+    for path in ("/bomb", "/manymembers"):
         got = await web.fetcher(limit=100_000).get(at(path))
         assert (len(got.body), got.cut) == (100_000, "it is longer than 0.1 MB")
 
 
-@pytest.mark.parametrize("path", ["/bomb2", "/zstd", "/br"])
+@pytest.mark.parametrize("path", ["/bomb2", "/br"])
 async def test_chains_and_other_encodings_are_not_decoded(web, path):
     with pytest.raises(ToolError, match="encoding"):
         await web.fetcher().get(at(path))
@@ -417,26 +295,20 @@ async def test_chains_and_other_encodings_are_not_decoded(web, path):
 async def test_what_came_before_a_break_is_kept_and_said_to_be_a_part(web):
     got = await web.fetcher().get(at("/short"))
     assert (got.text, got.cut) == ("half a pa", "the connection broke off")
-    for path, text in (("/shortchunks", "hello part"), ("/hugechunk", "abc")):
-        got = await web.fetcher().get(at(path))
-        assert (got.text, got.cut) == (text, "the connection broke off")
-    assert (await web.fetcher().get(at("/longer"))).text == "abc"
     assert (await web.fetcher().get(at("/plain"))).cut == "its compression is broken"
     got = await web.fetcher(seconds=0.5).get(at("/dripbody"))
     assert (got.text, got.cut) == ("the first words", "the time limit was reached")
-    for path in ("/shortgzip", "/brokengzip"):
-        got = await web.fetcher().get(at(path))
-        assert got.cut.startswith("its compression")
-        assert got.text.startswith("words ")
+    got = await web.fetcher().get(at("/brokengzip"))
+    assert got.cut.startswith("its compression")
+    assert got.text.startswith("words ")
 
 
-@pytest.mark.parametrize("path", ["/silent", "/driphead", "/1xx"])
-async def test_a_server_that_never_gets_to_the_point_ends_at_the_deadline(web, path):
+async def test_a_server_that_never_gets_to_the_point_ends_at_the_deadline(web):
     with pytest.raises(ToolError, match=r"did not answer within 0\.5 seconds"):
-        await web.fetcher(seconds=0.5).get(at(path))
+        await web.fetcher(seconds=0.5).get(at("/silent"))
 
 
-@pytest.mark.parametrize("path", ["/hugehead", "/nohttp", "/endless", "/negative", "/lengths", "/nulhead", "/http09"])
+@pytest.mark.parametrize("path", ["/hugehead", "/nohttp", "/lengths"])
 async def test_what_is_not_http_is_an_error_for_the_model(web, path):
     with pytest.raises(ToolError, match="valid HTTP"):
         await web.fetcher().get(at(path))
@@ -455,26 +327,14 @@ async def test_a_dead_host_is_an_error_for_the_model(web):
     ("content_type", "body", "kind"),
     [
         ("text/html; charset=x", b"<p>", "html"),
-        ("application/xhtml+xml", b"<?xml", "html"),
         ("text/html", b"\n%PDF-1.7", "pdf"),
         ("application/pdf", b"<!DOCTYPE html><p>please log in", "html"),
         ("application/ld+json", b"{}", "json"),
-        ("text/plain", b"<HTML><p>", "html"),
-        ("text/csv", b"a,b", "text"),
-        ("", b"words", "text"),
-        ("text/plain", b"MZ\x00\x01", "binary"),
         ("text/plain", "a".encode("utf-16"), "text"),
         ("image/png", b"\x89PNG", "image"),
-        ("application/octet-stream", b"abc", "binary"),
-        ("application/zip", b"PK", "binary"),
-        ("text/html", b"<p>a\x00 stray zero</p>", "html"),
         ("text/plain", b"a long text with one zero \x00 in it " * 9, "binary"),
         ("text/plain", b"a long text with one zero in it " * 9 + b"\x00", "text"),
-        ("application/pdf", b"\n<!-- log in --><html><p>please", "html"),
-        ("image/png", b"<!doctype html><p>gone", "html"),
         ("", b"<p>nothing declared</p>", "html"),
-        ("", b"<point>1 < 2</point>", "text"),
-        ("text/plain", b"<p> is the tag of a paragraph", "text"),
         ("", b'<?xml version="1.0"?>\n<!DOCTYPE html><html>', "html"),
     ],
 )
