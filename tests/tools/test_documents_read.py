@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -42,20 +40,6 @@ def refusal(path: Path, **more: int) -> str:
     return str(caught.value)
 
 
-# text
-
-
-def test_a_markdown_file_is_titled_by_its_first_heading(tmp_path):
-    document = read_file(written(tmp_path / "a.md", "# Lake Ohrid\n\nIt is *old*.\n"))
-    assert (document.title, document.text) == ("Lake Ohrid", "# Lake Ohrid\n\nIt is *old*.\n")
-
-
-@pytest.mark.parametrize("name", ["a.py", "Makefile", "x.toml", "y.yaml", "z.log", "q.tex", "notes.unheard"])
-def test_any_file_that_is_text_is_read_as_text(tmp_path, name):
-    content = "key = 'value'\n    indented line that is long enough to look like a broken paragraph of prose\nnext\n"
-    assert "key = 'value'" in read_file(written(tmp_path / name, content)).text
-
-
 def test_code_keeps_its_lines(tmp_path):
     line = "result = compute(" + "a, " * 40 + ")"
     assert read_file(written(tmp_path / "a.py", f"{line}\n{line}\n")).text == f"{line}\n{line}\n"
@@ -75,9 +59,6 @@ def test_html_is_read_as_its_readable_text(tmp_path):
     assert "p{}" not in document.text
 
 
-# charsets
-
-
 @pytest.mark.parametrize("charset", ["utf-8-sig", "utf-16", "cp1252"])
 def test_text_is_found_in_every_common_charset(charset):
     text = "Der Fluß ist 120 km lang, in Köln und Düsseldorf breit, und fließt nach Norden.\n"
@@ -89,25 +70,8 @@ def test_a_declared_charset_is_believed():
     assert "Прага" in decode_file('<meta charset="windows-1251"><p>Прага</p>'.encode("cp1251"))
 
 
-def test_bytes_that_are_no_text_are_not_decoded():
-    assert decode_file(bytes(range(256)) * 4) is None
-    assert decode_file(bytes(range(1, 32)) * 20) is None
-
-
-# tables and data
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.json", b'{"note": "cut \\ud83d"}'),
-        ("a.jsonl", b'{"note": "cut \\ud83d"}\n{"\\udc00": 1}'),
-        ("a.ipynb", b'{"cells": [{"cell_type": "markdown", "source": "# cut \\ud83d"}]}'),
-    ],
-)
-def test_half_a_character_in_json_can_be_stored_and_sent(tmp_path, name, content):
-    (tmp_path / name).write_bytes(content)
-    document = read_file(tmp_path / name)
+def test_half_a_character_in_json_can_be_stored_and_sent(tmp_path):
+    document = read_file(written(tmp_path / "a.jsonl", b'{"note": "cut \\ud83d"}\n{"\\udc00": 1}'))
     assert "cut \ufffd" in document.text
     assert f"{document.title}{document.text}".encode()
 
@@ -117,14 +81,9 @@ def test_every_row_of_a_csv_names_its_columns(tmp_path):
     assert document.text == "Region: North | Sales: 120 | Note: a, b\nRegion: South | Sales: 80"
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_the_delimiter_of_a_csv_is_found(delimiter):
-    lines = [["city", "people", "area"], ["Oslo", "709,037", "454,12"], ["Bergen", "291,940", "464,71"]]
-    text = "\n".join(delimiter.join(f'"{cell}"' if delimiter == "," else cell for cell in line) for line in lines)
+def test_the_delimiter_of_a_csv_is_found_and_rows_without_a_header_stay():
+    text = "city;people;area\nOslo;709,037;454,12\nBergen;291,940;464,71"
     assert read_csv(text).splitlines()[1] == "city: Bergen | people: 291,940 | area: 464,71"
-
-
-def test_a_csv_without_a_header_keeps_every_row():
     assert read_csv("1,2\n3,4\n") == "1 | 2\n3 | 4"
 
 
@@ -154,9 +113,6 @@ def test_a_notebook_is_read_as_its_cells_and_what_they_printed(tmp_path):
     assert "```\nprint(6*7)\n```\n\nOutput:\n42" in document.text
 
 
-# Word
-
-
 def test_a_word_document_keeps_headings_lists_tables_and_their_order(tmp_path):
     body = (
         paragraph("Annual report", "Titel")
@@ -173,10 +129,6 @@ def test_a_word_document_keeps_headings_lists_tables_and_their_order(tmp_path):
         "# Annual report\n\nIt was a good year.\n\n## Sales\n\n- first\n- second\n\n"
         "Region: North | Sales: 120\nRegion: South | Sales: 80\n\nThe end."
     )
-
-
-def test_a_word_document_is_titled_by_its_properties(tmp_path):
-    assert read_file(docx(tmp_path / "r.docx", paragraph("x"), title="The  plan")).title == "The plan"
 
 
 def test_deleted_text_is_gone_and_inserted_text_and_notes_are_there(tmp_path):
@@ -197,9 +149,6 @@ def test_cells_merged_downwards_are_repeated_in_every_row(tmp_path):
     body = word_table([["Continent", "Country", "People"], [start, "France", "68"], [on, "Spain", "48"]])
     text = read_file(docx(tmp_path / "r.docx", body)).text
     assert text.splitlines()[1] == "Continent: Europe | Country: Spain | People: 48"
-
-
-# PowerPoint
 
 
 def test_slides_come_in_the_order_of_the_presentation_with_tables_charts_and_notes(tmp_path):
@@ -224,9 +173,6 @@ def test_slides_come_in_the_order_of_the_presentation_with_tables_charts_and_not
         == "## Welcome\n\na\nb\n\nChart:\ncategory: 2023 | Sales: 5\ncategory: 2024 | Sales: 7\n\nNotes: Say hello"
     )
     assert document.parts[1].text == "Region: North | Sales: 120"
-
-
-# Excel
 
 
 def test_rows_of_a_sheet_name_their_columns_and_show_values_with_formulas(tmp_path):
@@ -259,9 +205,6 @@ def test_a_formula_that_was_never_computed_says_so_and_a_shared_one_says_where_i
     assert lines[2] == "row 3: a: 2 | b: not computed (=A3*2) | c: 3"
 
 
-# books, PDF, archives
-
-
 def test_a_book_is_read_chapter_by_chapter(tmp_path):
     chapters = [("Dawn", "<p>The sun rose over the bay.</p>"), ("Dusk", "<p>The sun set behind the hills.</p>")]
     document = read_file(epub(tmp_path / "b.epub", chapters, title="Days"))
@@ -287,13 +230,6 @@ def test_words_broken_at_the_end_of_a_line_are_joined_in_a_pdf(tmp_path):
     assert "discussed an example of the new rules" in read_file(pdf(tmp_path / "a.pdf", [page])).text
 
 
-def test_a_pdf_is_recognised_under_any_name(tmp_path):
-    assert read_file(pdf(tmp_path / "download", ["Recognised"])).text == "[page 1]\nRecognised"
-
-
-# what cannot be read
-
-
 def test_names_in_an_archive_are_told_one_a_line_and_lead_nowhere(tmp_path):
     names = ("../../etc/passwd", "/abs/x", "C:\\x", "a\nb.txt")
     text = read_file(zipped(tmp_path / "a.zip", dict.fromkeys(names, "x"))).text
@@ -310,6 +246,7 @@ def test_what_cannot_be_read_is_one_clear_line(tmp_path):
     assert "save it as .docx" in refusal(written(tmp_path / "x.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"))
     assert "Rich Text" in refusal(written(tmp_path / "x.rtf", r"{\rtf1\ansi hello}"))
     assert "damaged" in refusal(written(tmp_path / "x.xlsx", "not a zip"))
+    assert "b.pdf is damaged" in refusal(written(tmp_path / "b.pdf", b"%PDF-" + bytes(200)))
     assert "not a Word document" in refusal(zipped(tmp_path / "x.docx", {"a": "b"}))
 
 
@@ -341,28 +278,8 @@ def test_an_encrypted_pdf_is_opened_without_a_password_or_says_that_it_needs_one
     assert refusal(tmp_path / "locked.pdf") == "locked.pdf is protected by a password"
 
 
-@pytest.mark.parametrize(
-    "content", [b"%PDF-1.4\n", b"%PDF-1.7\nxref\n0 1\ntrailer<</Root 9 0 R>>\n%%EOF", b"%PDF-" + bytes(200)]
-)
-def test_a_broken_pdf_says_so(tmp_path, content):
-    assert "b.pdf is damaged" in refusal(written(tmp_path / "b.pdf", content))
-
-
-def test_without_pypdf_a_pdf_says_what_to_install(tmp_path):
-    pdf(tmp_path / "a.pdf", ["x"])
-    program = (
-        "import sys; sys.modules['pypdf'] = None\nfrom pathlib import Path\nfrom hira.core.errors import ToolError\n"
-        "from hira.tools.documents.reader import parse_file\n"
-        "try: parse_file(Path(sys.argv[1]))\nexcept ToolError as error: print(error)"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "a.pdf")], capture_output=True, text=True, check=True
-    )
-    assert ran.stdout == "a.pdf needs pypdf: pip install 'hira[pdf]'\n"
-
-
-@pytest.mark.parametrize("charset", ["utf-8", "utf-16"])
-def test_xml_that_declares_entities_is_refused(tmp_path, charset):
+def test_xml_that_declares_entities_is_refused(tmp_path):
+    charset = "utf-16"
     bomb = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]>'
     path = docx(tmp_path / "r.docx", "", more={})
     text = f'<?xml version="1.0" encoding="{charset}"?>{bomb}<w:document xmlns:w="{WORD}"><w:p><w:r><w:t>&b;</w:t></w:r></w:p></w:document>'

@@ -70,14 +70,6 @@ def test_hidden_elements_are_neither_text_nor_links():
     assert page.links == ()
 
 
-def test_a_page_that_is_nothing_but_links_is_shown_whole():
-    html = "<body>" + "".join(f"<ul><li><a href='/{n}'>Station number {n}</a></ul>" for n in range(9)) + "</body>"
-    page = extract(html, "http://a.example/")
-    assert page.state == "ok"
-    assert "Station number 8" in page.text
-    assert len(page.links) == 9
-
-
 def test_the_article_is_found_below_longer_comments():
     comments = "".join(f"<li><p>I do not agree with anything of this, reader {n} said. {BODY}</p>" for n in range(60))
     html = f"<article><div class='entry-content'><p>{BODY * 5}</p></div></article><ol class='thread'>{comments}</ol>"
@@ -90,19 +82,12 @@ def test_the_article_is_found_below_longer_comments():
     ("html", "state"),
     [
         ("", "empty"),
-        ("<html><body><div></div></body></html>", "empty"),
         ("<title>Just a moment...</title><p>Checking your browser before you go on.</p>", "blocked"),
-        (
-            "<title>Access Denied</title><h1>Access Denied</h1><p>You do not have permission. Reference #18.</p>",
-            "blocked",
-        ),
-        ("<p>To continue, please complete the CAPTCHA below.</p>", "blocked"),
         (
             "<div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript><script></script>",
             "script",
         ),
         ("<div id=app>Loading</div><script src=a.js></script><script src=b.js></script>", "script"),
-        (f"<p>{BODY * 3}</p><p>Subscribe to continue reading.</p>", "paywall"),
         (f'<script type="application/ld+json">{{"isAccessibleForFree": "False"}}</script><p>{BODY * 2}</p>', "paywall"),
         (f"<p>{BODY * 40}</p><p>Subscribe to read more. Access denied was a song of 1998.</p>", "ok"),
     ],
@@ -125,19 +110,8 @@ SHORT = "The committee met on Tuesday to speak about the matter at length, and s
 @pytest.mark.parametrize(
     ("title", "text"),
     [
-        ("example.com", "Please enable JS and disable any ad blocker"),
         ("", "Request unsuccessful. Incapsula incident ID: 123-456"),
-        ("Amazon.com", "Enter the characters you see below. Sorry, we just need to make sure you're not a robot."),
         ("DuckDuckGo", "Please complete the following challenge to confirm this search was made by a human."),
-        ("Reddit", "You've been blocked by network security. To continue, log in to your account."),
-        ("Making sure you're not a bot!", "Loading... Please wait while we ensure the security of your connection."),
-        (
-            "451: Unavailable due to legal reasons",
-            (
-                "We recognize you are attempting to access this website from a country that enforces the GDPR and "
-                "therefore access cannot be granted at this time."
-            ),
-        ),
         (
             "Attention Required! | Cloudflare",
             (
@@ -147,16 +121,7 @@ SHORT = "The committee met on Tuesday to speak about the matter at length, and s
             ),
         ),
         ("Zugriff verweigert", "Bitte bestätigen Sie, dass Sie kein Roboter sind."),
-        ("Accès refusé", "Veuillez confirmer que vous n'êtes pas un robot."),
-        ("Acceso denegado", "Por favor, verifica que no eres un robot."),
-        ("Accesso negato", "Conferma di non essere un robot"),
-        ("Acesso negado", "Confirme que você não é um robô"),
-        ("Toegang geweigerd", "Bevestig dat u geen robot bent"),
-        ("Odmowa dostępu", "Potwierdź, że nie jesteś robotem"),
-        ("Ой!", "Подтвердите, что вы не робот"),
         ("安全验证", "请完成下方验证后继续操作"),
-        ("アクセスが拒否されました", "あなたがロボットではないことを確認してください"),
-        ("접근이 거부되었습니다", "로봇이 아닙니다"),
     ],
 )
 def test_a_wall_is_told_in_many_languages(title, text):
@@ -167,19 +132,12 @@ def test_a_wall_is_told_in_many_languages(title, text):
     ("title", "text"),
     [
         ("Captcha", f"A CAPTCHA tells people and programs apart. It was invented in 1997. {SHORT}"),
-        ("Are You a Robot? - Wikipedia", f"Are You a Robot? is a 2004 album by a band from Leeds. {SHORT}"),
-        ("HTTP 403 - Wikipedia", f"HTTP 403 is a status code with the words 403 Forbidden: access denied. {SHORT}"),
-        ("Visa access denied to scientists", SHORT),
         (
             "Blocked (film)",
             (
                 "Blocked is a 2019 film about a road that has been closed. It opens with the line: you have been blocked. "
                 "The film was shot in Leeds over a single summer."
             ),
-        ),
-        (
-            "JavaScript",
-            "JavaScript is a language of the Web, beside HTML and CSS. It was made by Brendan Eich in 1995.",
         ),
         ("The Kama", "The Kama is a river in Russia."),
         ("Access denied: a history", f"Are you a robot? the box asks. {BODY * 20} Access denied, it said."),
@@ -191,12 +149,7 @@ def test_an_article_is_none_however_it_is_called(title, text):
 
 @pytest.mark.parametrize(
     "noscript",
-    [
-        "Bitte aktivieren Sie JavaScript.",
-        "<strong>Veuillez activer JavaScript pour continuer.</strong>",
-        "请启用JavaScript",
-        "Включите JavaScript",
-    ],
+    ["Bitte aktivieren Sie JavaScript.", "请启用JavaScript"],
 )
 def test_a_shell_of_scripts_is_told_in_many_languages(noscript):
     shell = f"<title>App</title><div id=app></div><script src=a.js></script><noscript>{noscript}</noscript>"
@@ -208,16 +161,8 @@ def test_a_shell_of_scripts_is_told_in_many_languages(noscript):
     "line",
     [
         "Subscribe to continue reading",
-        "Jetzt weiterlesen mit NAME+",
-        "Sie haben bereits ein Abo? Anmelden",
         "Dieser Artikel ist nur für Abonnenten verfügbar.",
-        "Cet article est réservé aux abonnés. Il vous reste 75 % de cet article à lire.",
-        "Suscríbete para seguir leyendo",
-        "Contenuto riservato agli abbonati",
-        "Conteúdo exclusivo para assinantes",
-        "Dit artikel is alleen voor abonnees",
         "この記事は会員限定です。残り1200文字",
-        "订阅后继续阅读",
         "Материал доступен только подписчикам",
     ],
 )
@@ -229,8 +174,8 @@ def test_a_paywall_is_told_where_it_stands_beside_the_article(line):
     assert extract(long).state == "ok"
 
 
-@pytest.mark.parametrize("tag", ["header", "nav", "footer", "aside"])
-def test_a_page_whose_frame_asks_for_subscribers_is_free_all_the_same(tag):
+def test_a_page_whose_frame_asks_for_subscribers_is_free_all_the_same():
+    tag = "aside"
     frame = f"<{tag}><p>Already a subscriber? Sign in. Subscribe for unlimited access.</p></{tag}>"
     for page in (f"{frame}<article><p>{SHORT}</p></article>", f"<article><p>{SHORT * 5}</p></article>{frame}"):
         assert extract(f"<title>News</title>{page}").state == "ok"
@@ -238,22 +183,7 @@ def test_a_page_whose_frame_asks_for_subscribers_is_free_all_the_same(tag):
 
 @pytest.mark.parametrize(
     "piece",
-    [
-        "<!-- x>",
-        "<!--",
-        "<a",
-        "<a <",
-        "</a",
-        "<![x[",
-        "<!x",
-        "<?x>",
-        "<p x='",
-        "&",
-        "<script>",
-        pytest.param("<div></span>", marks=pytest.mark.heavy(seconds=2)),
-        pytest.param("<td><tr>", marks=pytest.mark.heavy(seconds=3)),
-        "< ",
-    ],
+    ["<!-- x>", "<a <", "<p x='", "<script>", pytest.param("<td><tr>", marks=pytest.mark.heavy(seconds=3))],
 )
 def test_hostile_markup_takes_no_quadratic_time(piece):
     began = time.process_time()
@@ -304,8 +234,3 @@ CZECH = "Příliš žluťoučký kůň úpěl ďábelské ódy a pak ještě dlo
 )
 def test_the_charset_is_found_in_mark_header_meta_or_the_bytes_themselves(body, content_type):
     assert "žluťoučký kůň" in decode_page(body, content_type)
-
-
-@pytest.mark.parametrize(("codec", "text"), [("shift_jis", "吾輩は猫である"), ("cp1251", "Привет")])
-def test_older_encodings_are_read_as_the_header_names_them(codec, text):
-    assert decode_page(text.encode(codec), f"text/html; charset={codec}") == text
