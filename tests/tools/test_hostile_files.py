@@ -26,31 +26,10 @@ def refusal(path: Path, reader: FileReader | None = None) -> str:
     return message
 
 
-def diagonal(cells: int) -> str:
-    return "".join(
-        f'<row r="{at}"><c r="{letters(at)}{at}" t="inlineStr"><is><t>v{at}</t></is></c></row>'
-        for at in range(1, cells)
-    )
-
-
-def letters(column: int) -> str:
-    found = ""
-    while column:
-        column, rest = divmod(column - 1, 26)
-        found = chr(65 + rest) + found
-    return found
-
-
 @pytest.fixture
 def reader() -> Iterator[FileReader]:
     with FileReader() as one:
         yield one
-
-
-def test_cells_far_apart_take_no_more_text_than_the_cells(tmp_path: Path, reader: FileReader) -> None:
-    text = reader.read(xlsx(tmp_path / "wide.xlsx", {"S": diagonal(8_000)})).text
-    assert "row 7999: KUQ: v7999" in text
-    assert len(text) < 8_000 * 40
 
 
 def test_a_file_that_takes_too_long_is_given_up_and_the_next_is_read(tmp_path: Path) -> None:
@@ -68,19 +47,6 @@ def test_a_file_that_takes_too_long_is_given_up_and_the_next_is_read(tmp_path: P
     )
     with FileReader(WorkerLimits(cpu_seconds=1)) as reader:
         assert "more than 1 seconds" in refusal(again, reader)
-        assert reader.read(docx(tmp_path / "next.docx", paragraph("Still read."))).text == "Still read."
-
-
-def test_a_file_that_needs_too_much_memory_is_given_up(tmp_path: Path) -> None:
-    (tmp_path / "much.json").write_text("[" + "[]," * 4_000_000 + "[]]", encoding="utf-8")
-    with FileReader(WorkerLimits(memory=300 << 20)) as reader:
-        assert "memory" in refusal(tmp_path / "much.json", reader)
-
-
-def test_a_file_with_too_much_text_is_given_up(tmp_path: Path) -> None:
-    (tmp_path / "long.csv").write_text("a,b\n" + "x,y\n" * 10_000, encoding="utf-8")
-    with FileReader(WorkerLimits(output=10_000)) as reader:
-        assert "MB of text" in refusal(tmp_path / "long.csv", reader)
         assert reader.read(docx(tmp_path / "next.docx", paragraph("Still read."))).text == "Still read."
 
 
@@ -103,39 +69,23 @@ def test_the_child_knows_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert b"secret" not in Path(f"/proc/{child.pid}/environ").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["undefined", "utf-7", "no-such"])
+@pytest.mark.parametrize("name", ["undefined", "no-such"])
 def test_a_charset_that_is_no_charset_of_text_is_not_believed(tmp_path: Path, name: str) -> None:
     path = tmp_path / "page.txt"
     path.write_text(f"<meta charset={name}>Zoë +AGE-", encoding="cp1252")
     assert "Zoë +AGE-" in read_file(path).text
 
 
-STRANGE = {
-    "style.xlsx": lambda path: xlsx(path, {"S": '<row r="²"><c r="A1" s="²" t="s"><v>²</v></c></row>'}, texts=["x"]),
-    "late.xlsx": lambda path: xlsx(path, {"S": '<row r="1"><c r="A1" s="0"><v>2958465</v></c></row>'}, formats=[14]),
-    "span.docx": lambda path: docx(
-        path,
-        '<w:tbl><w:tr><w:tc><w:tcPr><w:gridSpan w:val="²"/></w:tcPr><w:p><w:r><w:t>cell</w:t></w:r></w:p></w:tc></w:tr></w:tbl>',
-    ),
-    "heading.docx": lambda path: docx(
-        path, '<w:p><w:pPr><w:outlineLvl w:val="²"/></w:pPr><w:r><w:t>text</w:t></w:r></w:p>'
-    ),
-}
-
-
-@pytest.mark.parametrize("name", STRANGE)
-def test_a_sign_that_is_no_number_where_one_is_wanted_costs_nothing(
-    tmp_path: Path, name: str, reader: FileReader
+async def test_a_sign_that_is_no_number_where_one_is_wanted_costs_nothing_and_a_hostile_file_one_warning(
+    tmp_path: Path,
 ) -> None:
-    assert reader.read(STRANGE[name](tmp_path / name)).text.strip()
-
-
-async def test_one_hostile_file_is_one_warning_and_the_others_are_found(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
+    xlsx(tmp_path / "docs" / "style.xlsx", {"S": '<row r="²"><c r="A1" s="²" t="s"><v>²</v></c></row>'}, texts=["x"])
     xlsx(tmp_path / "docs" / "far.xlsx", {"S": '<row r="1"><c r="ZZZZZZ1"><v>1</v></c></row>'})
     docx(tmp_path / "docs" / "good.docx", paragraph("The lighthouse keeper is Ansa Veld."))
     index = Index([tmp_path / "docs"])
     hits = await index.search("Who is the lighthouse keeper?")
+    assert await index.names() == ["good.docx", "style.xlsx"]
     index.close()
     assert [hit.piece.text for hit in hits] == ["The lighthouse keeper is Ansa Veld."]
     assert len(index.warnings) == 1
@@ -198,17 +148,10 @@ REAL: dict[str, Callable[[Path], Path]] = {
     ),
     "a.epub": lambda path: epub(path, [("One", "<p>Text.</p>"), ("Two", "<p>More.</p>")], title="Days"),
     "a.pdf": lambda path: pdf(path, ["First page\nwith lines", "Second"], title="P"),
-    "a.html": lambda path: _written(
-        path, "<html><head><title>T</title></head><body><table><tr><td>a<td>b</table><p>x</p>"
-    ),
-    "a.json": lambda path: _written(path, json.dumps({"a": [{"b": 1, "c": None}] * 5, "d": {"e": [1, 2]}})),
     "a.ipynb": lambda path: _written(
         path, json.dumps({"cells": [{"cell_type": "code", "source": ["x"], "outputs": []}]})
     ),
     "a.csv": lambda path: _written(path, 'name,price\napple,1\n"pear, ripe",2\n'),
-    "a.jsonl": lambda path: _written(path, '{"a": 1, "b": "x"}\n' * 5),
-    "a.zip": lambda path: zipped(path, {"a.txt": "one", "in/b.txt": "two"}),
-    "a.py": lambda path: _written(path, "# coding: latin-1\nx = 1\n"),
 }
 
 

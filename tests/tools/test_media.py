@@ -1,6 +1,5 @@
 import base64
 import io
-import wave
 from pathlib import Path
 
 import pytest
@@ -40,16 +39,6 @@ def test_a_large_picture_is_made_smaller_and_a_turned_one_upright(tmp_path: Path
     assert opened(read(str(tmp_path / "large.jpg")).url).size == (LONGEST_SIDE, 512)
     picture(tmp_path / "turned.jpg", (40, 30), orientation=6)
     assert opened(read("turned.jpg").url).size == (30, 40)
-
-
-def test_a_sound_is_sent_as_input_audio(tmp_path: Path) -> None:
-    with wave.open(str(tmp_path / "tone.wav"), "wb") as sound:
-        sound.setparams((1, 2, 16000, 10, "NONE", ""))
-        sound.writeframes(b"\0" * 20)
-    media = media_reader([tmp_path / "tone.wav"])("tone.wav")
-    part = user("hear", media).wire["content"][1]
-    assert part["type"] == "input_audio"
-    assert part["input_audio"]["format"] == "wav"
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../secret.png", "nothing.png"])
