@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hira.core.errors import ToolError
-from hira.tools.python import PythonSandbox, open_python, python_tool, refusal, sandbox_layers, seccomp
+from hira.tools.python import PythonSandbox, open_python, python_tool, sandbox_layers, seccomp
 from hira.tools.python.layers import readable_paths
 from hira.tools.python.seccomp import MISSING, NUMBERS, PRETENDED, REFUSED
 from hira.tools.python.trial import TRIES, try_sandbox
@@ -63,13 +63,6 @@ def test_every_layer_is_reported_with_what_it_holds_or_why_it_is_missing() -> No
     assert not less["landlock"].active
     assert "switched off" in less["seccomp"].note
     assert [layer.name for layer in sandbox_layers("off") if layer.active] == ["process"]
-
-
-def test_it_is_refused_exactly_where_a_layer_is_missing() -> None:
-    missing = [layer.name for layer in sandbox_layers() if not layer.active]
-    assert bool(refusal()) == bool(missing)
-    assert "\n" not in refusal()
-    assert refusal("process") == ""
 
 
 WITHOUT_LANDLOCK = """
@@ -179,18 +172,6 @@ async def test_an_error_is_text_for_the_model_and_no_source(sandbox: PythonSandb
     assert "ZeroDivisionError" in seen.text
     assert seen.text.startswith("a ")
     assert "<|begin" not in seen.text
-
-
-async def test_written_files_are_named_with_their_paths(sandbox: PythonSandbox) -> None:
-    seen = await python_tool(sandbox).call({"code": "open('a.csv', 'w').write('1')"})
-    assert f"wrote {sandbox.folder / 'a.csv'}" in seen.passages[0].text
-
-
-def test_the_description_names_what_can_be_read(tmp_path: Path) -> None:
-    made = python_tool(PythonSandbox(tmp_path, readable=(tmp_path / "sales.csv",)))
-    assert made.name == "python"
-    assert list(made.parameters["properties"]) == ["code"]
-    assert str(tmp_path / "sales.csv") in made.description
 
 
 async def test_each_subtask_has_its_own_folder_and_variables(tmp_path: Path, able: None) -> None:

@@ -28,10 +28,6 @@ GREEDY = {
         "import time\nfor i in range(5):\n    with open(f'f{i}', 'wb') as f: f.write(bytes(3 << 20))\ntime.sleep(10)",
         "files took more",
     ),
-    "several files, quickly": (
-        "for i in range(5):\n    with open(f'f{i}', 'wb') as f: f.write(bytes(3 << 20))",
-        "files took more",
-    ),
     "deleted files that stay open": (
         "import os, time\nkept = []\nfor i in range(5):\n    f = open('f', 'wb'); f.write(bytes(3 << 20)); f.flush(); os.remove('f'); kept.append(f)\ntime.sleep(10)",
         "files took more",
@@ -97,31 +93,8 @@ async def test_files_of_the_user_in_the_folder_are_neither_counted_nor_removed(t
     assert len(list((folder / "own").iterdir())) == 300
 
 
-HELD = {
-    "a big number": "x = 7 ** (10 ** 9)",
-    "an expression that never matches": "import re\nre.match(r'(a+)+$', 'a' * 40 + 'b')",
-    "a loop in the library": "sum(iter(int, 1))",
-    "a sleep": "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(10 ** 6)",
-    "a value that is never shown": "class R:\n    def __repr__(self):\n        while True: pass\nR()",
-    "arithmetic while it is compiled": "x = ((((9**9)**9)**9)**9)**9",
-}
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("code", HELD.values(), ids=HELD)
-async def test_a_call_ends_in_time_whatever_holds_it(code: str, sandbox: PythonSandbox) -> None:
-    began = time.monotonic()
-    outcome = await sandbox.run(code, seconds=1)
-    assert time.monotonic() - began < 8
-    assert outcome.status in {"timeout", "error", "ok"}
-    assert (await sandbox.run("40 + 2")).value == "42"
-
-
 BOMBS = {
-    "zip": "import io, zipfile\nb = io.BytesIO(); z = zipfile.ZipFile(b, 'w', zipfile.ZIP_DEFLATED)\nfor i in range(10): z.writestr(f'z{i}', bytes(50 << 20))\nz.close(); zipfile.ZipFile(b).extractall('z')",
-    "folders": "import os\nfor i in range(3000):\n    os.mkdir('d'); os.chdir('d')",
     "files": "for i in range(200_000): open(f'i{i}', 'w').close()",
-    "one line": "print('B' * (200 << 20))",
     "forks": "import os\nwhile True: os.fork()",
     "threads": "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(60,)).start()",
     "pipes": "import os\nl = []\nwhile True:\n    r, w = os.pipe(); l += [r, w]; os.set_blocking(w, False); os.write(w, bytes(1 << 20))",

@@ -5,20 +5,17 @@ import shutil
 from pathlib import Path
 
 import pytest
-from rows import telling
 
 from hira.tools.python import PythonSandbox
 
 
-async def test_prints_and_the_last_value_come_back(sandbox: PythonSandbox) -> None:
+async def test_prints_the_last_value_and_variables_come_back(sandbox: PythonSandbox) -> None:
     outcome = await sandbox.run("print('six')\n6 * 7")
     assert (outcome.status, outcome.output, outcome.value, outcome.error) == ("ok", "six\n", "42", "")
-
-
-async def test_variables_and_functions_last_from_call_to_call(sandbox: PythonSandbox) -> None:
     await sandbox.run("a = [1, 2]\ndef double(x): return 2 * x")
-    await sandbox.run("a.append(3)")
-    assert (await sandbox.run("double(sum(a))")).value == "12"
+    assert (await sandbox.run("double(sum(a))")).value == "6"
+    assert sandbox.folder.stat().st_mode & 0o777 == 0o700
+    assert "line 2" in (await sandbox.run("x = 1\nif x\n    pass")).error
 
 
 async def test_an_error_shows_the_lines_of_the_code_and_no_others(sandbox: PythonSandbox) -> None:
@@ -29,12 +26,6 @@ async def test_an_error_shows_the_lines_of_the_code_and_no_others(sandbox: Pytho
     assert "return json.loads(text)" in outcome.error
     assert "JSONDecodeError" in outcome.error
     assert "decoder.py" not in outcome.error
-
-
-async def test_a_syntax_error_is_told_with_its_line(sandbox: PythonSandbox) -> None:
-    outcome = await sandbox.run("x = 1\nif x\n    pass")
-    assert "line 2" in outcome.error
-    assert "SyntaxError" in outcome.error
 
 
 async def test_a_refusal_of_the_sandbox_is_explained(sandbox: PythonSandbox) -> None:
@@ -63,68 +54,26 @@ async def test_long_output_keeps_its_head_and_tail(sandbox: PythonSandbox) -> No
 
 
 BENT = {
-    "closed output": "import sys\nsys.stdout.close(); sys.stderr.close()",
     "closed descriptors": "import os\nos.close(1); os.close(2); os.close(0)",
-    "all descriptors closed": "import os\nos.closerange(0, 256)",
-    "output replaced": "import sys\nsys.stdout = sys.stderr = None",
     "output that raises": "import sys\nclass Bad:\n    def flush(self): raise SystemExit(3)\n    def write(self, s): raise KeyboardInterrupt\nsys.stdout = Bad()",
-    "another folder": "import os\nos.chdir('/')",
-    "hooks": "import sys\ndef bad(*a): raise KeyError('hook')\nsys.settrace(bad); sys.setprofile(bad)",
-    "error hooks": "import sys\nsys.excepthook = sys.unraisablehook = sys.displayhook = None",
     "names of the language": "import builtins\nfor n in ('print', 'len', 'repr', 'isinstance', '__import__', 'str', 'dict'): setattr(builtins, n, None)",
     "modules": "import sys\nsys.modules.clear()",
     "the library that speaks": "import json, struct\njson.dumps = json.loads = None",
-    "the library that reads code": "import ast\nast.parse = None",
-    "what reads code, deeper": "import ast\nast.Expr = ast.Expression = int",
-    "the library that explains": "import traceback\ntraceback.TracebackException = None",
-    "lines that are remembered": "import linecache\nlinecache.cache = None",
     "what runs it": "import sys\nw = sys.modules['hira_sandbox.worker']\nfor n in ('ast', 'shorten_text', 'explain_error', 'signal', 'pack_frame'): setattr(w, n, None)",
-    "how it runs": "import sys\nsys.modules['hira_sandbox.worker'].Session._evaluated = lambda *a: 'AHEAD'",
-    "the table of modules": "import sys\nsys.modules = None",
-    "where modules are found": "import sys\nsys.path.clear(); sys.meta_path.clear(); sys.path_hooks.clear(); sys.path_importer_cache.clear()",
-    "its own built-in names": "globals()['__builtins__'] = {}",
-    "all built-in names": "import builtins\nvars(builtins).clear()",
-    "an eye on everything": "import sys\ndef h(*a): raise SystemExit(4)\nsys.addaudithook(h)",
-    "descriptors that do not wait": "import os\nfor fd in range(256):\n    try: os.set_blocking(fd, False)\n    except OSError: pass",
-    "sockets that do not wait": "import gc, socket\nfor o in gc.get_objects():\n    if isinstance(o, socket.socket): o.settimeout(0)",
     "sockets closed": "import gc, socket\nfor o in gc.get_objects():\n    if isinstance(o, socket.socket): o.close()",
-    "sockets deaf": "import os, socket\nfor fd in range(3, 256):\n    try: socket.socket(fileno=os.dup(fd)).shutdown(socket.SHUT_RD)\n    except OSError: pass",
     "another end in place of the channel": "import os, socket\na, b = socket.socketpair()\nfor fd in range(3, 256):\n    try:\n        if fd not in (a.fileno(), b.fileno()): os.fstat(fd); os.dup2(a.fileno(), fd)\n    except OSError: pass",
-    "its output led elsewhere": "import os, stat\nf = os.open('o', os.O_CREAT | os.O_WRONLY)\nfor fd in range(1, 256):\n    try:\n        if stat.S_ISFIFO(os.fstat(fd).st_mode): os.dup2(f, fd)\n    except OSError: pass",
-    "its scratch folder": "import os, shutil\nshutil.rmtree(os.environ['TMPDIR'])",
-    "recursion": "import sys\nsys.setrecursionlimit(60)\ndef f(): f()\nf()",
     "an alarm": "import signal\nsignal.setitimer(signal.ITIMER_REAL, 0.2)",
-    "limits": "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))",
-    "exit": "import sys\nsys.exit('bye')",
     "exit at once": "import os\nos._exit(0)",
     "a crash": "import ctypes\nctypes.string_at(0)",
-    "an abort": "import os\nos.abort()",
     "a value that cannot be shown": "class R:\n    def __repr__(self): raise SystemExit('boo')\nR()",
-    "an error that cannot be shown": "class E(Exception):\n    def __str__(self): raise SystemExit('boo')\nraise E",
-    "a bare base exception": "raise BaseException('x')",
-    "a group of errors": "raise ExceptionGroup('g', [ValueError(1), ExceptionGroup('h', [KeyError(2)])])",
-    "its own main module": "import sys\ndel sys.modules['__main__']\nglobals().clear()",
     "answers ahead": "import os, json, struct\nd = json.dumps({'id': 'x', 'value': 'AHEAD'}).encode()\nfor fd in range(3, 256):\n    try: os.write(fd, struct.pack('>I', len(d)) + d)\n    except OSError: pass",
-    "noise on every descriptor": "import os\nfor fd in range(3, 256):\n    try: os.write(fd, b'\\xff' * 64)\n    except OSError: pass",
-    "an answer too deep": "import os, struct\nd = b'[' * 100000\nfor fd in range(3, 256):\n    try: os.write(fd, struct.pack('>I', len(d)) + d)\n    except OSError: pass",
-    "modules in its folder": "for n in ('json', 'ast', 'sitecustomize', 'encodings', 'socket'): open(n + '.py', 'w').write('1 / 0')\nimport os; os._exit(1)",
-    "nested too deep to parse": "(" * 5000 + "1" + ")" * 5000,
     "nested too deep to compile": "-" * 5000 + "1",
-    "half a character": "x = '\ud800'",
-    "a null": "x = 1\0",
-    "no reading of input": "input()",
     "a thread that stays": "import threading, time\nthreading.Thread(target=time.sleep, args=(100,)).start()",
-    "a pool of processes": "import multiprocessing\nmultiprocessing.Pool(2)",
     "its folder emptied": "import os, shutil\nfor n in os.listdir(): shutil.rmtree(n, ignore_errors=True)\nos.rmdir('.')",
 }
 
 
-TELLING = """closed descriptors, output that raises, names of the language, modules, what runs it, the library that speaks,
-sockets closed, another end in place of the channel, exit at once, a crash, an alarm, a value that cannot be shown,
-answers ahead, nested too deep to compile, a thread that stays, its folder emptied""".replace("\n", " ").split(", ")
-
-
-@pytest.mark.parametrize("code", telling(BENT, TELLING))
+@pytest.mark.parametrize("code", BENT.values(), ids=BENT)
 async def test_the_next_call_works_after(code: str, sandbox: PythonSandbox) -> None:
     first = await sandbox.run(code, seconds=10)
     assert first.status != "timeout"
@@ -134,16 +83,9 @@ async def test_the_next_call_works_after(code: str, sandbox: PythonSandbox) -> N
     assert "AHEAD" not in after.text
 
 
-LEFT_BEHIND = {
-    "timers": "import signal\nsignal.setitimer(signal.ITIMER_PROF, 0.1); signal.setitimer(signal.ITIMER_VIRTUAL, 0.1)",
-    "a watchdog": "import faulthandler\nfaulthandler.dump_traceback_later(0.1, exit=True)",
-    "a thread that gives no way": "import sys, threading\ndef go():\n    while True: pass\nthreading.Thread(target=go, daemon=True).start()\nsys.setswitchinterval(1000)",
-}
-
-
-@pytest.mark.parametrize("code", telling(LEFT_BEHIND, ["timers"]))
-async def test_what_a_call_left_behind_does_not_end_a_later_one(code: str, sandbox: PythonSandbox) -> None:
-    await sandbox.run(code)
+async def test_what_a_call_left_behind_does_not_end_a_later_one(sandbox: PythonSandbox) -> None:
+    timers = "signal.setitimer(signal.ITIMER_PROF, 0.1); signal.setitimer(signal.ITIMER_VIRTUAL, 0.1)"
+    await sandbox.run(f"import faulthandler, signal\n{timers}\nfaulthandler.dump_traceback_later(0.1, exit=True)")
     work = "import tempfile, time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\ntempfile.TemporaryFile().close()\n42"
     outcome = await sandbox.run(work)
     assert (outcome.status, outcome.value) == ("ok", "42"), outcome
@@ -167,14 +109,6 @@ async def test_why_python_ended_is_told_in_one_line(code: str, told: str, sandbo
     assert outcome.status == "died"
     assert told in outcome.error
     assert "\n" not in outcome.error
-
-
-async def test_leaving_at_once_is_no_success_and_is_told(sandbox: PythonSandbox) -> None:
-    await sandbox.run("x = 1")
-    outcome = await sandbox.run("import os\nprint('before', flush=True)\nos._exit(0)")
-    assert (outcome.status, outcome.restarted, outcome.output) == ("died", True, "before\n")
-    assert "variables are lost" in outcome.error
-    assert "NameError" in (await sandbox.run("x")).error
 
 
 async def test_a_call_that_takes_too_long_is_interrupted_and_keeps_its_variables(sandbox: PythonSandbox) -> None:
@@ -215,26 +149,13 @@ async def test_a_cancelled_call_leaves_nothing_running(sandbox: PythonSandbox) -
     assert not Path(f"/proc/{pid}").exists()
 
 
-AWAKE = {
-    "a thread": "pass",
-    "a thread that would wake it": "os.kill(os.getpid(), signal.SIGCONT)",
-}
-
-
-@pytest.mark.parametrize("wakes", AWAKE.values(), ids=AWAKE)
-async def test_nothing_runs_between_two_calls(wakes: str, sandbox: PythonSandbox) -> None:
+async def test_nothing_runs_between_two_calls(sandbox: PythonSandbox) -> None:
     code = "import os, signal, threading, time\nseen = []\ndef go():\n    while True:\n        seen.append(1); time.sleep(0.01)\n"
-    code += f"        try: {wakes}\n        except OSError: pass\nthreading.Thread(target=go, daemon=True).start()"
+    code += "        try: os.kill(os.getpid(), signal.SIGCONT)\n        except OSError: pass\nthreading.Thread(target=go, daemon=True).start()"
     await sandbox.run(code)
     before = int((await sandbox.run("len(seen)")).value)
     await asyncio.sleep(1)
     assert int((await sandbox.run("len(seen)")).value) - before < 60
-
-
-async def test_calls_of_one_session_wait_for_each_other(sandbox: PythonSandbox) -> None:
-    await sandbox.run("seen = []")
-    await asyncio.gather(*(sandbox.run(f"seen.append({n})") for n in range(5)))
-    assert (await sandbox.run("seen")).value == "[0, 1, 2, 3, 4]"
 
 
 async def test_the_loop_is_free_while_code_runs(sandbox: PythonSandbox) -> None:
@@ -259,24 +180,10 @@ async def test_closing_ends_the_process_and_keeps_the_files(tmp_path: Path, able
     assert [path.name for path in (tmp_path / "w").iterdir()] == ["kept.txt"]
 
 
-async def test_the_work_folder_is_private(sandbox: PythonSandbox) -> None:
-    await sandbox.run("1")
-    assert sandbox.folder.stat().st_mode & 0o777 == 0o700
-
-
 async def test_numpy_works_where_the_user_has_it(sandbox: PythonSandbox) -> None:
     pytest.importorskip("numpy")
     outcome = await sandbox.run(
         "import numpy as np\nround(float(np.linalg.det(np.array([[6., 0], [0, 7]]))))", seconds=60
-    )
-    assert outcome.value == "42", outcome.text
-
-
-async def test_pandas_works_where_the_user_has_it(sandbox: PythonSandbox) -> None:
-    pytest.importorskip("pandas")
-    outcome = await sandbox.run(
-        "import pandas as pd\npd.DataFrame({'a': [40, 2]}).to_csv('t.csv')\nint(pd.read_csv('t.csv').a.sum())",
-        seconds=60,
     )
     assert outcome.value == "42", outcome.text
 

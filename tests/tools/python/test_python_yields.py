@@ -56,10 +56,3 @@ async def test_a_link_in_the_place_of_a_file_is_not_followed(sandbox: PythonSand
     path.unlink()
     path.symlink_to(tmp_path / "secret.txt")
     assert await sandbox.contents([path], 100) == {}
-
-
-async def test_a_call_that_failed_brings_paths_only(sandbox: PythonSandbox) -> None:
-    seen = await python_tool(sandbox).call({"code": "open('a.txt', 'w').write('a')\n1 / 0"})
-    assert seen.passages == ()
-    assert f"wrote {sandbox.folder / 'a.txt'}" in seen.text
-    assert (sandbox.folder / "a.txt").exists()
