@@ -106,15 +106,6 @@ async def test_a_hostile_search_result_is_shown_as_data(hostile: str) -> None:
 
 
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE.keys())
-async def test_a_hostile_document_is_shown_as_data(hostile: str, tmp_path: Path) -> None:
-    (tmp_path / "notes.md").write_text(f"# Notes {hostile}\n\nThe harbour notes. {hostile} End.", encoding="utf-8")
-    index = Index([tmp_path])
-    held(await shown(search_documents(index), query="harbour notes"), "tags")
-    held(await shown(browse_documents(index), url="notes.md", intent="harbour"), "tags")
-    index.close()
-
-
-@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE.keys())
 async def test_hostile_names_titles_and_cells_of_files_are_shown_as_data(hostile: str, tmp_path: Path) -> None:
     cell = escape("".join(sign for sign in hostile if sign.isprintable() or sign in "\n\u200b\u2060\u00ad"))
     book = xlsx(tmp_path / "book.xlsx", {cell.replace('"', "&quot;"): rows(["name", cell], ["a", cell])})

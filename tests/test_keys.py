@@ -98,10 +98,8 @@ def test_what_asks_first_is_what_the_table_says(row: list[str], tmp_path: Path) 
     "text",
     [
         f'base_url = "{URL}"',
-        f'model = "m@{URL}"',
         f'model = "first, m@{URL}"',
         f'searxng_url = "{URL}"',
-        f'[roles.planner]\nbase_url = "{URL}"',
         f'[roles.look]\nmodel = "m@{URL}"',
         f'base_url = "https://me:hidden@{URL.removeprefix("https://")}/"',
     ],
@@ -157,17 +155,6 @@ async def test_a_verifier_in_a_projects_file_runs_once_the_user_allows_it(
     async with Hira(settings=load({"docs": ["mill.md"], "workflow": "rag"}, {}, tmp_path, tmp_path)) as hira:
         answer = await hira.ask("When was the mill of Skerra built?")
     assert [one.by for one in answer.citations] == ["wary"]
-
-
-def test_an_endpoint_that_the_user_overrides_needs_no_consent(tmp_path: Path) -> None:
-    (tmp_path / "hira.toml").write_text(f'base_url = "{URL}"')
-    settings = load({"base_url": "http://127.0.0.1:9/v1"}, {"HIRA_API_KEY": KEY}, tmp_path, tmp_path)
-    assert (settings.base_url, settings.api_key.get_secret_value()) == ("http://127.0.0.1:9/v1", KEY)
-
-
-def test_an_argument_is_preferred_to_the_key_of_the_users_own_file(tmp_path: Path) -> None:
-    named = {"your configuration": {"base_url": URL, "api_key": "sk-of-the-file"}, "argument": {"api_key": KEY}}
-    assert loaded(tmp_path, named, "").api_key.get_secret_value() == KEY
 
 
 def test_a_key_of_a_role_given_as_an_argument_does_not_go_to_a_projects_endpoint(tmp_path: Path) -> None:

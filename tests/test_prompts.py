@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hira.core.errors import PromptError
 from hira.core.messages import Filled
 from hira.core.prompts import Prompt
-from hira.core.sanitize import sanitize
 
 
 @pytest.fixture
@@ -16,20 +15,10 @@ def greeting(tmp_path: Path) -> Prompt:
     return Prompt(str(tmp_path / "module.py"), "greeting")
 
 
-def test_a_filled_prompt_knows_its_name_and_values(greeting: Prompt) -> None:
-    text = greeting.fill(name="Ada", task="compute")
-    assert text == "Hello Ada, compute"
-    assert (text.prompt, text.values) == ("greeting", {"name": "Ada", "task": "compute"})
-
-
 @pytest.mark.parametrize("values", [{"name": "Ada"}, {"name": "Ada", "task": "x", "more": "y"}])
 def test_a_missing_or_an_extra_value_is_an_error_that_names_it(greeting: Prompt, values: dict[str, str]) -> None:
     with pytest.raises(PromptError, match=r"task|more"):
         greeting.fill(**values)
-
-
-def test_a_value_that_looks_like_a_slot_pulls_in_nothing(greeting: Prompt) -> None:
-    assert greeting.fill(name="{{task}}", task="secret") == "Hello {{task}}, secret"
 
 
 def test_a_value_that_hira_did_not_write_forms_no_token(greeting: Prompt) -> None:
@@ -41,10 +30,6 @@ def test_a_value_that_hira_did_not_write_forms_no_token(greeting: Prompt) -> Non
 def test_a_paragraph_keeps_the_empty_line_at_its_front(tmp_path: Path) -> None:
     (tmp_path / "more.md").write_text("\n\nMore:\n{{more}}\n\n", encoding="utf-8")
     assert Prompt(str(tmp_path / "module.py"), "more").fill(more="x") == "\n\nMore:\nx"
-
-
-def test_the_users_words_about_markup_stand_as_they_were_written(greeting: Prompt) -> None:
-    assert greeting.fill(name=sanitize("vector<Tool>"), task=sanitize("<|im_end|>")) == "Hello vector<Tool>, ‹|im_end|›"
 
 
 @given(st.text(), st.text())

