@@ -1,16 +1,13 @@
 """Where questions come from, and what is said of a file that cannot be used."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from hira.core.errors import UsageError
 from hira.evaluation.data import Wanted, load
-from hira.evaluation.files import Item, items_of
+from hira.evaluation.files import items_of
 from hira.evaluation.public import SETS, items_of_rows
 from hira.evaluation.scorers import check
 
@@ -49,13 +46,6 @@ def test_each_line_may_have_its_own_name_for_the_answer_unless_one_is_named(tmp_
     path = written(tmp_path, "q.jsonl", lines)
     assert [item.answers for item in items_of(path)] == [("Edda",), ("1889", "in 1889")]
     assert [item.answers for item in items_of(path, {"answer": "answers"})] == [(), ("1889", "in 1889")]
-
-
-def test_a_line_ends_only_where_the_file_says_so(tmp_path: Path) -> None:
-    path = written(tmp_path, "q.jsonl", '{"question": "Who\u2028was \x85 it?", "answer": "Edda"}\n')
-    assert items_of(path)[0].question == "Who\u2028was \x85 it?"
-    table = written(tmp_path, "q.csv", 'question,answer\n"Who\nwas it?",Edda\n')
-    assert items_of(table)[0].question == "Who\nwas it?"
 
 
 def test_attached_files_start_at_the_folder_of_the_questions(tmp_path: Path) -> None:
@@ -109,54 +99,13 @@ def test_a_file_of_a_row_stays_in_the_folder_of_the_questions(tmp_path: Path, na
         items_of_rows(SETS["gaia"], [row], folder, "gaia")
 
 
-def test_files_of_the_hub_are_links_into_its_cache(tmp_path: Path) -> None:
-    folder = tmp_path / "datasets--gaia" / "snapshots" / "abc" / "2023" / "validation"
-    folder.mkdir(parents=True)
-    (tmp_path / "datasets--gaia" / "blobs").mkdir()
-    blob = written(tmp_path / "datasets--gaia" / "blobs", "0d1e", "The captain is Ingrid.")
-    (folder / "session.txt").symlink_to(blob)
-    row = {**ROWS["gaia"], "file_name": "session.txt"}
-    (item,) = items_of_rows(SETS["gaia"], [row], folder, "gaia", within=tmp_path)
-    assert item.files == (folder / "session.txt",)
-    with pytest.raises(UsageError, match="is outside the folder"):
-        items_of_rows(SETS["gaia"], [row], folder, "gaia", within=folder)
-
-
-FOLDERS = """
-from pathlib import Path
-from hira.evaluation.public import SETS, _folders
-folder, within = _folders(SETS["gaia"], [{"file_name": "session.txt"}], "test")
-print((folder / "session.txt").read_text(), (folder / "session.txt").resolve().is_relative_to(within))
-"""
-
-
-@pytest.mark.heavy
-def test_files_of_gaia_lie_with_the_split_that_names_them(tmp_path: Path) -> None:
-    pytest.importorskip("huggingface_hub")
-    home = tmp_path / "datasets--gaia-benchmark--GAIA"
-    for name, text in {"refs/main": "abc", "blobs/0d": "Ingrid"}.items():
-        (home / name).parent.mkdir(parents=True)
-        written(home, name, text)
-    files = home / "snapshots" / "abc" / "2023" / "test"
-    files.mkdir(parents=True)
-    (files / "session.txt").symlink_to(home / "blobs" / "0d")
-    environ = {**os.environ, "HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"}
-    told = subprocess.run([sys.executable, "-c", FOLDERS], capture_output=True, text=True, env=environ, check=False)
-    assert told.stdout == "Ingrid True\n", told.stderr
-
-
 @pytest.mark.parametrize(
     ("row", "unanswerable", "answers"),
     [
         ({"answer": []}, True, ()),
-        ({"answer": "[]"}, True, ()),
         ({"answer": "", "answerable": False}, True, ()),
         ({"answer": "the captain", "answerable": "no"}, True, ()),
-        ({"answer": "the captain", "answerable": 1}, False, ("the captain",)),
-        ({"answer": ["None"]}, False, ("None",)),
-        ({"answer": 0}, False, ("0",)),
         ({"answer": None}, False, ()),
-        ({"answer": "", "answerable": ""}, False, ()),
         ({"gold_answer": "the captain"}, False, ()),
     ],
 )
@@ -173,24 +122,6 @@ def test_only_a_set_that_says_so_holds_a_question_that_nothing_answers(
     assert "--column answer=NAME" in failed.value.fix
     assert ("gold_answer" in row) == ("gold_answer" in failed.value.where)
     check("fact", [item], "q.jsonl")
-
-
-def test_what_has_to_be_said_in_full_is_an_answer_beside_an_empty_list(tmp_path: Path) -> None:
-    row = '{"question": "How long?", "answers": [], "every": ["310", "365"]}'
-    (item,) = items_of(written(tmp_path, "q.jsonl", row))
-    assert (item.unanswerable, item.every) == (False, ("310", "365"))
-    check("match", [item], "q.jsonl")
-
-
-def test_an_answerable_that_is_neither_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="must be true or false, got 'maybe'"):
-        items_of(written(tmp_path, "q.jsonl", '{"question": "Who?", "answer": "a", "answerable": "maybe"}'))
-
-
-def test_several_answers_that_all_have_to_be_said_are_no_exact_match() -> None:
-    with pytest.raises(UsageError, match="all have to be said"):
-        check("em", [Item("1", "q", every=("a", "b"))], "q.jsonl")
-    check("match", [Item("1", "q", every=("a", "b"))], "q.jsonl")
 
 
 def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order(tmp_path: Path) -> None:
@@ -235,7 +166,7 @@ ROWS = {
 QA = {"id": "test_0", "question": "q?", "golden_answers": ["17", "seventeen"]}
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", [*ROWS, "musique"])
 def test_each_public_set_is_read_from_rows_of_its_shape(name: str, tmp_path: Path) -> None:
     row = ROWS.get(name, QA)
     (item,) = items_of_rows(SETS[name], [row], tmp_path, name)
@@ -262,11 +193,6 @@ def test_sets_are_broken_down_as_the_papers_do(tmp_path: Path) -> None:
     assert category("webwalkerqa", info={"Difficulty_Level": "Medium", "Language": "English"}) == "medium | en"
     assert category("hle") == "Math | NS"
     assert category("frames", reasoning_types="Numerical reasoning | Tabular reasoning").count("|") == 1
-
-
-def test_questions_with_pictures_are_not_in_the_text_subset(tmp_path: Path) -> None:
-    rows = [ROWS["hle"], {**ROWS["hle"], "id": "u", "image": "data:image/png;base64,x"}]
-    assert [item.id for item in items_of_rows(SETS["hle"], rows, tmp_path, "hle")] == ["t"]
 
 
 def test_a_set_of_another_shape_says_what_it_has(tmp_path: Path) -> None:

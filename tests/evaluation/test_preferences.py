@@ -4,14 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from hira.agents.rubrics.rubric import faults
 from hira.core.errors import UsageError
 from hira.core.policy import Request
 from hira.evaluation.preferences import GENERAL, WAYS, Pair, agreement, margins, pairs_of, split, table
-from hira.policies.offline import OfflinePolicy
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 
@@ -64,42 +60,11 @@ def test_an_effect_size_without_bounds_is_valid_json(margins: list[float], told:
     assert told in table([found])
 
 
-def test_a_way_without_scores_has_no_effect_size_and_nothing_scored_no_figure() -> None:
-    assert agreement("pairwise", [1, -1, 0], scored=False).d is None
-    empty = agreement("rubric", [None, None])
-    assert (empty.accuracy, empty.d, empty.unscored) == (None, None, 2)
-    assert "| rubric | – |" in table([empty])
-
-
-@given(st.lists(st.integers(-5, 5), min_size=2, max_size=40))
-def test_accuracy_is_the_auc_exactly_where_nothing_ties(margins: list[int]) -> None:
-    found = agreement("made", margins, draws=20)
-    assert found.accuracy is not None
-    assert found.auc is not None
-    assert found.auc - found.accuracy.value == pytest.approx(found.ties / 2 / len(margins))
-
-
-@given(st.integers(1, 60), st.integers(1, 4), st.integers(0, 5))
-def test_a_split_loses_nothing_and_keeps_queries_together(many: int, topics: int, seed: int) -> None:
-    pairs = [Pair(str(at), f"q{at // 2}", "a", "b", f"t{at // 2 % topics}") for at in range(many)]
-    parts = split(pairs, seed=seed)
-    assert sorted(one.id for part in parts for one in part) == sorted(one.id for one in pairs)
-    queries = [{one.query for one in part} for part in parts]
-    assert not queries[0] & queries[1]
-    assert not queries[0] & queries[2]
-    assert not queries[1] & queries[2]
-    assert split(pairs, seed=seed) == parts
-
-
 def test_each_topic_is_shared_out_eight_to_one_to_one() -> None:
     pairs = [Pair(f"{topic}{at}", f"{topic}{at}", "a", "b", topic) for topic in "xyz" for at in range(20)]
     parts = split(pairs)
     assert [len(part) for part in parts] == [48, 6, 6]
     assert all(sum(one.topic == topic for one in parts[2]) == 2 for topic in "xyz")
-
-
-def test_the_general_rubric_is_a_valid_one() -> None:
-    assert faults(GENERAL.json()) == []
 
 
 async def margin(way: str, replies: object) -> float | None:
@@ -129,16 +94,3 @@ async def test_a_pair_is_shown_both_ways_and_what_the_order_decided_is_a_tie(
         return json.dumps({"better": verdicts[0] if shown else verdicts[1]})
 
     assert await margin("pairwise", ScriptedPolicy(said)) == worth
-
-
-async def test_offline_agrees_with_a_plain_preference_in_every_way() -> None:
-    pair = Pair(
-        "1",
-        "Compare tidal and wind power for small islands",
-        "# Tidal and wind power\n\nTidal power suits small islands with strong tides [s1].\n\n## Conclusion\n\nBy comparison wind costs less [s2].",
-        "Bread is baked from flour.",
-    )
-    for way in ("rubric", "pointwise", "pairwise"):
-        found = [one async for one in margins(WAYS[way], [pair], make_context(OfflinePolicy()))]
-        assert found[0][1] is not None
-        assert found[0][1] > 0, way

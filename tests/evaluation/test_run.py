@@ -8,23 +8,20 @@ import subprocess
 import sys
 import time
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hira.core.errors import AccessDenied, EndpointError, UsageError
+from hira.core.errors import AccessDenied, UsageError
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
 from hira.evaluation.data import Wanted, load
 from hira.evaluation.difference import compare_folders
-from hira.evaluation.files import Item
 from hira.evaluation.mini import DOCS
 from hira.evaluation.record import Record, Score, Spent, read
 from hira.evaluation.run import JOURNAL, RECORDS, Evaluation, Plan
 from hira.evaluation.scorers import match
 from hira.evaluation.summary import rows
-from hira.runtime.answer import Answer
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint
 from hira.workflows import WORKFLOWS
@@ -62,26 +59,11 @@ async def test_the_summary_is_the_same_whichever_came_first_and_wherever_it_was_
     assert len(read(folder / RECORDS)) == 12
 
 
-async def test_a_finished_evaluation_asks_nothing_again(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, wanted=Wanted(limit=2))
-    first = await evaluated(plan, tmp_path / "out")
-    again = Evaluation(plan, tmp_path / "out", match)
-    assert again.left == []
-    assert [one.line for one in again.records] == [one.line for one in first.records]
-
-
 async def test_a_folder_of_another_evaluation_is_not_mixed_up(tmp_path: Path) -> None:
     await evaluated(plan_of(tmp_path, wanted=Wanted(limit=1)), tmp_path / "out")
     with pytest.raises(UsageError, match="another evaluation") as failed:
         Evaluation(plan_of(tmp_path, wanted=Wanted(limit=2)), tmp_path / "out", match)
     assert "--output" in failed.value.fix
-
-
-@pytest.mark.heavy
-async def test_what_is_unanswerable_is_right_only_without_a_citation(tmp_path: Path) -> None:
-    done = await evaluated(plan_of(tmp_path, wanted=Wanted(categories=("unanswerable",))), tmp_path / "out")
-    assert len(done.records) == 10
-    assert all(one.score.correct and not one.verdicts for one in done.records)
 
 
 async def test_a_refused_key_ends_the_evaluation_and_leaves_the_questions_for_another_time(tmp_path: Path) -> None:
@@ -110,49 +92,6 @@ async def test_a_question_that_somebody_else_is_at_is_left_and_not_recorded_as_w
     assert evaluation.failure is None
     assert len(evaluation.left) == 1
     assert {one.status for one in evaluation.records} <= {"answered", "insufficient_evidence"}, "neither is lost"
-
-
-async def test_a_journal_that_cannot_be_read_on_the_way_ends_the_evaluation_and_leaves_its_questions(
-    tmp_path: Path,
-) -> None:
-    plan = replace(plan_of(tmp_path, wanted=Wanted(limit=3)), concurrency=1)
-    folder = tmp_path / "out"
-    await finished_but_unrecorded(plan, folder)
-
-    async def scored(item: Item, answer: Answer) -> Score:
-        with closing(sqlite3.connect(folder / JOURNAL)) as journal:
-            journal.execute("alter table runs rename to gone")
-        return await match(item, answer)
-
-    evaluation = Evaluation(plan, folder, scored)
-    assert len([record async for record in evaluation.each()]) == 1
-    assert "the journal cannot be read: no such table" in str(evaluation.failure)
-    assert len(evaluation.left) == 2
-
-
-async def test_a_second_pass_of_the_same_evaluation_pays_for_nothing_again(tmp_path: Path) -> None:
-    judges = iter((False, True))
-
-    async def scored(item: Item, answer: Answer) -> Score:
-        if not next(judges):
-            raise EndpointError("the judge cannot be reached")
-        return await match(item, answer)
-
-    with Endpoint(lambda _: "It is 31 m high.") as endpoint:
-        plan = plan_of(tmp_path, [Cell("direct", endpoint.model)], Wanted(limit=1), base_url=endpoint.base_url)
-        evaluation = Evaluation(plan, tmp_path / "out", scored)
-        with pytest.raises(EndpointError, match="the judge"):
-            _ = [record async for record in evaluation.each()]
-        paid = len(endpoint.requests)
-        assert len([record async for record in evaluation.each()]) == 1
-        assert len(endpoint.requests) == paid > 0
-
-
-async def test_a_model_without_a_key_is_told_before_anything_is_asked(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, grid(["hira"], ["offline", "gpt-none"], 1), Wanted(limit=3))
-    with pytest.raises(AccessDenied, match="no key for model 'gpt-none'"):
-        await evaluated(plan, tmp_path / "out")
-    assert read(tmp_path / "out" / RECORDS) == []
 
 
 @pytest.mark.heavy
@@ -222,14 +161,6 @@ def test_seeds_are_averaged_by_question_and_any_right_one_passes() -> None:
     assert rows(records[::-1], cells) == [row]
 
 
-def test_the_majority_votes_on_answers_whatever_they_cite() -> None:
-    cells = [Cell("hira", "", seed) for seed in range(3)]
-    told = [("wrong", False), ("right [s1]", True), ("\\boxed{right} [s2]", True)]
-    records = [record(cell.name, 1, right, answer=text) for cell, (text, right) in zip(cells, told, strict=True)]
-    (row,) = rows(records, cells)
-    assert row.voted == 1
-
-
 def test_a_record_is_read_back_whatever_separates_the_lines_of_an_answer(tmp_path: Path) -> None:
     kept = [
         record("hira/seed-0", at, True, answer=f"one{sign}two") for at, sign in enumerate("\u2028\u2029\x85\x0b\n", 1)
@@ -243,14 +174,6 @@ def test_a_question_that_two_processes_asked_counts_once(tmp_path: Path) -> None
     (tmp_path / RECORDS).write_text("\n".join([*lines, lines[0], ""]), encoding="utf-8")
     (one,) = read(tmp_path / RECORDS)
     assert one.score.correct is True
-
-
-def test_failures_are_counted_by_their_kind() -> None:
-    cell = Cell("hira")
-    failed = [record(cell.name, at, False, status="failed", error="RateLimited: too many") for at in (1, 2)]
-    (row,) = rows([*failed, record(cell.name, 3, True)], [cell])
-    assert row.failures == {"RateLimited": 2}
-    assert row.statuses == {"answered": 1, "failed": 2}
 
 
 def test_an_ablation_is_the_papers_own() -> None:
@@ -292,26 +215,6 @@ def test_a_sweep_is_the_papers_figure() -> None:
     assert settings.workflows["hira"]["describe_experts"] is False
 
 
-@pytest.mark.heavy
-async def test_two_evaluations_are_compared_question_by_question(tmp_path: Path) -> None:
-    for name, variant in (("a", {}), ("b", {"without": frozenset({"code"})})):
-        plan = plan_of(tmp_path, [Cell("hira", changes=variant)], Wanted(categories=("table",)))
-        await evaluated(plan, tmp_path / name)
-    found = compare_folders(tmp_path / "a", tmp_path / "b")
-    (pair,) = found.pairs
-    assert pair.questions == 10
-    assert len(pair.flips) == round(abs(pair.difference.value) * 10)
-    assert 0 < pair.p <= 1
-    json.dumps(found.json())
-    with pytest.raises(UsageError, match="holds no evaluation"):
-        compare_folders(tmp_path / "a", tmp_path / "none")
-
-
-def test_an_item_without_answers_is_one_that_cannot_be_known() -> None:
-    assert not Item("1", "q").answerable
-    assert Item("1", "q", every=("a", "b")).gold == "a and b"
-
-
 async def test_a_difference_without_spread_is_valid_json(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, wanted=Wanted(limit=3))
     for name, right in (("a", False), ("b", True)):
@@ -325,21 +228,3 @@ async def test_a_difference_without_spread_is_valid_json(tmp_path: Path) -> None
 
 
 MIXED = ("two-hop", "file", "unanswerable")
-
-
-@pytest.mark.heavy(seconds=20)
-async def test_every_workflow_runs_the_mini_set_with_records_a_journal_and_a_table(tmp_path: Path) -> None:
-    cells = grid(list(WORKFLOWS), [], 1)
-    plan = replace(plan_of(tmp_path, cells, Wanted(MIXED, sample=12)), concurrency=2)
-    done = await evaluated(plan, tmp_path / "out")
-    assert len(done.records) == 12 * len(WORKFLOWS)
-    ran = [record for record in done.records if record.status != "failed"]
-    assert {record.status for record in ran} <= {"answered", "unverified", "insufficient_evidence"}
-    without_files = {record.cell.partition("/")[0] for record in done.records if record.error}
-    assert without_files == {"multimodal"}, "it looks at attached files alone"
-    assert {row.workflow for row in rows(done.records, cells)} == set(WORKFLOWS)
-    with closing(sqlite3.connect(tmp_path / "out" / JOURNAL)) as journal:
-        assert journal.execute("select count(*) from runs").fetchone() == (len(done.records),)
-    refused = [record.score.correct for record in ran if record.category == "unanswerable"]
-    assert refused
-    assert all(refused)

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from test_rubric import RUBRIC, VALID
 
 from hira.agents.run_context import RoleConfig
@@ -23,7 +21,6 @@ from hira.evaluation.rewards.rubrics import (
     Parts,
     Weights,
     preference,
-    read_rubric,
     total,
 )
 from hira.policies.dialects import NATIVE
@@ -39,37 +36,20 @@ REPORTS = ("the better report", "the worse report")
     ("parts", "weights", "worth"),
     [
         (Parts(1.0, 4.0, 0.0), Weights(), 5.0),  # the most there is
-        (Parts(-1.0, 0.0, 0.0), Weights(), -1.0),
         (INVALID, Weights(), -2.0),  # the least
-        (INVALID, Weights(preference=0.0), -1.0),
         (Parts(1.0, 3.0, 0.0), Weights(preference=2.0, quality=0.5), 3.5),
         (Parts(1.0, 3.0, 0.0), Weights(judge_scale=0.25), 1.75),
-        (Parts(1.0, None, 0.0), Weights(quality=0.0), 1.0),
         (Parts(1.0, None, 0.0), Weights(), None),
         (Parts(None, 3.0, 0.0), Weights(), None),
-        (Parts(None, 3.0, 0.0), Weights(preference=0.0), 3.0),
     ],
 )
 def test_eq_1_worked(parts: Parts, weights: Weights, worth: float | None) -> None:
     assert total(parts, weights) == worth
 
 
-@given(st.sampled_from([-1.0, 1.0]), st.floats(0, 4))
-def test_what_can_be_read_is_worth_more_than_what_cannot(preferred: float, quality: float) -> None:
-    worth = total(Parts(preferred, quality, 0.0))
-    assert worth is not None
-    assert -2 < -1 <= worth <= 5
-
-
 def test_a_tie_orders_nothing_and_a_missing_score_says_nothing() -> None:
     assert [preference(0.6, 0.5), preference(0.5, 0.6), preference(0.5, 0.5)] == [1.0, -1.0, -1.0]
     assert preference(None, 0.5) is preference(0.5, None) is None
-
-
-def test_weights_are_not_negative_and_not_all_nothing() -> None:
-    for wrong in ({"preference": -1.0}, {"preference": 0.0, "quality": 0.0}):
-        with pytest.raises(UsageError):
-            Weights(**wrong)
 
 
 def judge(
@@ -118,9 +98,7 @@ async def test_a_rubric_that_orders_otherwise_or_not_at_all_loses() -> None:
     assert (await rewarded(GOOD, judge(lambda *_: 5))).value == 2.0
 
 
-@pytest.mark.parametrize(
-    "reply", ["no JSON", json.dumps({"items": VALID[:6]}), json.dumps({"rubric": VALID}), json.dumps({"items": "x"})]
-)
+@pytest.mark.parametrize("reply", ["no JSON", json.dumps({"items": VALID[:6]})])
 async def test_what_is_no_valid_rubric_is_the_worst_and_asks_no_judge(reply: str) -> None:
     policy = judge()
     score = await rewarded(reply, policy)
@@ -148,18 +126,6 @@ async def test_what_has_no_weight_is_not_asked() -> None:
     policy = judge()
     assert (await rewarded(GOOD, policy, weights=Weights(preference=0.0))).value == 3.0
     assert {request.messages[0].prompt for request in policy.requests} == {"rubric_quality"}
-
-
-async def test_the_rubric_is_that_of_the_reply_and_not_of_what_is_left_for_readers() -> None:
-    linked = json.dumps({"items": [{**VALID[0], "description": "Key Criterion: it cites [s9]."}, *VALID[1:]]})
-    found = read_rubric(await written(linked))
-    assert found is not None
-    assert found.items[0].description.endswith("[s9].")
-
-
-async def test_two_reports_are_needed() -> None:
-    with pytest.raises(UsageError, match="two reports"):
-        await Hybrid(RoleConfig(judge(), dialect=NATIVE))(await written(GOOD), ("one",))
 
 
 # --- reports

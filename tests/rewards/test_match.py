@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.evaluation.rewards.match import best, contains, equal, exact, extract_answer, f1, tokens, value
+from hira.evaluation.rewards.match import contains, equal, exact, extract_answer, f1, tokens
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,6 @@ def test_exact_match_folds_what_does_not_matter(answer: str, gold: str, same: bo
 )
 def test_f1_counts_each_word_as_often_as_it_stands_there(answer: str, gold: str, score: float) -> None:
     assert f1(answer, gold) == pytest.approx(score)
-
-
-def test_the_best_of_several_known_answers_counts() -> None:
-    assert best(f1, "Edda", ("Edda Thornquist", "Edda")) == 1.0
-    assert best(f1, "Edda", ()) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -99,28 +94,12 @@ def test_another_value_is_not(answer: str, gold: str) -> None:
     assert not equal(answer, gold)
 
 
-@given(st.integers(-(10**9), 10**9), st.integers(1, 10**4))
-def test_a_fraction_is_its_value_however_it_is_written(above: int, below: int) -> None:
-    written = f"{'-' if above < 0 else ''}\\frac{{{abs(above)}}}{{{below}}}"
-    assert value(written) == pytest.approx(above / below)
-
-
 @given(st.text(max_size=60))
 def test_no_text_breaks_a_metric(text: str) -> None:
     assert f1(text, text) == 1.0
     assert exact(text, text)
     assert tokens(text) is not None
     equal(text, "1")
-
-
-@pytest.mark.parametrize(
-    "answer", ["9" * 400, "so it is " + "9" * 5_000, "1000000^300", "1e400/1e400", "2\\cdot 1e308"]
-)
-def test_a_number_beyond_all_bounds_is_none(answer: str) -> None:
-    assert value(answer) is None
-    assert not equal(answer, "3")
-    assert not equal("9" * 400, "8" * 400)
-    assert equal(answer, answer)
 
 
 def test_the_final_answer_is_scored_without_citations() -> None:

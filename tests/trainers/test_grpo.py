@@ -111,17 +111,7 @@ def test_the_second_iteration_is_clipped_against_the_policy_that_sampled(tmp_pat
 
 
 @SLOW
-def test_what_the_sampler_said_may_be_the_old_policy(tmp_path: Path) -> None:
-    given = groups(6)
-    credited = matpo(given)
-    old = {at: torch.tensor(one.row.logprobs) for at, one in enumerate(credited.rows)}
-    found, _ = trained(tmp_path, model(), given, matpo, old="sampler")
-    wanted, _ = by_hand(model(), credited, adapters=SHARED, old=old)
-    assert apart(found, wanted) < 1e-5
-
-
-@SLOW
-@pytest.mark.parametrize("budget", [1, 60, 100_000])
+@pytest.mark.parametrize("budget", [1, 100_000])
 def test_results_do_not_hang_on_how_rows_are_packed(budget: int, tmp_path: Path) -> None:
     given = groups(7)
     found, _ = trained(tmp_path / "a", model(("one", "two")), given, matpo, adapters=OWN, budget=budget, beta=0.1)

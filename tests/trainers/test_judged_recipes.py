@@ -182,7 +182,7 @@ def test_the_ratio_of_a_sequence_is_clipped_as_one(tmp_path: Path) -> None:
 
 @pytest.mark.heavy(seconds=50)
 @pytest.mark.parametrize("recipe", ["rubric", "mams"])
-def test_two_updates_and_on_after_a_kill_between_them(recipe: str, folder: Path, endpoint: Endpoint) -> None:
+def test_two_updates_have_something_to_learn(recipe: str, folder: Path, endpoint: Endpoint) -> None:
     more = {
         "rubric": {"settings.max_tokens": 100_000, "rollouts.attempts": 8, "rollouts.window": 1024},
         "mams": {
@@ -205,18 +205,4 @@ def test_two_updates_and_on_after_a_kill_between_them(recipe: str, folder: Path,
     assert all(one["dead_groups"] == 0 and one["grad_norm"] > 0 for one in whole), "there is something to learn"
     if recipe == "rubric":
         assert all(-1 < one["reward/format"] < 0 for one in whole), "some rubrics are valid, some are not"
-
-    class Killed(Exception):
-        pass
-
-    def stop(one: Any) -> None:
-        if one.get("step") == 2:
-            raise Killed
-
-    with pytest.raises(Killed):
-        run_grpo(made(**more, out="parts"), stepped=stop)
-    run_grpo(made(**more, out="parts"), resume=True)
-    parts = told(folder / "parts")
-    assert [one["reward"] for one in parts] == pytest.approx([one["reward"] for one in whole], abs=1e-6)
-    assert [one["tokens"] for one in parts] == [one["tokens"] for one in whole]
-    assert (folder / "parts" / "adapters" / "default" / "adapter_config.json").is_file()
+    assert (folder / "whole" / "adapters" / "default" / "adapter_config.json").is_file()

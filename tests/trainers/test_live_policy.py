@@ -104,21 +104,6 @@ async def test_a_rollout_sees_the_token_ids_of_the_run_time_prompt(
     assert live.counts["rows"] == len(rows_of(record).rows)
 
 
-async def test_each_conversation_of_a_run_is_one_row_that_holds_all_its_turns(tools: Toolbox) -> None:
-    live = LivePolicy("tiny", TOKENIZER, ToldEngine(TOKENIZER))
-    record = await ran("hira", "native", live, tools)
-    cut = rows_of(record)
-    assert (cut.breaks, cut.dropped) == (0, 0)
-    assert [row.conversation for row in cut.rows] == list(record.trajectories)
-    planner = cut.rows[0]
-    assert planner.turns == len(record.trajectories["planner"].turns) == 2
-    told = TOKENIZER.decode([one for one, own in zip(planner.completion, planner.mask, strict=True) if own])
-    assert told == "".join(
-        TOKENIZER.decode(turn.completion.tokens.sampled)  # type: ignore[union-attr]
-        for turn in record.trajectories["planner"].turns
-    )
-
-
 async def test_a_template_that_rewrites_breaks_rows_and_still_shows_the_run_time_prompt(tools: Toolbox) -> None:
     class Thinking(Speaking):
         async def complete(self, request: Request, watch: Any = None) -> Any:

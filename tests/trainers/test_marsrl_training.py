@@ -163,12 +163,9 @@ def test_all_roles_learn_in_groups_of_one_input(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("segment", [None, 1])
-def test_the_pipeline_trains_complete_groups_once_and_no_token_that_is_too_old(
-    segment: int | None, tmp_path: Path
-) -> None:
+def test_the_pipeline_trains_complete_groups_once_and_no_token_that_is_too_old(tmp_path: Path) -> None:
     kept: list[Collected] = []
-    told = learned(tmp_path, model(), steps=8, pipeline=Pipeline(segment=segment), kept=kept)
+    told = learned(tmp_path, model(), steps=8, pipeline=Pipeline(segment=1), kept=kept)
     assert max(one["staleness/most"] for one in told) in (1, 2)
     rows = [(at, row) for at, one in enumerate(kept) for group in one.groups for a in group.attempts for row in a.rows]
     assert {len(group.attempts) for one in kept for group in one.groups} == {8}

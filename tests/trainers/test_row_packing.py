@@ -34,12 +34,6 @@ def test_every_row_is_in_one_micro_batch_of_its_role_within_the_budget(rows: lis
     assert made[0].padded == max(micro.padded for micro in made)
 
 
-@given(ROWS, st.integers(1, 200), st.integers(0, 9))
-def test_the_order_of_the_rows_does_not_matter(rows: list[Weighted], budget: int, seed: int) -> None:
-    other = random.Random(seed).sample(rows, len(rows))
-    assert pack_rows(rows, budget, {}) == pack_rows(other, budget, {})
-
-
 @given(ROWS, st.integers(1, 4), st.integers(1, 100))
 def test_all_processes_make_as_many_micro_batches_of_as_many_rows(rows: list[Weighted], many: int, budget: int) -> None:
     whole = pack_rows(rows, budget, {}, processes=many)

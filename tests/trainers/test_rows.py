@@ -30,15 +30,7 @@ def test_a_prompt_that_breaks_the_prefix_begins_a_new_row_and_is_counted() -> No
     assert cut.breaks == 1
 
 
-@pytest.mark.parametrize("changed", range(4))
-def test_one_id_that_is_another_breaks_the_prefix_however_long_the_prompt_is(changed: int) -> None:
-    prompt = [9 if at == changed else one for at, one in enumerate([1, 2, 3, 4])]
-    cut = rows_of(rollout(planner=[turn([1, 2], [3, 4]), turn([*prompt, 6, 7], [5])]))
-    assert cut.breaks == 1
-    assert [(row.prompt, row.completion) for row in cut.rows] == [((1, 2), (3, 4)), ((*prompt, 6, 7), (5,))]
-
-
-@pytest.mark.parametrize("logprobs", [[-0.1], [-0.1, -0.2, -0.3], [-0.1, math.nan], [-0.1, -math.inf], [-0.1, 0.5]])
+@pytest.mark.parametrize("logprobs", [[-0.1], [-0.1, math.nan], [-0.1, 0.5]])
 def test_a_row_whose_log_probabilities_do_not_fit_is_dropped_and_counted(logprobs: list[float]) -> None:
     record = rollout(planner=[turn([1], [2, 3], logprobs)], worker=[turn([5], [6])])
     cut = rows_of(record)
@@ -54,12 +46,6 @@ def test_turns_of_other_weights_are_another_row() -> None:
 def test_only_the_roles_that_are_trained_make_rows_and_turns_without_tokens_make_none() -> None:
     record = rollout(planner=[turn([1], [2])], worker=[turn([5], [6])], judge=[turn([5], [])])
     assert [row.role for row in rows_of(record, {"worker", "judge"}).rows] == ["worker"]
-
-
-def test_rows_that_began_with_the_same_ids_share_their_input() -> None:
-    record = rollout(a=[turn([1, 2], [3])], b=[turn([1, 2], [4, 5])], c=[turn([1, 3], [4])])
-    one, two, other = rows_of(record).rows
-    assert one.input == two.input != other.input
 
 
 @given(

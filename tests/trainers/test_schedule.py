@@ -177,18 +177,6 @@ def test_groups_are_complete_and_trained_once_within_the_bound_of_staleness_unti
     assert done.pending == 0
 
 
-def test_a_group_is_trained_on_while_the_next_role_decodes() -> None:
-    async def run() -> None:
-        world = World(VirtualEngine(), seed=3, steps=3)
-        schedule = world.schedule = Schedule(world.begin, Limits(problems=1, least=1, staleness=1))
-        batch = await schedule.take()
-        assert [group.name for group in batch] == ["1.0"]
-        assert schedule.sampling > 0
-        await schedule.aclose()
-
-    virtually(run())
-
-
 def test_without_staleness_nothing_is_begun_before_an_update_that_is_due() -> None:
     world = World(VirtualEngine(), seed=5, steps=5)
     done = virtually(trained(world, Limits(problems=1, least=1, staleness=0, most=50), 8))

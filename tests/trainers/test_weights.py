@@ -19,8 +19,8 @@ def values(many: int = 5_003, kind: torch.dtype = torch.float32) -> torch.Tensor
     return torch.randn(many, generator=torch.Generator().manual_seed(0)).to(kind)
 
 
-@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float64])
-@pytest.mark.parametrize("place", [0, 1, 2_500, 5_001])
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("place", [0, 5_001])
 def test_a_fingerprint_sees_one_changed_weight_and_two_that_changed_places(kind: torch.dtype, place: int) -> None:
     own = fingerprint(Weights(values(kind=kind)))
     changed, exchanged = values(kind=kind), values(kind=kind)

@@ -151,11 +151,3 @@ def test_rollouts_are_sampled_at_the_server_with_the_adapters_of_each_update(pla
     assert drifts.keys() == {"planner/sampler_drift", "worker/sampler_drift"}
     assert max(drifts.values()) < 1e-4, "the server speaks with the weights that are trained"
     assert [path.name for path in (run / "sampled").iterdir()] == ["1"], "the version before it has left the disk"
-
-
-def test_a_server_that_is_not_there_or_serves_something_else_is_told_at_once(place: "Place", server: Server) -> None:
-    assert place.train(*RUN, "rollouts.vllm=http://127.0.0.1:9/v1") == 3
-    assert "nothing listens there" in place.err
-    assert place.train(*RUN[:4], "out=runs/other", f"rollouts.vllm={server.base_url}", "rollouts.vllm_model=x") == 2
-    assert "the server does not serve 'x'" in place.err
-    assert "it has: base" in place.err

@@ -8,10 +8,9 @@ import pytest
 from later import needs
 
 from hira.agents.run_context import RoleConfig, RunContext
-from hira.core.errors import EndpointError, UsageError
+from hira.core.errors import EndpointError
 from hira.core.policy import Request
 from hira.evaluation.files import Item, items_of
-from hira.evaluation.record import Record, Score
 from hira.evaluation.scorers import match
 from hira.policies.dialects import NATIVE
 from hira.runtime.settings import Settings
@@ -85,22 +84,6 @@ async def test_what_a_judge_could_not_decide_is_neither_kept_nor_removed(tmp_pat
     assert [one.id for one in await Curation(curating, tmp_path, context()[0]).run()] == ["good"]
 
 
-def test_a_folder_of_another_curation_is_not_mixed_up(tmp_path: Path) -> None:
-    Curation(Curating("made", ALL, ("duplicates",)), tmp_path)
-    with pytest.raises(UsageError, match=r"another curation .*digest"):
-        Curation(Curating("made", ALL[:3], ("duplicates",)), tmp_path)
-    Curation(Curating("made", ALL, ("duplicates",), concurrency=3), tmp_path)
-
-
-def test_stages_stand_in_their_order_and_questions_have_answers() -> None:
-    with pytest.raises(UsageError, match="wrong order"):
-        Curating("made", ALL, ("clarity", "level"))
-    with pytest.raises(UsageError, match="unknown stage"):
-        Curating("made", ALL, ("charm",))  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="has no answer"):
-        Curating("made", (Item("x", "?"),), ("clarity",))
-
-
 # --- near-duplicates
 
 
@@ -138,10 +121,6 @@ def test_one_to_twelve_of_sixteen_are_kept_and_what_is_open_stays_open(
     right: int, unknown: int, kept: bool | None
 ) -> None:
     assert Challenge().keeps(right, unknown) is kept
-
-
-def record(name: str, correct: bool | None, error: str = "") -> Record:
-    return Record("direct/seed-0", name, "", "?", "yes", "", "answered", Score(correct, None, "match"), error)
 
 
 async def test_attempts_of_a_workflow_decide_and_go_on_where_they_were(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hira.core.errors import DialectError, UsageError
 from hira.testing import ScriptedPolicy
@@ -36,18 +34,6 @@ OWL = """<?xml version="1.0"?>
 </rdf:RDF>"""
 
 
-def test_facts_are_read_from_json_lines(tmp_path: Path) -> None:
-    path = tmp_path / "facts.jsonl"
-    lines = [
-        {"subject": one.subject, "relation": one.relation, "object": one.object, "value": one.value} for one in FACTS
-    ]
-    path.write_text("\n".join(map(json.dumps, [*lines, lines[0]])))
-    assert facts_of(path) == sorted(FACTS)
-    path.write_text('{"subject": "a", "relation": "b"}')
-    with pytest.raises(UsageError, match="lacks a part"):
-        facts_of(path)
-
-
 def test_facts_are_read_from_rdf_with_labels_and_without_what_is_about_the_ontology(tmp_path: Path) -> None:
     pytest.importorskip("rdflib")
     path = tmp_path / "graph.ttl"
@@ -74,26 +60,6 @@ def test_a_chain_takes_only_steps_that_have_one_outcome() -> None:
     assert any(one.end == "2140" for one in found)
     assert paths(FACTS, 20, Hops(2, 4)) == found
     assert paths([], 5) == []
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2), st.integers(0, 7)), max_size=30),
-    st.integers(1, 3),
-    st.integers(0, 9),
-)
-def test_every_chain_is_connected_without_a_circle_and_ends_in_one_place(
-    edges: list[tuple[int, int, int]], least: int, seed: int
-) -> None:
-    facts = [Fact(f"e{a}", f"r{r}", f"e{b}") for a, r, b in edges if a != b]
-    for chain in paths(facts, 10, Hops(least, least + 1), seed=seed):
-        assert least <= len(chain.facts) <= least + 1
-        assert all(one.object == other.subject for one, other in zip(chain.facts, chain.facts[1:], strict=False))
-        assert len({chain.start, *(one.object for one in chain.facts)}) == len(chain.facts) + 1
-        for fact in chain.facts:
-            assert (
-                len({one.object for one in facts if (one.subject, one.relation) == (fact.subject, fact.relation)}) == 1
-            )
 
 
 GOOD = "Where does the river rise that is crossed by the bridge which Ida Berg designed?"
