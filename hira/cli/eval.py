@@ -92,7 +92,7 @@ async def _evaluated(plan: Plan, folder: Path, args: argparse.Namespace, shell: 
     working = asyncio.current_task()
     assert working is not None  # noqa: S101 - asyncio.run has made it
     async with scorer_of(plan.metric, plan.settings, args.judge) as score:
-        evaluation = Evaluation(plan, folder, score, ray=args.ray or "")
+        evaluation = Evaluation(plan, folder, score)
         tally = Tally(plan.cells, len(plan.items), evaluation.records)
         with _shown(args, shell, tally) as progress:
             if tally.before:

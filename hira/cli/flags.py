@@ -194,7 +194,6 @@ def _asked(command: "Parser", model: Any, limits: Any) -> None:
     group.add_argument(
         "-o", "--output", metavar="FOLDER", help="output folder (eval/DATA); run the same command again to resume"
     )
-    group.add_argument("--ray", metavar="ADDRESS", help="ask on a Ray cluster: local, auto, ray://HOST:PORT")
     group.add_argument("--json", action="store_true", help="the summary as JSON on stdout")
     group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
 

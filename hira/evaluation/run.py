@@ -25,7 +25,6 @@ from hira.evaluation.record import Record, Score, read, record_of
 from hira.evaluation.scorers import Scorer, check
 from hira.journal import NoJournal, StillGoing
 from hira.runtime.batch import Batch, Done, Question
-from hira.runtime.ray_batch import RayBatch
 from hira.runtime.settings import Settings
 
 RECORDS, PLAN, JOURNAL = "records.jsonl", "plan.json", "journal.sqlite"
@@ -130,11 +129,10 @@ class Evaluation:
     question would get past either, such as a refused key; it ends the evaluation, which can be gone on with.
     """
 
-    def __init__(self, plan: Plan, folder: Path, score: Scorer, *, ray: str = "") -> None:
+    def __init__(self, plan: Plan, folder: Path, score: Scorer) -> None:
         self.plan = plan
         self.folder = folder
         self.score = score
-        self.ray = ray
         self.failure: HiraError | None = None
         if any(among(one, [folder]) for one in plan.settings.docs):
             what = f"{folder} is or contains the documents, so results written there would be read as documents"
@@ -151,7 +149,7 @@ class Evaluation:
         self._name = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
         self._done = {(one.cell, one.id) for one in self.records}
         self._recorded: frozenset[str] | None = None
-        self._many: dict[str, Batch | RayBatch] = {}
+        self._many: dict[str, Batch] = {}
         self._watching: dict[str, Watched] = {}
         self._stopped = False
 
@@ -177,7 +175,7 @@ class Evaluation:
         """The records of what was missing, as they are written."""
         with (self.folder / RECORDS).open("a", encoding="utf-8") as file:
             _whole_lines(self.folder / RECORDS, file)
-            async with aclosing(self._spread() if self.ray else self._here()) as finished:
+            async with aclosing(self._ask_missing()) as finished:
                 async for record in finished:
                     if record is not None:
                         file.write(record.line + "\n")
@@ -185,7 +183,7 @@ class Evaluation:
                         self._done.add((record.cell, record.id))
                         yield record
 
-    async def _here(self) -> AsyncGenerator[Record | None, None]:
+    async def _ask_missing(self) -> AsyncGenerator[Record | None, None]:
         """All cells side by side, in this process."""
         self._recorded = None  # a pass before this one has begun runs, too
         async with AsyncExitStack() as stack:
@@ -205,20 +203,6 @@ class Evaluation:
         journal = (await hira.open_session()).journal
         return frozenset(entry.id for entry in await asyncio.to_thread(journal.runs, -1)) if journal else frozenset()
 
-    async def _spread(self) -> AsyncGenerator[Record | None, None]:
-        """One cell after the other, each on the cluster. Calls of tools are not counted there."""
-        for cell in self.plan.cells:
-            tasks = {task.item.id: task for task in self.left if task.cell == cell}
-            if self._stopped or not tasks:
-                continue
-            questions = [self._question(task) for task in tasks.values()]
-            spread = RayBatch(self._settings(cell), questions, address=self.ray, concurrency=self.plan.concurrency)
-            self._many[cell.name] = spread
-            async with aclosing(spread.each()) as finished:
-                async for done in finished:
-                    seconds = done.answer.rollout.usage.seconds
-                    yield await self._scored(tasks[done.question.id], done, Watched(), seconds)
-
     def _settings(self, cell: Cell) -> Settings:
         return cell.settings(self.plan.settings).with_values({"journal": self.folder / JOURNAL}, "--output")
 
@@ -232,7 +216,6 @@ class Evaluation:
         watched = self._watching[question.begin_as] = Watched()
         began = time.monotonic()
         batch = self._many[task.cell.name]
-        assert isinstance(batch, Batch)  # noqa: S101 - _here() has made it
         done = await batch.answer(question)
         del self._watching[question.begin_as]
         return await self._scored(task, done, watched, time.monotonic() - began)

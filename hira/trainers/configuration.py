@@ -90,8 +90,8 @@ class DataConfig(_Checked):
 
 class RolloutConfig(_Checked):
     """An update's rollouts: `attempts` (G) at each of `questions`. Where all attempts at a question earn the same, it
-    teaches nothing; up to `refill` times others are asked in its place (DAPO's dynamic sampling). A call, a rollout,
-    its reward and all rollouts of a question have deadlines; every `heartbeat_seconds` a line says how far it is.
+    teaches nothing; up to `refill` times others are asked in its place (DAPO's dynamic sampling). A call, a rollout
+    and its reward have deadlines; every `heartbeat_seconds` a line says how far it is.
     `window` bounds the tokens of a row.
 
     `vllm` is the address of a vLLM server that samples in place of this process, such as http://127.0.0.1:8000/v1; it
@@ -104,7 +104,6 @@ class RolloutConfig(_Checked):
     call_seconds: float = Field(default=600, gt=0)
     rollout_seconds: float = Field(default=1800, gt=0)
     reward_seconds: float = Field(default=120, gt=0)
-    group_seconds: float = Field(default=3600, gt=0)
     heartbeat_seconds: float = Field(default=30, gt=0)
     window: int = Field(default=16_384, ge=256)
     samples: int = Field(default=4, ge=0)

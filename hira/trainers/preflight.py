@@ -125,8 +125,6 @@ def _values(path: Path) -> dict[str, Any]:
 
 
 NEEDED = ("torch", "transformers", "peft", "trl", "accelerate", "datasets")
-REPORTERS = {"tensorboard": ("tensorboard", "tensorboardX"), "azure_ml": ("azureml",)}
-"""Packages of which one has to be there for a reporter, where they have other names."""
 
 
 def check_installed() -> None:
@@ -151,10 +149,6 @@ def check_options(bits: int, report_to: Collection[str] = ()) -> None:
         if name not in INTEGRATION_TO_CALLBACK:
             fix = f"there are: {', '.join(sorted(INTEGRATION_TO_CALLBACK))}"
             raise UsageError(f"unknown reporter {name!r}", where="in train.report_to", fix=fix)
-        packages = REPORTERS.get(name, (name,))
-        if not any(find_spec(one) for one in packages):
-            fix = f"pip install {packages[0]}, or remove it: metrics.jsonl and hira-train show need no tracker"
-            raise UsageError(f"{packages[0]} is not installed", where="train.report_to needs it", fix=fix)
 
 
 def check_bits(bits: int, where: str = "in model.bits") -> None:

@@ -146,35 +146,15 @@ class Rollouts:
     async def _group(
         self, problem: Problem, update: int, gate: asyncio.Semaphore, done: list[ScoredRollout]
     ) -> list[ScoredRollout]:
-        """All attempts at one question. Those that are not done by the group's deadline are ended, and do not count."""
-        tasks = [
-            asyncio.create_task(self._gated(problem, update, number, gate, done))
-            for number in range(self.config.attempts)
-        ]
-        try:
-            await asyncio.wait(tasks, timeout=self.config.group_seconds, return_when=asyncio.FIRST_EXCEPTION)
-            waiting = self.underway.describe()
-            late = [task for task in tasks if not task.done()]
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
-            why = f"not done within {self.config.group_seconds:g} seconds; waiting: {waiting or 'for its turn'}"
-            for task in tasks:
-                if task not in late and (error := task.exception()):
-                    raise error
-            return [_lost(number, why) if task in late else task.result() for number, task in enumerate(tasks)]
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        """All attempts at one question."""
 
-    async def _gated(
-        self, problem: Problem, update: int, number: int, gate: asyncio.Semaphore, done: list[ScoredRollout]
-    ) -> ScoredRollout:
-        async with gate:
-            played = await self.play(problem, update, number)
-        done.append(played)
-        return played
+        async def attempt(number: int) -> ScoredRollout:
+            async with gate:
+                played = await self.play(problem, update, number)
+            done.append(played)
+            return played
+
+        return await together([attempt(number) for number in range(self.config.attempts)])
 
     async def play(self, problem: Problem, update: int, number: int, *, exam: bool = False) -> ScoredRollout:
         """One rollout with its reward; an `exam` has seeds of its own. Raises only what would be wrong with every other

@@ -4,9 +4,7 @@ import argparse
 import shlex
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +18,8 @@ from hira.cli.training.show import chart
 from hira.core.errors import UsageError
 from hira.trainers import records
 from hira.trainers.preflight import check_installed
-from hira.trainers.records import last_checkpoint, step_of
 
 if TYPE_CHECKING:
-    from rich.live import Live
-
     from hira.trainers.demo.recipe import DemoRecipe
     from hira.trainers.demo.run import Demo
 
@@ -71,13 +66,11 @@ def run_recipe(recipe: "DemoRecipe", args: argparse.Namespace, shell: Shell, bas
     sizes = replace(sizes, updates=args.updates) if args.updates else sizes
     view = View(shell, recipe, sizes.updates)
     one = Demo(folder, recipe, args.seed, sizes, base, view.tell, view.show_step)
-    if one.is_stopped:
-        view.recall(folder)
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+    if taken and not one.is_stopped:
         raise UsageError(f"{args.output!r} already exists", fix="name another folder with --output, or remove it")
-    with view.open():
-        one.run()
-    for line in view.format_result():
+    one.run()
+    for line in view.format_result(folder):
         shell.tell(line)
     code = OK
     if args.small:
@@ -111,100 +104,46 @@ EVERY = 5
 
 @dataclass
 class View:
-    """Hears of the stages and of each step. `curves` are the shares of updates that the recipe wants drawn."""
+    """Prints the stages and now and then a step; at the end, curves and exams from the files of the folder."""
 
     shell: Shell
     recipe: "DemoRecipe"
     updates: int
     began: float = field(default_factory=time.monotonic)
-    curves: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    exams: list[Mapping[str, Any]] = field(default_factory=list)
-    last: str = ""
-    live: "Live | None" = None
-
-    def open(self) -> AbstractContextManager[Any]:
-        if not self.shell.stderr.isatty() or self.shell.environ.get("TERM") == "dumb":
-            return nullcontext()
-        from rich.console import Console
-        from rich.live import Live
-
-        self.live = Live(console=Console(file=self.shell.stderr), refresh_per_second=4, transient=True)
-        return self.live
 
     def tell(self, text: str) -> None:
-        line = f"[{self.seconds:4.0f} s] {text}"
-        if self.live:
-            self.live.console.print(line, markup=False, highlight=False)
-        else:
-            self.shell.tell(line)
-
-    def recall(self, folder: Path) -> None:
-        """Take in what a demo that goes on from a checkpoint had told before."""
-        saved = last_checkpoint(folder)
-        known = step_of(saved) if saved else -1
-        self.exams += [one for one in records.read(folder / records.EXAMS) if one["step"] <= known]
-        for one in records.read(folder / records.METRICS):
-            if one["step"] <= known:
-                self._add_to_curves(one)
+        self.shell.tell(f"[{self.seconds:4.0f} s] {text}")
 
     def show_step(self, told: Mapping[str, Any]) -> None:
         if told.get("exam"):
-            self._examined(told)
+            shares = f"{_share(told['sampled'])} at temperature 1, {_share(told['greedy'])} greedy"
+            when = f"after {told['step']} updates" if told["step"] >= 0 else "before any training"
+            self.tell(f"{when}, {self.recipe.examined}: {shares}")
         elif told.get("stage") == "sft":
-            self._last(told["step"], f"step {told['step']} of {told['of']}: loss {told['loss']:.3f}", 10 * EVERY)
-        elif "loss" in told:
-            self._updated(told)
+            if told["step"] % (10 * EVERY) == 0:
+                self.tell(f"  step {told['step']} of {told['of']}: loss {told['loss']:.3f}")
+        elif "loss" in told and told["step"] % EVERY == 0:
+            shown = [f"{label} {_share(told[name])}" for label, name in self.recipe.curves.items() if name in told]
+            shown += [f"reward {told['reward']:.2f}"] if "reward" in told else []
+            self.tell(f"  update {told['step']} of {self.updates}: {', '.join(shown)}")
 
     @property
     def seconds(self) -> float:
         return time.monotonic() - self.began
 
-    def format_result(self) -> list[str]:
-        if not self.exams:
-            return []
-        told = [one for one in self.exams if one["step"] < 1 or one is self.exams[-1]]
+    def format_result(self, folder: Path) -> list[str]:
+        steps, exams = records.read(folder / records.METRICS), records.read(folder / records.EXAMS)
+        told = [one for one in exams if one["step"] < 1 or one is exams[-1]]
         lines = [""]
-        for label, shares in self.curves.items():
-            lines += [f"{label}, by update:", *chart(shares), ""]
+        for label, name in self.recipe.curves.items():
+            if shares := [float(one[name]) for one in steps if name in one]:
+                lines += [f"{label}, by update:", *chart(shares), ""]
         for label, names in self.recipe.figures.items():
             lines.append(f"{label}: {' -> '.join(_figure(one, names) for one in told)}")
         gained = {name: " -> ".join(_share(one[name]) for one in told) for name in ("sampled", "greedy")}
         took = f"{self.seconds:.0f} seconds, {time.process_time():.0f} of the processor"
         what = f"{self.recipe.examined}, temperature 1: {gained['sampled']}; greedy: {gained['greedy']}; {took}"
         return [*lines, what, *([self.recipe.note] if self.recipe.note else [])]
-
-    def _examined(self, told: Mapping[str, Any]) -> None:
-        self.exams.append(told)
-        shares = f"{_share(told['sampled'])} at temperature 1, {_share(told['greedy'])} greedy"
-        when = f"after {told['step']} updates" if told["step"] >= 0 else "before any training"
-        self.tell(f"{when}, {self.recipe.examined}: {shares}")
-
-    def _updated(self, told: Mapping[str, Any]) -> None:
-        added = self._add_to_curves(told)
-        shown = [f"{label} {_share(value)}" for label, value in added.items()]
-        if "reward" in told:
-            shown.append(f"reward {told['reward']:.2f}")
-        self._last(told["step"], f"update {told['step']} of {self.updates}: {', '.join(shown)}", EVERY)
-
-    def _add_to_curves(self, told: Mapping[str, Any]) -> dict[str, float]:
-        added = {label: float(told[name]) for label, name in self.recipe.curves.items() if name in told}
-        for label, value in added.items():
-            self.curves[label].append(value)
-        return added
-
-    def _last(self, step: int, text: str, every: int) -> None:
-        self.last = text
-        if self.live:
-            self._draw()
-        elif step % every == 0:
-            self.shell.tell(f"[{self.seconds:4.0f} s]   {self.last}")
-
-    def _draw(self) -> None:
-        from rich.text import Text
-
-        assert self.live is not None  # noqa: S101 - only a terminal is drawn on
-        drawn = [line for shares in list(self.curves.values())[:1] for line in chart(shares)]
-        self.live.update(Text("\n".join([*drawn, f"[{self.seconds:4.0f} s] {self.last}"])))
 
 
 def _figure(told: Mapping[str, Any], names: Sequence[str]) -> str:

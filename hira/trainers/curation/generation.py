@@ -1,12 +1,10 @@
 """New questions: chains of facts from a graph (rubrics paper, section 3.2), queries rewritten as requests."""
 
 import random
-import re
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +23,6 @@ from hira.evaluation.rewards.match import contains
 from hira.evidence.citations import language
 from hira.trainers import records
 from hira.trainers.curation.pipeline import begin_folder, row_of
-
-RDF = {".ttl": "turtle", ".nt": "nt", ".n3": "n3", ".rdf": "xml", ".owl": "xml", ".jsonld": "json-ld"}
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-]+")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -62,13 +57,6 @@ class Chain:
 
 def facts_of(path: Path) -> list[Fact]:
     """The facts of a file, each once, in a fixed order. Raises `UsageError` for what cannot be read."""
-    found = _rdf(path, RDF[path.suffix]) if path.suffix in RDF else _lines(path)
-    if not found:
-        raise UsageError("there are no facts", where=f"in {path}", fix="give relations between entities")
-    return sorted(set(found))
-
-
-def _lines(path: Path) -> list[Fact]:
     found = []
     for at, row in enumerate(rows_of(path), 1):
         parts = [str(row.get(name, "")).strip() for name in ("subject", "relation", "object")]
@@ -76,46 +64,9 @@ def _lines(path: Path) -> list[Fact]:
             fix = 'each line is {"subject": "…", "relation": "…", "object": "…"}'
             raise UsageError("a fact lacks a part", where=f"line {at} of {path}", fix=fix)
         found.append(Fact(parts[0], parts[1], parts[2], value=bool(row.get("value", False))))
-    return found
-
-
-def _rdf(path: Path, form: str) -> list[Fact]:
-    if find_spec("rdflib") is None:
-        raise UsageError("rdflib is not installed", where=str(path), fix="pip install 'hira[curate]'")
-    from rdflib import OWL, RDFS, Graph, Literal, URIRef
-    from rdflib import RDF as TYPES
-
-    graph = Graph()
-    try:
-        graph.parse(data=path.read_bytes(), format=form, publicID=path.resolve().as_uri())
-    except OSError as error:
-        raise UsageError(f"the graph cannot be read: {error.strerror}", where=str(path)) from None
-    except Exception as error:  # noqa: BLE001 - each of rdflib's parsers has errors of its own
-        first = str(error).strip().partition("\n")[0][:200]
-        fix = f"the ending {path.suffix} stands for {form}"
-        raise UsageError(f"the graph cannot be read: {first}", where=str(path), fix=fix) from None
-
-    def name(node: Any) -> str:
-        labels = sorted(graph.objects(node, RDFS.label), key=lambda one: (getattr(one, "language", "") != "en", one))
-        return str(labels[0]).strip() if labels else _words(str(node))
-
-    own = (str(OWL), str(RDFS), str(TYPES))
-    found = []
-    for subject, relation, thing in graph.triples((None, None, None)):
-        if not isinstance(subject, URIRef) or str(relation).startswith(own):
-            continue
-        if isinstance(thing, Literal):
-            found.append(Fact(name(subject), name(relation), str(thing).strip(), value=True))
-        elif isinstance(thing, URIRef):
-            found.append(Fact(name(subject), name(relation), name(thing)))
-    return [one for one in found if one.subject and one.relation and one.object]
-
-
-def _words(iri: str) -> str:
-    """The end of an IRI as words: `…#discoveredBy` is "discovered by"."""
-    end = re.split(r"[#/]", iri.rstrip("#/"))[-1]
-    words = " ".join(part for part in _CAMEL.split(end) if part)
-    return words if words[:1].isupper() else words.lower()
+    if not found:
+        raise UsageError("there are no facts", where=f"in {path}", fix="give relations between entities")
+    return sorted(set(found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,8 @@ def test_ctrl_c_ends_with_130_and_the_same_command_resumes(exact: "Place") -> No
     assert done.returncode == 130, done.stderr
     assert "interrupted; run the same command to resume" in done.stderr
     assert "Traceback" not in done.stderr
-    gone_on(exact, name)
+    assert exact.train(*GRPO, f"out={name}") == 0, exact.err
+    same(exact.folder / "whole", exact.folder / name)
 
 
 def test_a_cold_start_that_is_killed_goes_on_as_if_it_had_not(place: "Place") -> None:

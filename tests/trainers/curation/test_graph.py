@@ -19,36 +19,16 @@ FACTS = [
     Fact("the Orr", "flows through", "Lisk"),
 ]
 CHAIN = Chain(tuple(FACTS[:3]))
-TURTLE = """
-@prefix : <http://example.org/places#> .
-@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-@prefix owl: <http://www.w3.org/2002/07/owl#> .
-:River a owl:Class . :Orr a :River ; rdfs:label "the Orr"@en, "die Orr"@de ; :risesIn :MountKell .
-:ValeBridge :crosses :Orr . :MountKell :heightInMetres 2140 .
-"""
-OWL = """<?xml version="1.0"?>
-<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:p="http://example.org/places#">
-  <rdf:Description rdf:about="http://example.org/places#ValeBridge">
-    <p:crosses rdf:resource="http://example.org/places#Orr"/>
-  </rdf:Description>
-</rdf:RDF>"""
 
 
-def test_facts_are_read_from_rdf_with_labels_and_without_what_is_about_the_ontology(tmp_path: Path) -> None:
-    pytest.importorskip("rdflib")
-    path = tmp_path / "graph.ttl"
-    path.write_text(TURTLE)
-    assert facts_of(path) == [
-        Fact("Mount Kell", "height in metres", "2140", value=True),
-        Fact("Vale Bridge", "crosses", "the Orr"),
-        Fact("the Orr", "rises in", "Mount Kell"),
-    ]
-    other = tmp_path / "graph.owl"
-    other.write_text(OWL)
-    assert facts_of(other) == [Fact("Vale Bridge", "crosses", "Orr")]
-    other.write_text("<rdf:RDF")
-    with pytest.raises(UsageError, match="cannot be read"):
-        facts_of(other)
+def test_facts_are_read_from_json_lines(tmp_path: Path) -> None:
+    path = tmp_path / "facts.jsonl"
+    names = ("subject", "relation", "object", "value")
+    path.write_text("\n".join(json.dumps({name: getattr(one, name) for name in names}) for one in [*FACTS, FACTS[0]]))
+    assert facts_of(path) == sorted(FACTS)
+    path.write_text('{"subject": "a", "relation": "b"}')
+    with pytest.raises(UsageError, match="lacks a part"):
+        facts_of(path)
 
 
 def test_a_chain_takes_only_steps_that_have_one_outcome() -> None:
