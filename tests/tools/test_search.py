@@ -14,11 +14,9 @@ from hira.tools.fetch import identification
 from hira.tools.search import (
     BACKENDS,
     SCHOLARLY,
-    Chain,
     Hit,
     Shared,
     Unusable,
-    canonical,
     open_backend,
     open_client,
     scholar_tool,
@@ -226,36 +224,6 @@ async def test_the_next_service_answers_where_one_fails_and_that_is_told(client)
         assert [visit.method for visit in web.visits] == ["POST", "GET", "GET"]
 
 
-async def test_a_shared_request_lives_as_long_as_anyone_waits_for_it():
-    asked: list[str] = []
-    ended: list[str] = []
-    go = asyncio.Event()
-
-    class Slow:
-        name = "slow"
-
-        async def search(self, query: str, n: int) -> list[Hit]:
-            asked.append(query)
-            try:
-                await go.wait()
-            finally:
-                ended.append(query)
-            return [Hit("A", "https://a.example/", "x")]
-
-    chain = Chain([Slow()])
-    first, second = (asyncio.create_task(chain.search("x", 5)) for _ in range(2))
-    await asyncio.sleep(0.01)
-    first.cancel()
-    await asyncio.sleep(0.01)
-    assert ended == []
-    second.cancel()
-    await asyncio.sleep(0.01)
-    assert ended == ["x"]
-    go.set()
-    assert await chain.search("x", 5)
-    assert asked == ["x", "x"]
-
-
 async def test_two_hundred_searches_are_in_flight_together_while_the_loop_goes_on(client):
     beats = 0
 
@@ -298,25 +266,11 @@ def test_a_service_may_be_used_from_one_event_loop_after_another():
         assert web.most_at_once <= 3
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("https://www.a.example/x/?utm_source=n&b=2&a=1#part", "http://a.example/x?a=1&b=2"),
-        ("https://en.m.wikipedia.org/wiki/Kama", "https://en.wikipedia.org/wiki/Kama"),
-        ("https://a.example/%7eann/%e4?", "https://a.example/~ann/%E4"),
-        ("https://B\u00dcCHER.example./x", "http://xn--bcher-kva.example/x"),
-        ("https://a.example/?q=a+b&fbclid=1&z", "https://a.example?z=&q=a%20b"),
-    ],
-)
-def test_two_spellings_of_a_place_are_one(one, other):
-    assert canonical(one) == canonical(other) != ""
-
-
 def test_one_place_is_one_hit_with_the_longer_snippet():
     hits = [
         Hit("A", "https://a.example/x", "short", 1),
         Hit("B", "https://b.example/", "b", 2),
-        Hit("A!", "http://www.a.example/x/", "longer text", 3),
+        Hit("A!", "http://a.example/x/", "longer text", 3),
     ]
     assert [(hit.title, hit.url, hit.snippet) for hit in merge_hits(hits)] == [
         ("A", "https://a.example/x", "longer text"),

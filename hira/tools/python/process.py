@@ -40,11 +40,7 @@ _STRAY = 64  # frames that answer no call: code that found the channel can send 
 
 
 class Ended(Exception):
-    """The interpreter is gone, silent if the text is empty; or what it said is told. `passing`: it may start later."""
-
-    def __init__(self, what: str = "", *, passing: bool = False) -> None:
-        super().__init__(what)
-        self.passing = passing
+    """The interpreter is gone, silent if the text is empty; or what it said is told."""
 
 
 @dataclass(slots=True)
@@ -57,7 +53,6 @@ class Interpreter:
     process: subprocess.Popen[bytes]
     channel: socket.socket
     pipe: int
-    mark: str
     kept: int
     container: Container | None = None
     output: Output = field(init=False)
@@ -182,8 +177,6 @@ class Interpreter:
                 status = -signal.SIGKILL
             elif self.container:
                 await asyncio.to_thread(self.container.remove)
-            elif self.mark:
-                await asyncio.to_thread(kill_marked, self.mark)
         finally:
             loop.remove_reader(self.pipe)
             self._last_words()
@@ -199,13 +192,12 @@ class Interpreter:
                 self.output.add(chunk)
 
 
-def spawn(folder: Path, kept: int, *, alone: bool) -> Interpreter:
+def spawn(folder: Path, kept: int) -> Interpreter:
     """Start an interpreter with a clean environment and no descriptor but its own end of the channel.
 
     Not `-I`: that would ignore PYTHONHASHSEED, which makes sets print alike at every replay. `-P -s` and an environment
-    that holds nothing of the caller's keep out the same. `alone` says that it will not be able to start others.
+    that holds nothing of the caller's keep out the same.
     """
-    mark = "" if alone else secrets.token_hex(8)
     python = (sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", _BOOT)
 
     def start(theirs: socket.socket, write: int) -> subprocess.Popen[bytes]:
@@ -216,29 +208,29 @@ def spawn(folder: Path, kept: int, *, alone: bool) -> Interpreter:
             stderr=write,
             pass_fds=(theirs.fileno(),),
             cwd=folder,
-            env=environment(folder, mark),
+            env=environment(folder),
             start_new_session=True,
         )
 
-    return _started(start, mark, kept)
+    return _started(start, kept)
 
 
 def spawn_contained(folder: Path, readable: Sequence[str], limits: Limits, image: str) -> Interpreter:
     """Start an interpreter in a container, which can read these paths and write into the folder."""
     container = Container(engine(), f"hira-{secrets.token_hex(8)}")
-    called = command(container, image, folder, readable, limits, environment(folder, ""), _BOOT)
+    called = command(container, image, folder, readable, limits, environment(folder), _BOOT)
 
     def start(theirs: socket.socket, write: int) -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603 - the engine that the user asked for, no shell
             called, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=write, start_new_session=True
         )
 
-    made = _started(start, "", limits.output)
+    made = _started(start, limits.output)
     made.container = container
     return made
 
 
-def _started(start: Callable[[socket.socket, int], "subprocess.Popen[bytes]"], mark: str, kept: int) -> Interpreter:
+def _started(start: Callable[[socket.socket, int], "subprocess.Popen[bytes]"], kept: int) -> Interpreter:
     """The interpreter that `start` starts with its end of the channel and of the pipe for what is printed."""
     with contextlib.ExitStack() as unless_started:
         ours, theirs = socket.socketpair()
@@ -258,10 +250,10 @@ def _started(start: Callable[[socket.socket, int], "subprocess.Popen[bytes]"], m
 
         with contextlib.suppress(OSError):
             fcntl.fcntl(read, fcntl.F_SETPIPE_SZ, _PIPE)
-    return Interpreter(process, ours, read, mark, kept)
+    return Interpreter(process, ours, read, kept)
 
 
-def environment(folder: Path, mark: str) -> dict[str, str]:
+def environment(folder: Path) -> dict[str, str]:
     """All of the environment that the code sees. Nothing of the caller's: it holds keys."""
     libraries = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "RAYON", "VECLIB")
     threads = {f"{name}_NUM_THREADS": "2" for name in libraries} | {"POLARS_MAX_THREADS": "2"}
@@ -276,34 +268,11 @@ def environment(folder: Path, mark: str) -> dict[str, str]:
         "MPLBACKEND": "Agg",
         "MPLCONFIGDIR": str(folder / ".matplotlib"),
         "PYTHONHASHSEED": "0",
-        "HIRA_SANDBOX": mark,
         **threads,
     }
 
 
-def kill_marked(mark: str) -> None:
-    """Kill what carries the mark of one interpreter in its environment: daemons that left its session.
-
-    Only without seccomp can there be any.
-    """
-    wanted = f"HIRA_SANDBOX={mark}".encode()
-    for entry in _numbered("/proc"):
-        with contextlib.suppress(OSError):
-            if wanted in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
-                os.kill(entry, signal.SIGKILL)
-
-
-def _numbered(folder: str) -> Sequence[int]:
-    try:
-        return [int(entry.name) for entry in Path(folder).iterdir() if entry.name.isdigit()]
-    except OSError:
-        return ()
-
-
-AGAIN = (0.2, 1.0)
-"""Seconds before each further try, where what kept it from starting may pass."""
 _SECONDS = 30.0
-_BUSY = "The machine may be too busy, or out of memory."
 
 
 async def configure_interpreter(
@@ -322,19 +291,17 @@ async def configure_interpreter(
         async with asyncio.timeout(_SECONDS):
             answer = await interpreter.ask(setup)
     except TimeoutError:
-        raise Ended(f"it did not answer within {_SECONDS:g} seconds", passing=True) from None
+        raise Ended(f"it did not answer within {_SECONDS:g} seconds") from None
     if "failed" in answer:
-        raise Ended(f"it could not be confined: {answer['failed']}", passing=answer["errno"] in SCARCE)
+        raise Ended(f"it could not be confined: {answer['failed']}")
     layers = tuple(answer["layers"])
     if mode == "auto" and not {"landlock", "seccomp"} <= {*layers}:
         raise Ended("it is not confined")
     return layers
 
 
-def why_not(error: OSError | Ended, said: str) -> tuple[str, str, bool]:
-    """Why an interpreter did not start, what to do, and whether that may pass; `said` is its last line, if any."""
-    if isinstance(error, Ended):
-        lacking = "MemoryError" in said or any(f"[Errno {number}]" in said for number in SCARCE)
-        passing = error.passing or (not str(error) and (lacking or not said))
-        return str(error) or said or "it ended at once", _BUSY if passing else "", passing
-    return str(error), SCARCE.get(error.errno or 0, ""), error.errno in SCARCE
+def explain_failed_start(error: OSError | Ended, said: str) -> tuple[str, str]:
+    """Why an interpreter did not start, and what to do; `said` is its last line, if any."""
+    if isinstance(error, OSError):
+        return str(error), SCARCE.get(error.errno or 0, "")
+    return str(error) or said or "it ended at once", "The machine may be too busy, or out of memory."

@@ -14,7 +14,14 @@ from typing import Any, Literal, ParamSpec, Self, TypeVar
 from hira.core.errors import ToolDown
 from hira.core.sanitize import printable
 from hira.tools.python.layers import IMAGE, Mode, readable_paths, refusal
-from hira.tools.python.process import AGAIN, Ended, Interpreter, configure_interpreter, spawn, spawn_contained, why_not
+from hira.tools.python.process import (
+    Ended,
+    Interpreter,
+    configure_interpreter,
+    explain_failed_start,
+    spawn,
+    spawn_contained,
+)
 from hira.tools.python.usage import Limits, Workplace, find_broken_limit, size
 from hira.tools.python.worker import shorten_text
 
@@ -168,21 +175,16 @@ class PythonSandbox:
                 return ""
             self._discard()
         await self._gone()
-        for pause in (*AGAIN, None):
-            try:
-                await self._start()
-            except (OSError, Ended) as error:
-                interpreter = self._interpreter
-                self._discard()
-                await self._gone()
-                said = printable(interpreter.output.text.strip().rpartition("\n")[2]) if interpreter else ""
-                why, fix, passing = why_not(error, said)
-            else:
-                return lost
-            if pause is None or not passing:
-                break
-            await asyncio.sleep(pause)
-        raise ToolDown(f"Python could not be started: {why}", fix=fix)
+        try:
+            await self._start()
+        except (OSError, Ended) as error:
+            interpreter = self._interpreter
+            self._discard()
+            await self._gone()
+            said = printable(interpreter.output.text.strip().rpartition("\n")[2]) if interpreter else ""
+            why, fix = explain_failed_start(error, said)
+            raise ToolDown(f"Python could not be started: {why}", fix=fix) from None
+        return lost
 
     async def _handed(self, code: str, lost: str) -> tuple[str, str]:
         """Hand the code over; returns the id under which it is answered, and why variables are lost, if they are.
@@ -219,7 +221,7 @@ class PythonSandbox:
         if self.mode == "container":
             interpreter = self._interpreter = spawn_contained(self.folder, opened, self.limits, self.image)
         else:
-            interpreter = self._interpreter = spawn(self.folder, self.limits.output, alone=self.mode == "auto")
+            interpreter = self._interpreter = spawn(self.folder, self.limits.output)
         self.layers = await configure_interpreter(interpreter, self.mode, self.folder, opened, listed, self.limits)
 
     async def _call(self, mark: str, seconds: float) -> Outcome:

@@ -68,7 +68,7 @@ def main(descriptor: int, parent: int) -> None:
     try:
         layers = confine(setup, parent)
     except OSError as error:
-        channel.sendall(pack_frame({"id": setup["id"], "failed": str(error), "errno": error.errno}))
+        channel.sendall(pack_frame({"id": setup["id"], "failed": str(error)}))
         return
     session = Session(setup["folder"], _raised(1))
     channel.sendall(pack_frame({"id": setup["id"], "layers": layers}))

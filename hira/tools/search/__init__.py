@@ -11,7 +11,7 @@ from inspect import signature
 from typing import TYPE_CHECKING
 
 from hira.core.errors import UsageError
-from hira.tools.search.service import Backend, Hit, Shared, Unusable, canonical, open_client
+from hira.tools.search.service import Backend, Hit, Shared, Unusable, open_client
 from hira.tools.search.services import (
     arxiv,
     brave,
@@ -38,7 +38,6 @@ __all__ = [
     "Hit",
     "Shared",
     "Unusable",
-    "canonical",
     "open_backend",
     "open_client",
     "scholar_tool",

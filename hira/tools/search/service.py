@@ -5,15 +5,12 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypedDict, Unpack
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import getproxies
-
-import idna
 
 from hira.core.concurrency import Once
 from hira.core.errors import ToolDown, ToolError
@@ -24,11 +21,6 @@ if TYPE_CHECKING:
     import httpx
 
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
-_PLAIN = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
-_KEPT = "%/:@!$&'()*+,;=~-._"
-_TRACKING = re.compile(
-    r"utm_\w+|(?:g|fb|ms|y|tw|dc|wbra|gbra)clid|mc_[ce]id|igshid|_hs\w+|ref_src|ref_url|spm|cmpid|ocid"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,34 +42,6 @@ class Backend(Protocol):
     def name(self) -> str: ...
 
     async def search(self, query: str, n: int) -> list[Hit]: ...
-
-
-def canonical(url: str) -> str:
-    """A key that is the same for two spellings of one place: without scheme, www, tracking, fragment and order.
-
-    Empty for what is no http(s) URL. It is a key only, never opened.
-    """
-    try:
-        parts = urlsplit(url.strip())
-        port = parts.port
-    except ValueError:
-        return ""
-    if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
-        return ""
-    host = parts.hostname.rstrip(".").removeprefix("www.").replace(".m.wikipedia.org", ".wikipedia.org")
-    if not host.isascii():
-        with suppress(idna.IDNAError):
-            host = idna.encode(host, uts46=True).decode("ascii")
-    asked = sorted(pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not _TRACKING.fullmatch(pair[0]))
-    where = f":{port}" if port not in {None, 80, 443} else ""
-    query = f"?{urlencode(asked)}" if asked else ""
-    return f"{host}{where}{_PLAIN.sub(_unquoted, quote(parts.path, safe=_KEPT)).rstrip('/')}{query}"
-
-
-def _unquoted(escape: re.Match[str]) -> str:
-    """What an escape stands for if it need not be escaped, else the escape in capitals."""
-    told = unquote(escape[0])
-    return told if told.isascii() and (told.isalnum() or told in "-._~") else escape[0].upper()
 
 
 def plain(text: object) -> str:
@@ -134,19 +98,16 @@ class Pace:
     _next: float = 0.0
     _loop: asyncio.AbstractEventLoop | None = None
     _slots: asyncio.Semaphore = field(init=False)
-    _door: asyncio.Lock = field(init=False)
 
     async def __aenter__(self) -> None:
         if self._loop is not (loop := asyncio.get_running_loop()):
-            self._loop, self._slots, self._door = loop, asyncio.Semaphore(self.at_once), asyncio.Lock()
+            self._loop, self._slots = loop, asyncio.Semaphore(self.at_once)
         await self._slots.acquire()
         try:
             now = time.monotonic()
             start = max(now, self._next)
             self._next = start + self.every
             await asyncio.sleep(start - now)
-            async with self._door:  # one beginning a turn of the loop: two hundred at once would hold everything up
-                await asyncio.sleep(0)
         except BaseException:
             self._slots.release()
             raise
@@ -284,7 +245,7 @@ class Service:
         hits = [
             Hit(clip_title(plain(one.title) or url), url, plain(one.snippet), 0, self.name, whole(one.date))
             for one in found
-            if len(url := whole(one.url)) <= LONGEST and canonical(url)
+            if len(url := whole(one.url)) <= LONGEST and url.startswith(("http://", "https://"))
         ]
         return [
             Hit(hit.title, hit.url, hit.snippet, rank, hit.backend, hit.date) for rank, hit in enumerate(hits[:n], 1)

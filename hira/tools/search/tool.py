@@ -6,14 +6,13 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Annotated
 
-from hira.core.concurrency import Once
 from hira.core.errors import ToolDown, ToolError
 from hira.core.events import Notice
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
 from hira.tools.addresses import canonicalise_url, on
-from hira.tools.search.service import Backend, Hit, Unusable, canonical
+from hira.tools.search.service import Backend, Hit, Unusable
 from hira.tools.toolbox import LONGEST_QUERY
 
 # Hosts where the answers of benchmarks stand in clear; MATPO keeps them out of its training and evaluation.
@@ -33,14 +32,9 @@ class Chain:
         self.backends = list(backends)
         self.on_notice = on_notice
         self._unusable: dict[int, str] = {}
-        self._once = Once()
 
     async def search(self, query: str, n: int) -> list[Hit]:
-        """Hits of the first service that answers. Requests that are the same share one; it ends when nobody waits."""
-        key = f"{n} {' '.join(query.split()).casefold()}"
-        return await self._once(key, lambda: self._ask(query, n), lambda _: False)
-
-    async def _ask(self, query: str, n: int) -> list[Hit]:
+        """Hits of the first service that answers."""
         failures: list[str] = []
         down = True
         for at, backend in enumerate(self.backends):  # two may have one name
@@ -155,9 +149,9 @@ def merge_hits(hits: Iterable[Hit]) -> list[Hit]:
     """One hit a place, in the order of the first; of two snippets the longer."""
     places: dict[str, Hit] = {}
     for hit in hits:
-        known = places.setdefault(canonical(hit.url), hit)
+        known = places.setdefault(canonicalise_url(hit.url), hit)
         if len(hit.snippet) > len(known.snippet):
-            places[canonical(hit.url)] = Hit(known.title, known.url, hit.snippet, known.rank, known.backend, known.date)
+            places[canonicalise_url(hit.url)] = replace(known, snippet=hit.snippet)
     return list(places.values())
 
 
