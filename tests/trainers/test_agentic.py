@@ -129,21 +129,6 @@ async def test_adaptive_shows_the_verifier_wrong_solutions_and_the_corrector_tru
         assert not asked.right
 
 
-async def test_a_corrector_works_on_flags_only_also_on_untrue_ones() -> None:
-    def say(conversation: str, number: int) -> str:
-        if "verifier" in conversation:
-            return BAD if number == 1 else "I cannot say."
-        return RIGHT
-
-    groups = await through(agentic(say))
-    assert [group.name for group in groups][:5] == ["p0.1.0", "p0.2.0", "p0.2.1", "p0.3.0", "p0.4.0"]
-    flagged = groups[3].outputs[0].asked
-    assert flagged.right
-    assert flagged.review is not None
-    assert flagged.review.report == BAD
-    assert rewards(groups[1]) == rewards(groups[2]) == [0.0] * 4
-
-
 async def test_a_reply_of_thought_alone_is_the_agents_fault_and_a_dead_server_is_not() -> None:
     def say(conversation: str, number: int) -> str | Exception:
         if "solver" in conversation and number < 2:

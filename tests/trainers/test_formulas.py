@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rollouts_made import attempt, group, row
 
 from hira.trainers.agentic import Strategy, picks
-from hira.trainers.credit import grpo, mars, marsrl, matpo
+from hira.trainers.credit import grpo, mars
 from hira.trainers.credit.grpo import FLOOR
 from hira.trainers.rows import Attempt, Credited, Group, Row
 
@@ -83,47 +83,6 @@ def _z(rewards: Iterable[float | None], by: float | None = None) -> list[float] 
 
 
 @settings(max_examples=30)
-@given(batches())
-def test_matpo_is_the_mean_over_rollouts_of_the_mean_over_all_tokens_of_a_tree(made: list[Group]) -> None:
-    live = [(there, gained) for there in map(_there, made) if (gained := _z(one.reward for one in there))]
-    rollouts = sum(len(there) for there, _ in live)
-    expected = {
-        _name(one): advantage / (rollouts * sum(sum(other.mask) for other in tree.rows))
-        for there, gained in live
-        for tree, advantage in zip(there, gained, strict=True)
-        for one in tree.rows
-    }
-    credited = matpo(made)
-    assert alike(ours(credited), expected)
-    assert credited.normaliser == rollouts
-
-
-@settings(max_examples=30)
-@given(batches("system2", "system1"))
-def test_mars_adds_the_mean_over_each_systems_samples_of_the_mean_over_their_tokens(made: list[Group]) -> None:
-    expected: Told = {}
-    for role in ("system2", "system1"):
-        compared: list[tuple[list[Row], float]] = []
-        for there in map(_there, made):
-            twos = [one for one in there if any(two.role == "system2" for two in one.rows)]
-            if _z(one.reward for one in twos) is None:
-                continue
-            samples: dict[tuple[str, str], list[Row]] = defaultdict(list)
-            paid: dict[tuple[str, str], float | None] = {}
-            for tree in twos:
-                for one in tree.rows:
-                    if one.role == role:
-                        samples[one.rollout, one.conversation].append(one)
-                        paid[one.rollout, one.conversation] = tree.reward
-            if gained := _z(paid.values()):
-                compared += zip(samples.values(), gained, strict=True)
-        for rows, advantage in compared:
-            for one in rows:
-                expected[_name(one)] = advantage / (len(compared) * sum(sum(other.mask) for other in rows))
-    assert alike(ours(mars(made, balance=False)), expected)
-
-
-@settings(max_examples=30)
 @given(batches("system2", "system1"), st.integers(0, 5))
 def test_mars_balanced_takes_as_many_of_system_one_with_the_advantages_that_they_had_before(
     made: list[Group], seed: int
@@ -172,32 +131,6 @@ def test_grpo_compares_conversations_of_one_role_that_began_alike(made: list[Gro
         share = {"grpo": 1 / (len(gains) * own), "dapo": 1 / tokens, "dr_grpo": 1 / (len(gains) * 7)}[norm]
         expected |= {_name(one): advantage * share for one in rows}
     assert alike(ours(grpo(made, norm=norm, scale=scale, longest=7)), expected)  # type: ignore[arg-type]
-
-
-@settings(max_examples=30)
-@given(
-    st.lists(st.tuples(st.sampled_from(["solver", "verifier"]), st.lists(REWARDS, min_size=1, max_size=8)), max_size=5)
-)
-def test_marsrl_is_the_mean_over_all_tokens_of_groups_that_share_their_input(
-    made: list[tuple[str, list[float]]],
-) -> None:
-    groups = [
-        group(
-            *(attempt(at, paid, row(role, 1 + at, rollout=f"{at}")) for at, paid in enumerate(rewards)), problem=f"{g}"
-        )
-        for g, (role, rewards) in enumerate(made)
-    ]
-    for roles in (None, {"verifier"}):
-        live = [
-            (one, _z(rewards)) for one, (role, rewards) in zip(groups, made, strict=True) if not roles or role in roles
-        ]
-        tokens = sum(each.rows[0].tokens for one, gained in live if gained for each in one.attempts)
-        expected = [
-            gain / tokens for one, gained in live if gained for _, gain in zip(one.attempts, gained, strict=True)
-        ]
-        credited = marsrl(groups, roles=roles)
-        told = [one.weight * one.advantage / credited.normaliser for one in credited.rows]
-        assert told == pytest.approx(expected)
 
 
 @settings(max_examples=30)

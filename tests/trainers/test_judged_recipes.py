@@ -3,61 +3,35 @@
 import asyncio
 import json
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from later import later, needs
 from test_grpo import SHARED, apart, by_hand, trained
-from tiny_hf import tiny_model, tiny_tokenizer
 
 from hira.core.errors import UsageError
-from hira.core.policy import Request
 from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.evaluation.rewards.rubrics import GENERAL, ByRubric, Hybrid, Weights
 from hira.testing import Endpoint
-from hira.trainers import records
 from hira.trainers.assembly import make_plan, reward_of
 from hira.trainers.configuration import load_configuration
 from hira.trainers.credit import grpo
 from hira.trainers.recipes import RECIPES
 
-run_grpo = later("hira.trainers.training:run_grpo")
 torch, groups, model = later("torch"), later("tiny:groups"), later("tiny:model")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 SLOW = pytest.mark.heavy
-speaking, words = later("test_marsrl_training:base"), later("test_marsrl_training:tokenizer")
-ITEMS = [{"title": f"Item {at}", "description": f"Key Criterion: it says {at}.", "weight": 5} for at in range(7)]
-
-
-RUBRICS = (json.dumps({"items": ITEMS}), json.dumps({"items": ITEMS[:6]}), "so")
-"""What the model of the recipe `rubric` may say, a token each: a rubric, one that is not valid, and nothing."""
-
-
-def said(request: Request) -> str:
-    """A judge for all that is asked: it rates reports by their letters e, and writes one rubric for every query."""
-    text = request.messages[-1].text
-    if "Write a rubric" in text or '"items"' in text.rpartition("Reply with")[2]:
-        return json.dumps({"items": ITEMS})
-    if '"reward"' in text.rpartition("Reply with")[2]:
-        return json.dumps({"reward": 2, "confidence": 50})
-    report = text.partition("Report:\n")[2].partition("\n\nHow to rate")[0]
-    return json.dumps({"rating": 1 + report.count("e") % 10})
 
 
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
-    with Endpoint({"*": said}) as made:
+    with Endpoint({"*": []}) as made:
         yield made
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    words = tiny_tokenizer(window=8192)
-    made = tiny_model(words, window=8192)
-    made.save_pretrained(tmp_path / "model")
-    words.save_pretrained(tmp_path / "model")
     pairs = [{"query": f"Query {at}?", "accepted": "eee", "rejected": "bad"} for at in range(3)]
     (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)))
     queries = [{"question": f"Write of river {at}."} for at in range(3)]
@@ -72,7 +46,7 @@ def plan(folder: Path, endpoint: Endpoint, recipe: str, **overrides: Any) -> Any
     data = "pairs.jsonl" if recipe == "rubric" else "queries.jsonl"
     values = {
         "recipe": recipe,
-        "model.name": str(folder / "model"),
+        "model.name": "some/model",
         "data.train": data,
         "data.held_out": data,
         "out": f"run-{recipe}",
@@ -92,10 +66,6 @@ def plan(folder: Path, endpoint: Endpoint, recipe: str, **overrides: Any) -> Any
     return make_plan(
         load_configuration(None, [f"{name}={value}" for name, value in values.items()]), folder, environ, folder
     )
-
-
-def told(folder: Path) -> list[dict[str, Any]]:
-    return [one for one in records.read(folder / records.METRICS) if "reward" in one]
 
 
 def test_pairs_queries_and_judges_come_from_the_configuration(folder: Path, endpoint: Endpoint) -> None:
@@ -178,31 +148,3 @@ def test_the_ratio_of_a_sequence_is_clipped_as_one(tmp_path: Path) -> None:
     assert apart(found, wanted) < 1e-4
     token, _ = by_hand(model(), credited, adapters=SHARED, old=old)
     assert apart(token, wanted) > 1e-2
-
-
-@pytest.mark.heavy(seconds=50)
-@pytest.mark.parametrize("recipe", ["rubric", "mams"])
-def test_two_updates_have_something_to_learn(recipe: str, folder: Path, endpoint: Endpoint) -> None:
-    more = {
-        "rubric": {"settings.max_tokens": 100_000, "rollouts.attempts": 8, "rollouts.window": 1024},
-        "mams": {
-            "settings.docs": '["docs"]',
-            "workflow.max_turns": 1,
-            "settings.dialect": "tags",
-            "rollouts.questions": 1,
-            "rollouts.attempts": 4,
-            "data.held_out": "exam.jsonl",
-        },
-    }[recipe]
-    if recipe == "rubric":
-        speaking(RUBRICS).save_pretrained(folder / "model")
-        words(RUBRICS).save_pretrained(folder / "model")
-    made = partial(plan, folder, endpoint, recipe)
-    run_grpo(made(**more, out="whole"))
-    whole = told(folder / "whole")
-    assert [one["step"] for one in whole] == [1, 2]
-    assert all(one["infra_failed"] == one["unscored"] == 0 for one in whole)
-    assert all(one["dead_groups"] == 0 and one["grad_norm"] > 0 for one in whole), "there is something to learn"
-    if recipe == "rubric":
-        assert all(-1 < one["reward/format"] < 0 for one in whole), "some rubrics are valid, some are not"
-    assert (folder / "whole" / "adapters" / "default" / "adapter_config.json").is_file()

@@ -1,6 +1,5 @@
 """Rows become micro-batches: within the budget, of one role, the longest first."""
 
-import random
 import subprocess
 import sys
 
@@ -45,16 +44,6 @@ def test_all_processes_make_as_many_micro_batches_of_as_many_rows(rows: list[Wei
             assert most == 1 or most * micro.width <= budget
     names = [one.row.rollout for micros in made for micro, _ in micros for one in micro.rows]
     assert sorted(names) == sorted(one.row.rollout for one in rows)
-
-
-def test_rows_of_very_different_lengths_are_hardly_padded() -> None:
-    chance = random.Random(0)
-    rows = [weighted("worker", round(chance.lognormvariate(5, 0.8)), name=str(at)) for at in range(64)]
-    made = pack_rows(rows, 1 << 20, {}, start=32)
-    real = sum(one.row.length for one in rows)
-    assert 1 - real / max(one.row.length for one in rows) / 64 > 0.5, "in one micro-batch, most would be padding"
-    assert 1 - real / sum(micro.padded for micro in made) < 0.1
-    assert len(made) < len(rows) / 2
 
 
 def test_everything_but_the_weights_works_without_torch() -> None:

@@ -38,11 +38,6 @@ def test_a_row_whose_log_probabilities_do_not_fit_is_dropped_and_counted(logprob
     assert cut.dropped == 1
 
 
-def test_turns_of_other_weights_are_another_row() -> None:
-    cut = rows_of(rollout(planner=[turn([1], [2], model="live@1"), turn([1, 2, 3], [4], model="live@2")]))
-    assert [row.model for row in cut.rows] == ["live@1", "live@2"]
-
-
 def test_only_the_roles_that_are_trained_make_rows_and_turns_without_tokens_make_none() -> None:
     record = rollout(planner=[turn([1], [2])], worker=[turn([5], [6])], judge=[turn([5], [])])
     assert [row.role for row in rows_of(record, {"worker", "judge"}).rows] == ["worker"]

@@ -177,14 +177,6 @@ def test_groups_are_complete_and_trained_once_within_the_bound_of_staleness_unti
     assert done.pending == 0
 
 
-def test_without_staleness_nothing_is_begun_before_an_update_that_is_due() -> None:
-    world = World(VirtualEngine(), seed=5, steps=5)
-    done = virtually(trained(world, Limits(problems=1, least=1, staleness=0, most=50), 8))
-    steps = [{row.step for group in batch for row in group.outputs} for _, batch in done.batches]
-    assert max(row.step for row in world.made) > 2
-    assert all(len(one) == 1 for one in steps), "a later step waits for the update on the one before"
-
-
 def test_a_fault_in_sampling_is_raised_where_groups_are_taken() -> None:
     class Broken(World):
         async def begin(self, number: int) -> Step | None:

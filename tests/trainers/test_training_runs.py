@@ -72,42 +72,6 @@ def test_a_run_that_is_resumed_in_the_middle_equals_one_that_was_not_stopped(tmp
     assert [one["step"] for one in records.read(tmp_path / "parts" / records.ROLLOUTS)] == [1, 2, 3, 4]
 
 
-def test_a_checkpoint_that_was_not_written_to_its_end_is_not_resumed(tmp_path: Path) -> None:
-    trainer(tmp_path, model(fresh=True), collect, matpo, steps=4, save_every=2).run()
-    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-4"
-    (tmp_path / "checkpoint-4" / "complete.json").unlink()
-    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-2"
-
-
-def test_each_step_is_told_by_role(tmp_path: Path) -> None:
-    trainer(tmp_path, model(fresh=True), collect, matpo, adapters={"*": "default"}).run()
-    first = records.read(tmp_path / records.METRICS)[0]
-    for name in (
-        "reward",
-        "advantage",
-        "length",
-        "tokens_per_turn",
-        "entropy",
-        "clip_ratio/region",
-        "sampler_drift",
-        "share",
-    ):
-        assert f"planner/{name}" in first
-        assert f"worker/{name}" in first
-    assert {
-        "dead_groups",
-        "singletons",
-        "group_size/1",
-        "answered",
-        "grad_norm",
-        "learning_rate",
-        "padding",
-    } <= first.keys()
-    assert first["step"] == 1
-    (sample,) = records.read(tmp_path / records.ROLLOUTS)
-    assert (sample["step"], sample["answer"]) == (1, "yes")
-
-
 def test_a_run_whose_adapter_has_no_effect_after_its_first_step_is_stopped(tmp_path: Path) -> None:
     class Stuck(RoleTrainer):
         """A trainer whose optimiser's work is undone."""

@@ -85,9 +85,8 @@ def test_the_example_for_24_gb_has_room_there_and_its_sheet_in_the_docs_is_what_
     assert "too small" in terminal.out
 
 
-@pytest.mark.parametrize("command", [["demo"], ["grpo", "model.name=x", "data.train=mini"], ["sft", "model.name=x"]])
-def test_without_the_extra_a_command_says_how_to_install_it(command: list[str], tmp_path: Path) -> None:
-    code = f"import sys; sys.modules['torch'] = None; from hira.cli.training import main; sys.exit(main({command}))"
+def test_without_the_extra_a_command_says_how_to_install_it(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['torch'] = None; from hira.cli.training import main; sys.exit(main(['demo']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.splitlines() == ["hira-train: torch is not installed", "  pip install 'hira[train]'"]
