@@ -146,15 +146,6 @@ def _diff(args: argparse.Namespace, shell: Shell) -> int:
     return OK
 
 
-def _judge(args: argparse.Namespace, shell: Shell) -> int:
-    from hira.evaluation.agreement import agreement, format_agreement
-
-    settings = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
-    found = asyncio.run(agreement(shell.folder / args.file, args.metric, settings))
-    shell.say(json.dumps(found.json(), ensure_ascii=False, indent=2) if args.json else format_agreement(found))
-    return OK
-
-
 def _preferences(args: argparse.Namespace, shell: Shell) -> int:
     from hira.evaluation.preferences import evaluate_preferences, table
 
@@ -176,17 +167,8 @@ def _candidates(args: argparse.Namespace, shell: Shell) -> int:
     return OK
 
 
-def _report(args: argparse.Namespace, shell: Shell) -> int:
-    folder = shell.folder / args.folder
-    rows = report.rewrite(folder)
-    shell.remark(f"{len(rows)} rows, the report is in {folder / 'report.html'}")
-    return OK
-
-
 _OTHERS: Mapping[str, Callable[[argparse.Namespace, Shell], int]] = {
     "diff": _diff,
-    "judge": _judge,
     "preferences": _preferences,
     "candidates": _candidates,
-    "report": _report,
 }

@@ -39,7 +39,7 @@ def add_compare(commands: Any, groups: Sequence[Adds]) -> None:
     group.add_argument("--debug", action="store_true", help="show tracebacks")
 
 
-WHAT = ("run", "ablate", "sweep", "diff", "judge", "preferences", "candidates", "report")
+WHAT = ("run", "ablate", "sweep", "diff", "preferences", "candidates")
 
 
 def spelled_out(arguments: Sequence[str]) -> list[str]:
@@ -75,25 +75,8 @@ def add_eval(commands: Any, model: Any, limits: Any) -> None:
         help="two folders of evaluations, or one and two of its ways of asking, such as hira rag",
     )
     diff.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    judge = what.add_parser(
-        "judge",
-        help="measure how often a judge agrees with human labels",
-        description="Have a judge (--model) judge answers that have human labels, and report how often both agree.",
-    )
-    model(judge)
-    judge.add_argument("file", metavar="FILE", help="question, answer, response and label, one JSON object per line")
-    judge.add_argument(
-        "--metric", metavar="NAME", default="hira", help="judge prompt: hira (default), webwalker, simpleqa, hle"
-    )
-    judge.add_argument("--json", action="store_true", help="one JSON object on stdout")
     preferences, candidates = _add_preferences(what, model)
-    report = what.add_parser(
-        "report",
-        help="rebuild the report of a folder from its records",
-        description="Rebuild the report of an evaluation from the records in its folder.",
-    )
-    report.add_argument("folder", metavar="FOLDER", help="the folder of an evaluation")
-    for one in (run, ablate, sweep, diff, judge, preferences, candidates, report):
+    for one in (run, ablate, sweep, diff, preferences, candidates):
         one.add_argument("--debug", action="store_true", help="show tracebacks")
 
 

@@ -10,11 +10,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from hira.core.errors import UsageError
 from hira.evaluation.cells import Cell
 from hira.evaluation.page import page
-from hira.evaluation.record import Record, read
-from hira.evaluation.run import PLAN, RECORDS, Evaluation, Plan, digest
+from hira.evaluation.record import Record
+from hira.evaluation.run import Evaluation, Plan, digest
 from hira.evaluation.summary import FETCHES, SEARCHES, Row, as_json, rows
 
 PACKAGES = ("hira", "openai", "httpx", "litellm", "tiktoken", "torch", "transformers", "trl", "peft")
@@ -73,16 +72,6 @@ def write(evaluation: Evaluation) -> list[Row]:
     found = _written(folder, evaluation.records, plan.cells, plan.data, plan.metric, len(plan.items))
     _json(folder / "manifest.json", manifest(plan, found))
     return found
-
-
-def rewrite(folder: Path) -> list[Row]:
-    """Write the report of a folder again from its plan and records, without asking anything."""
-    path = folder / PLAN
-    if not path.is_file():
-        raise UsageError(f"{folder} holds no evaluation", fix="name an output folder of `hira eval`")
-    plan = json.loads(path.read_text(encoding="utf-8"))
-    cells = [Cell(**cell) for cell in plan["cells"]]
-    return _written(folder, read(folder / RECORDS), cells, plan["data"], plan["metric"], len(plan["questions"]))
 
 
 def _written(

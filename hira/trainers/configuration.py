@@ -294,40 +294,12 @@ def _override(values: dict[str, Any], text: str) -> None:
         raise UsageError(
             f"{text!r} is not an override", fix="write a file of TOML, then SECTION.KEY=VALUE, such as train.lr=1e-5"
         )
-    _check_path(parts)
     table = values
     for part in parts[:-1]:
         table = table.setdefault(part, {})
         if not isinstance(table, dict):
             raise UsageError(f"{name!r} is not a table", fix=f"{part!r} already has a value")
     table[parts[-1]] = _value(value)
-
-
-def _check_path(parts: Sequence[str]) -> None:
-    """Raise `UsageError` for a key that no part of the configuration has, with the nearest whole name."""
-    fields: Any = Configuration.model_fields
-    for at, part in enumerate(parts):
-        if part not in fields:
-            before = ".".join(parts[:at])
-            near = did_you_mean(part, fields)
-            if not before and (inner := _sections_with(part)):
-                near = f"did you mean {' or '.join(inner)}?"
-            where = f"in {before}" if before else ""
-            raise UsageError(f"unknown key {'.'.join(parts)!r}", where=where, fix=near)
-        kind = fields[part].annotation
-        if not (isinstance(kind, type) and issubclass(kind, _Checked)):
-            return
-        fields = kind.model_fields
-
-
-def _sections_with(key: str) -> list[str]:
-    """The dotted names of a key that stands in a section."""
-    kinds = {name: field.annotation for name, field in Configuration.model_fields.items()}
-    return [
-        f"{name}.{key}"
-        for name, kind in kinds.items()
-        if isinstance(kind, type) and issubclass(kind, _Checked) and key in kind.model_fields
-    ]
 
 
 def _value(text: str) -> Any:

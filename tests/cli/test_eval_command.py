@@ -280,22 +280,3 @@ def test_what_a_run_may_spend_is_not_what_the_judge_may(
     assert said.code == 0, said.err
     (row,) = json.loads(said.out)["rows"]
     assert (row["asked"], row["scored"]) == (3, scored)
-
-
-def test_a_judge_is_held_against_labels_of_people(folder: Path) -> None:
-    labels = [
-        {"question": "q", "answer": "31 metres", "response": "It is 31 metres.", "label": True},
-        {"question": "q", "answer": "31 metres", "response": "It is 42 metres.", "label": False},
-        {"question": "q", "answer": "31 metres", "response": "It is 31 metres, or 42.", "label": "incorrect"},
-    ]
-    (folder / "labels.jsonl").write_text("".join(json.dumps(one) + "\n" for one in labels))
-    with Endpoint(lambda request: judging([m.text for m in request.messages])) as endpoint:
-        said = hira(
-            folder, "eval", "judge", "labels.jsonl", "--model", "scripted", "--base-url", endpoint.base_url, "--json",
-            HIRA_API_KEY="k",
-        )  # fmt: skip
-    assert said.code == 0, said.err
-    found = json.loads(said.out)
-    assert (found["labelled"], found["accepted"], found["refused"]) == (3, 1, 0)
-    assert found["agreed"]["value"] == pytest.approx(2 / 3)
-    assert found["wrong"][0][0] == 3

@@ -19,10 +19,9 @@ from hira.evaluation.files import Item
 from hira.evaluation.scorers import judging, scorer_of
 from hira.runtime.settings import Settings
 from hira.runtime.settings import load as load_settings
-from hira.trainers.curation import funnel
 from hira.trainers.curation.filters import Alike, Challenge, Stage
 from hira.trainers.curation.generation import MADE, Hops, facts_of, generate, paths, rewrite_query, write_question
-from hira.trainers.curation.pipeline import CURATED, Curating, Curation
+from hira.trainers.curation.pipeline import CURATED, FUNNEL, Curating, Curation, write_funnel
 
 LOCAL = frozenset({"duplicates"})
 """Stages that ask nobody."""
@@ -59,8 +58,8 @@ async def _curated(curating: Curating, args: argparse.Namespace, shell: Shell, s
             score = await stack.enter_async_context(scorer_of(args.metric, settings, judge))
         curation = Curation(curating, folder, context, settings, score, shell.tell)
         await curation.run()
-    shell.say(funnel.write(curation))
-    shell.tell(f"{folder / CURATED}, {folder / funnel.TABLE}")
+    shell.say(write_funnel(curation))
+    shell.tell(f"{folder / CURATED}, {folder / FUNNEL}")
     open_ = sum(len(one.undecided) for one in curation.passed)
     if open_:
         shell.tell(f"{open_} decisions could not be made; run the same command to try them again")

@@ -15,13 +15,12 @@ from hira.evaluation.scorers import match
 from hira.policies.dialects import NATIVE
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, ScriptedPolicy
-from hira.trainers.curation import funnel
 from hira.trainers.curation.filters import (
     Alike,
     Challenge,
     find_duplicates,
 )
-from hira.trainers.curation.pipeline import CURATED, Curating, Curation
+from hira.trainers.curation.pipeline import CURATED, FUNNEL, Curating, Curation, write_funnel
 
 pytestmark = needs("datasketch")
 
@@ -151,7 +150,7 @@ async def test_attempts_of_a_workflow_decide_and_go_on_where_they_were(tmp_path:
         "fair": 2,
         "hard": 0,
     }
-    told = funnel.write(again)
+    told = write_funnel(again)
     assert "| answered at times | 3 | 2 | 0 | 1 | 33 % |" in told
     assert "| 2 | 1 | kept |" in told
-    assert told in (tmp_path / "out" / funnel.TABLE).read_text()
+    assert told in (tmp_path / "out" / FUNNEL).read_text()
