@@ -9,7 +9,6 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-NOT_YET = {"papers.md"}
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 INSTEAD = {
@@ -41,7 +40,7 @@ def sentences(page: Path) -> str:
     return CODE.sub("`", page.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in NOT_YET], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_is_in_plain_english(page: Path) -> None:
     text = sentences(page)
     found = [
@@ -108,7 +107,3 @@ def test_the_words_of_an_error_are_found(tmp_path: Path) -> None:
 )
 def test_the_old_style_is_found(sentence: str) -> None:
     assert any(re.search(phrase, sentence, re.MULTILINE) for phrase in INSTEAD)
-
-
-def test_pages_that_are_not_yet_plain_exist() -> None:
-    assert {page.name for page in PAGES} >= NOT_YET
