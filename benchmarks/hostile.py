@@ -43,7 +43,7 @@ from hira.tools.addresses import canonicalise_url, urls  # noqa: E402
 from hira.tools.browse import read  # noqa: E402
 from hira.tools.documents import Index, read_file  # noqa: E402
 from hira.tools.fetch import Fetched  # noqa: E402
-from hira.tools.mcp.tools import safe  # noqa: E402
+from hira.tools.mcp.tools import clean_schema  # noqa: E402
 from hira.tools.pages import extract  # noqa: E402
 from hira.tools.python import PythonSandbox  # noqa: E402
 from tests.tools.made_documents import docx, rows, xlsx  # noqa: E402
@@ -206,7 +206,7 @@ def endpoint(folder: Path) -> str:
 
 
 def schemas(_: Path) -> str:
-    check(safe({"type": "object", "description": "d" * 1_000_000}) is None, "the schema is whole")
+    check(clean_schema({"type": "object", "description": "d" * 1_000_000}) is None, "the schema is whole")
     return "left out"
 
 

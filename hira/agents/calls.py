@@ -28,7 +28,7 @@ from hira.evidence import Source, inert
 from hira.journal import OWN, Asked, Log
 from hira.journal.encoding import digest_of_tool
 from hira.tools import Observation, Passage, Tool
-from hira.tools.addresses import on
+from hira.tools.addresses import is_on_host
 
 log = logging.getLogger("hira.agents")
 log.addHandler(logging.NullHandler())  # else a program that configures no logging has them on its terminal
@@ -320,7 +320,7 @@ def _check_unmasked(arguments: Mapping[str, Any], told: Mapping[str, Any]) -> No
 def _check_open(arguments: Mapping[str, Any], tool: Tool) -> None:
     """What is on a blocked host is not opened."""
     for value in arguments.values():
-        if isinstance(value, str) and on(value, tool.blocked):
+        if isinstance(value, str) and is_on_host(value, tool.blocked):
             raise ToolError(f"{value} is blocked in this run; continue without it")
 
 
@@ -328,7 +328,7 @@ def _unblocked(observation: Observation, tool: Tool) -> Observation:
     """What was seen without what is on a blocked host, wherever it came from: a search, a redirect, an earlier run."""
     if not tool.blocked:
         return observation
-    passages = tuple(one for one in observation.passages if not on(one.source.location, tool.blocked))
+    passages = tuple(one for one in observation.passages if not is_on_host(one.source.location, tool.blocked))
     return replace(observation, passages=passages)
 
 

@@ -11,7 +11,7 @@ from hira.core.messages import Media, Message, ToolCall, assistant, user
 from hira.core.policy import Completion, Request
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.core.tool import Observation, Tool, bound
+from hira.core.tool import Observation, Tool, limit_texts
 from hira.journal import Asked, NotRecorded
 from hira.journal.encoding import completion_of, digest_of, digest_of_tool, dump_completion
 
@@ -61,7 +61,7 @@ async def change_result(hooks: Hooks, tool: Tool, use: ToolUse, seen: Observatio
         made = Observation(made, ok=seen.ok, citable=seen.ok)
     if not isinstance(made, Observation | None):
         raise _wrong("after_tool", made)
-    return seen if made is None else bound(made, tool, use.arguments)
+    return seen if made is None else limit_texts(made, tool, use.arguments)
 
 
 async def change_prompt(conversation: "Conversation", request: Request, *, last: bool) -> Request:

@@ -239,12 +239,12 @@ class Events:
     def __call__(self, event: Event) -> None:
         if self.readers:
             if self.secrets:
-                event = self._masked(event)
+                event = self._mask(event)
             object.__setattr__(event, "at", round(time.monotonic() - self._began, 3))
             for reader in self.readers:
                 reader(event)
 
-    def _masked(self, event: Event) -> Event:
+    def _mask(self, event: Event) -> Event:
         told = {name: getattr(event, name) for name in event.__dataclass_fields__}
         changed = {name: masked for name, one in told.items() if (masked := redact(one, self.secrets)) is not one}
         return replace(event, **changed) if changed else event
@@ -268,12 +268,12 @@ def events_of(records: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
         kind = KINDS.get(str(one.get("event")))
         if kind is None:
             continue
-        values = _known(kind, one)
+        values = _pick_known(kind, one)
         with suppress(TypeError, AttributeError):  # a field is missing, or another thing than today
             if "usage" in values:
-                values["usage"] = Usage(**_known(Usage, values["usage"]))
+                values["usage"] = Usage(**_pick_known(Usage, values["usage"]))
             yield kind(**values)
 
 
-def _known(kind: type[Event | Usage], values: Mapping[str, Any]) -> dict[str, Any]:
+def _pick_known(kind: type[Event | Usage], values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name in kind.__dataclass_fields__}

@@ -141,7 +141,7 @@ def _holds(more: Fact, less: Fact) -> bool:
         return False
     (wanted, *others), size = _parts(less.text), len(tokens(less.text))
     return not others and any(
-        part[at : at + size] == wanted and not _turned([*part[:at], *part[at + size :]])
+        part[at : at + size] == wanted and not _turns_round([*part[:at], *part[at + size :]])
         for part in _parts(more.text)
         for at in range(len(part) - size + 1)
     )
@@ -159,7 +159,7 @@ def _alike(known: Fact, new: Fact) -> bool:
         back = _common(ours[front:][::-1], theirs[front:][::-1])
         mine, own = ours[front : len(ours) - back], theirs[front : len(theirs) - back]
         close = front + back >= SIMILAR * max(len(ours), len(theirs))
-        if close and not (_marked(mine) and _marked(own)) and not _turned(mine + own):
+        if close and not (_has_mark(mine) and _has_mark(own)) and not _turns_round(mine + own):
             return True
     return False
 
@@ -170,10 +170,10 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
     return next((at for at, (a, b) in pairs if a.casefold() != b.casefold()), min(len(one), len(other)))
 
 
-def _marked(own: Sequence[str]) -> bool:
+def _has_mark(own: Sequence[str]) -> bool:
     """Whether there is a name or a number among the words."""
     return any(sign.isupper() or sign.isdigit() for word in own for sign in word)
 
 
-def _turned(own: Sequence[str]) -> bool:
+def _turns_round(own: Sequence[str]) -> bool:
     return any(word.casefold() in _TURNING or word.casefold().endswith("n't") for word in own)

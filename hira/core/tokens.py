@@ -58,7 +58,7 @@ def vocabulary_of(model: str) -> str:
 def counter(model: str) -> Counter:
     """How the text of a model is counted, as far as its name tells: by its own vocabulary, else by `count`."""
     encoding = _encoding(vocabulary_of(model) or _NEWEST)
-    return (lambda text: _encoded(encoding, text)) if encoding else count
+    return (lambda text: _encode(encoding, text)) if encoding else count
 
 
 def estimate(text: str) -> int:
@@ -80,10 +80,10 @@ def estimate(text: str) -> int:
 
 def count(text: str) -> int:
     encoding = _encoding()
-    return _encoded(encoding, text) if encoding else estimate(text)
+    return _encode(encoding, text) if encoding else estimate(text)
 
 
-def _encoded(encoding: Any, text: str) -> int:
+def _encode(encoding: Any, text: str) -> int:
     return len(encoding.encode(text, disallowed_special=()))
 
 

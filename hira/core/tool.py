@@ -156,10 +156,10 @@ class Tool(Generic[P, R]):
             raise ToolError(f"{self.name} did not finish within {self.seconds:g} seconds") from None
         named = tuple(_with_short_title(one) for one in observation.passages)
         observation = replace(observation, passages=named)
-        return bound(observation, self, arguments)
+        return limit_texts(observation, self, arguments)
 
 
-def bound(observation: Observation, tool: Tool, arguments: Mapping[str, Any]) -> Observation:
+def limit_texts(observation: Observation, tool: Tool, arguments: Mapping[str, Any]) -> Observation:
     """The observation with what the model is shown of each text cut to measure. A plain text that is too long becomes
     a source, so that nothing of it is lost; one that only says what failed is cut."""
     if not tool.shown:
@@ -331,7 +331,7 @@ def _arguments(function: Callable[..., Any], context: str = "") -> "tuple[type[B
             continue
         _check_parameter(one, function, hints)
         hint, default = hints[one.name], ... if one.default is one.empty else one.default
-        fields.append(_Field(one.name, _told(hint), type(default), default, hint))
+        fields.append(_Field(one.name, _make_comparable(hint), type(default), default, hint))
     made = _model if all(map(_hashable, fields)) else _model.__wrapped__
     return made(function.__name__, tuple(fields))
 
@@ -369,7 +369,7 @@ def _hashable(one: _Field) -> bool:
     return True
 
 
-def _told(hint: Any) -> Any:
+def _make_comparable(hint: Any) -> Any:
     """A hint as it is compared: two descriptions with the same words are one, though they are two objects."""
     from pydantic.fields import FieldInfo
     from pydantic_core import PydanticUndefined

@@ -174,13 +174,13 @@ def _start(limits: WorkerLimits) -> subprocess.Popen[bytes]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**_chosen(_KEPT), "PYTHONPATH": home},
+            env={**_pick_variables(_KEPT), "PYTHONPATH": home},
         )
     except OSError as error:
         raise WorkerError(f"no process could be started: {error.strerror or error}") from None
 
 
-def _chosen(names: Collection[str]) -> dict[str, str]:
+def _pick_variables(names: Collection[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 

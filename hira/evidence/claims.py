@@ -176,7 +176,7 @@ def _cut(sentence: str, offset: int, lead: str, waiting: Sequence[str]) -> list[
     elif _says(rest):
         last = found[-1]
         found[-1] = Claim(f"{last.text} {rest}", last.sources, last.end)
-    cleaned = [Claim(_framed(one.text, lead), one.sources, one.end) for one in found]
+    cleaned = [Claim(_remove_framing(one.text, lead), one.sources, one.end) for one in found]
     return [one for one in cleaned if one.text]
 
 
@@ -188,7 +188,7 @@ def _stop(sentence: str) -> int:
     return len(stopped) if stopped != closed else len(whole)
 
 
-def _framed(piece: str, lead: str) -> str:
+def _remove_framing(piece: str, lead: str) -> str:
     """A piece as a claim: without framing, and with what announces it where it has few words of its own."""
     plain = _clean(piece)
     for _ in range(2):

@@ -78,10 +78,10 @@ def public(address: str) -> bool:
         return public(str(IPv4Address(int(one) & 0xFFFFFFFF)))
     if one not in _GLOBAL_6 or any(one in network for network in _NOT_PUBLIC_6):
         return False
-    return all(public(str(inner)) for inner in _wrapped(one))
+    return all(public(str(inner)) for inner in _find_wrapped(one))
 
 
-def _wrapped(one: IPv6Address) -> list[IPv4Address]:
+def _find_wrapped(one: IPv6Address) -> list[IPv4Address]:
     """IPv4 addresses that a 6to4 or ISATAP address leads to."""
     found = []
     if one in _6TO4:
@@ -178,12 +178,12 @@ def canonicalise_url(url: str) -> str:
     host = f"{host}:{port}" if port not in {None, 80, 443} else host
     named = f"{parts.username or ''}:{parts.password or ''}@" if "@" in parts.netloc else ""
     scheme = "http" if parts.scheme == "https" else parts.scheme
-    return f"{scheme}://{named}{host}{_quoted(parts.path).removesuffix('/')}" + (
-        f"?{_quoted(parts.query)}" if parts.query else ""
+    return f"{scheme}://{named}{host}{_quote_part(parts.path).removesuffix('/')}" + (
+        f"?{_quote_part(parts.query)}" if parts.query else ""
     )
 
 
-def _quoted(text: str) -> str:
+def _quote_part(text: str) -> str:
     return in_one_case(quote(text, safe="%/:@!$&'()*+,;=~?[]-._"))
 
 
@@ -197,7 +197,7 @@ def is_allowed(url: str, seen: Container[str]) -> bool:
     return canonicalise_url(url) in seen
 
 
-def on(url: str, hosts: Collection[str]) -> bool:
+def is_on_host(url: str, hosts: Collection[str]) -> bool:
     """Whether a URL is on one of these hosts, or on a host below one."""
     try:
         host = (urlsplit(url).hostname or "").rstrip(".")
@@ -209,10 +209,10 @@ def on(url: str, hosts: Collection[str]) -> bool:
 
 def urls(text: str) -> list[str]:
     """The http(s) URLs that stand in a text, each once, without the punctuation around them."""
-    return list(dict.fromkeys(_trimmed(match[0]) for match in _URL.finditer(text)))
+    return list(dict.fromkeys(_trim(match[0]) for match in _URL.finditer(text)))
 
 
-def _trimmed(url: str) -> str:
+def _trim(url: str) -> str:
     """The URL without the punctuation after it, and without brackets that close what it does not open."""
     unopened = {closing: url.count(closing) - url.count(opening) for closing, opening in _PAIRS.items()}
     end = len(url)

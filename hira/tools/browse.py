@@ -15,7 +15,7 @@ from hira.core.sanitize import clip_title, printable
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.core.worker import WorkerError, run_apart
 from hira.evidence import Source
-from hira.tools.addresses import canonicalise_url, in_one_case, is_allowed, on, quote_url, urls
+from hira.tools.addresses import canonicalise_url, in_one_case, is_allowed, is_on_host, quote_url, urls
 from hira.tools.documents.document import Document, Part, cut, write_pieces
 from hira.tools.documents.index import choose_passages
 from hira.tools.documents.reader import read_file
@@ -65,17 +65,17 @@ def browse_tool(fetcher: Fetcher, *, seen: set[str], blocked: Collection[str] = 
         intent: Annotated[str, Field(description="what to look for")] = "",
     ) -> Observation:
         """Open a web page. Returns its text and links; of a long page the passages that matter for the intent."""
-        url = _meant(url, seen)
-        if on(url, blocked):
+        url = _find_url(url, seen)
+        if is_on_host(url, blocked):
             raise ToolError(f"{quote_url(url)} is on a host that is closed in this run")
         if canonicalise_url(url) not in kept:
             kept[canonicalise_url(url)] = await open_page(await fetcher.get(url))
         reading = kept[canonicalise_url(url)]
-        if on(reading.url, blocked):
+        if is_on_host(reading.url, blocked):
             raise ToolError(f"{quote_url(url)} leads to a host that is closed in this run")
         if len(kept) > KEPT:
             del kept[next(iter(kept))]
-        observation, shows = await _apart(reading.url, len(reading.document.text), show, reading, intent)
+        observation, shows = await _run_apart(reading.url, len(reading.document.text), show, reading, intent)
         seen.update(shows)
         return observation
 
@@ -83,7 +83,7 @@ def browse_tool(fetcher: Fetcher, *, seen: set[str], blocked: Collection[str] = 
     return made
 
 
-def _meant(url: str, seen: set[str]) -> str:
+def _find_url(url: str, seen: set[str]) -> str:
     """The URL without what models put around it, if it was seen."""
     bare = printable(url).strip().strip("<>\"'`")
     for one in (bare, *urls(bare)[:1]):
@@ -100,11 +100,11 @@ async def open_page(got: Fetched) -> Reading:
     page = None
     if got.kind == "html" and got.status < 400:
         body = got.body.decode("latin-1")
-        page = await _apart(got.url, len(body), parse_page, body, got.content_type, got.url)
+        page = await _run_apart(got.url, len(body), parse_page, body, got.content_type, got.url)
     return await asyncio.to_thread(read, got, page)
 
 
-async def _apart(url: str, size: int, function: Callable[..., T], *arguments: Any) -> T:
+async def _run_apart(url: str, size: int, function: Callable[..., T], *arguments: Any) -> T:
     try:
         return await run_apart(size, function, *arguments)
     except WorkerError as error:
@@ -181,14 +181,14 @@ def show(reading: Reading, intent: str) -> tuple[Observation, set[str]]:
         notes.append(f"only a part of the page was read: {reading.cut}")
     if document.unread:
         notes.append(f"there is no text on {', '.join(document.unread[:5])}, only something to see")
-    links = _chosen(reading.links, intent)
-    text = write_pieces(pieces, order) + _listed(links, reading.links)
+    links = _choose_links(reading.links, intent)
+    text = write_pieces(pieces, order) + _format_links(links, reading.links)
     source = Source(reading.url, document.title, document.text, "page")
     shows = {canonicalise_url(url) for url in (reading.url, *(link.url for link in links), *urls(text))}
     return Observation("; ".join(notes), (Passage(source, text),)), shows
 
 
-def _chosen(links: tuple[Link, ...], intent: str) -> list[Link]:
+def _choose_links(links: tuple[Link, ...], intent: str) -> list[Link]:
     """At most `LINKS` of them in the order of the page: those that fit the intent, then the first."""
     if len(links) <= LINKS:
         return list(links)
@@ -201,7 +201,7 @@ def _words(url: str) -> str:
     return unquote(urlsplit(url).path).replace("/", " ").replace("-", " ").replace("_", " ")
 
 
-def _listed(links: list[Link], everything: tuple[Link, ...]) -> str:
+def _format_links(links: list[Link], everything: tuple[Link, ...]) -> str:
     if not links:
         return ""
     head = "Links:" if len(links) == len(everything) else f"Links ({len(links)} of {len(everything)}):"

@@ -272,7 +272,7 @@ class Fetcher:
             _keep_cookies(response.headers, cookies, place)
             headers = {name.decode("latin-1").lower(): _header(value) for name, value in response.headers}
             if response.status in _REDIRECTS and (target := headers.get("location")):
-                return _joined(place.url, target)
+                return _join_url(place.url, target)
             head = Fetched(place.url, response.status, headers.get("content-type", ""), b"")
             body = _Body(self.limit, _encoding(headers, place))
             answer.append((head, body))
@@ -332,7 +332,7 @@ def _wire(place: Place) -> httpcore.URL:
     return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
 
 
-def _joined(url: str, target: str) -> str:
+def _join_url(url: str, target: str) -> str:
     try:
         return urljoin(url, target.strip().replace(" ", "%20"))
     except ValueError:

@@ -15,7 +15,7 @@ from hira.core.sanitize import is_text, printable
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import OUTPUT, Source
 from hira.tools.documents.document import Document, Lacking, Piece, cut
-from hira.tools.documents.index import LONG, nearest, within
+from hira.tools.documents.index import LONG, find_nearest, fit_within
 from hira.tools.documents.reader import check_readable, read_file
 from hira.tools.media import how_to_see
 from hira.tools.python import folder
@@ -48,17 +48,17 @@ def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
     attached = {str(file): file.expanduser() for file in files}
     read: dict[Path, tuple[int, Document]] = {}
 
-    def opened(path: Path) -> Document:
+    def open_document(path: Path) -> Document:
         changed = path.stat().st_mtime_ns if path.exists() else 0
         if path not in read or read[path][0] != changed:
             read[path] = (changed, read_file(path))
         return read[path][1]
 
-    def shown(path: str, part: str) -> Observation:
-        if name := _meant(attached, path):
-            return show(name, opened(attached[name]), part)
-        if work and (place := _place(work, path)) and (made := _written(work, place)):
-            return _computed(show(f"../{place}", made, part))
+    def show_part(path: str, part: str) -> Observation:
+        if name := _find_attached(attached, path):
+            return show(name, open_document(attached[name]), part)
+        if work and (place := _find_place(work, path)) and (made := _read_written(work, place)):
+            return _mark_computed(show(f"../{place}", made, part))
         others = f"; no program wrote {path!r} either" if work else ""
         raise ToolError(
             f"{path!r} is not among the attached files: {', '.join(attached) or 'no files are attached'}{others}"
@@ -71,7 +71,7 @@ def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
         ] = "",
     ) -> Observation:
         """Read a file that the user attached. Of a long one you are told the parts first; then ask for one of them."""
-        return await asyncio.to_thread(shown, path, part)
+        return await asyncio.to_thread(show_part, path, part)
 
     # a program may write its file anew, and what it holds then is something else
     made: Tool = tool(read_attached, name="files", seconds=300.0, pure=work is None)
@@ -79,7 +79,7 @@ def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
     return replace(made, description=f"{made.description} The attached files: {', '.join(attached) or 'none'}.{beside}")
 
 
-def _place(work: Path, path: str) -> str:
+def _find_place(work: Path, path: str) -> str:
     """The place in the work folder that a path means, as programs name what was written there (`../1/a.xlsx`), or that
     has this name alone; empty if it means none."""
     wanted = path.strip().strip("\"'`")
@@ -92,7 +92,7 @@ def _place(work: Path, path: str) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def _written(work: Path, place: str) -> Document | None:
+def _read_written(work: Path, place: str) -> Document | None:
     """What a program wrote there, None if there is no such file. It is read as bytes first: a link leads nowhere."""
     try:
         data = folder.read(work, place, LARGEST + 1)
@@ -106,7 +106,7 @@ def _written(work: Path, place: str) -> Document | None:
         return read_file(copy)
 
 
-def _computed(seen: Observation) -> Observation:
+def _mark_computed(seen: Observation) -> Observation:
     """What was read of a file that a program made: a claim rests on it as on what a program printed."""
     made = (
         replace(one, source=replace(one.source, text=f"{OUTPUT}{one.source.text}", kind="computation"))
@@ -130,7 +130,7 @@ def check_attached(file: Path) -> None:
         raise UsageError(f"file {str(file)!r} cannot be read: {error.strerror or error}") from None
 
 
-def _meant(attached: dict[str, Path], path: str) -> str:
+def _find_attached(attached: dict[str, Path], path: str) -> str:
     """The attached file that a path means: as it was given, in full, or by its name alone; empty if it means none."""
     wanted = path.strip().strip("\"'`").removeprefix("./")
     for spelled in (lambda name: name.removeprefix("./"), lambda name: str(attached[name].resolve()), _name):
@@ -163,14 +163,14 @@ def _sections(pieces: Sequence[Piece]) -> list[_Section]:
     """The document in parts of at most about 3,000 tokens: by its places, and these, if they are longer, in numbers."""
     found: list[_Section] = []
     for place, group in groupby(pieces, key=lambda piece: piece.place):
-        texts = _filled(list(group))
+        texts = _fill_parts(list(group))
         for number, text in enumerate(texts, 1):
             part = f"part {number} of {len(texts)}" if len(texts) > 1 or not place else ""
             found.append(_Section(", ".join(name for name in (place, part) if name), text))
     return found
 
 
-def _filled(pieces: list[Piece]) -> list[str]:
+def _fill_parts(pieces: list[Piece]) -> list[str]:
     texts: list[str] = []
     room, heading = 0, ""
     for piece in pieces:
@@ -201,7 +201,7 @@ def _part(sections: list[_Section], pieces: Sequence[Piece], part: str) -> str:
     if not chosen and (span := _RANGE.fullmatch(wanted)):
         numbers = range(int(span[2]), int(span[3]) + 1)
         kind = span[1].strip().removesuffix("s")
-        chosen = [one for one in sections if _numbered(one.name, kind) in numbers]
+        chosen = [one for one in sections if _read_number(one.name, kind) in numbers]
     if not chosen:
         chosen = [one for one in sections if wanted in (one.name.casefold().partition(" ")[2], _short(one.name))]
     if chosen:
@@ -210,13 +210,13 @@ def _part(sections: list[_Section], pieces: Sequence[Piece], part: str) -> str:
             raise ToolError(f"{part!r} is too long to read at once; ask for: {', '.join(one.name for one in chosen)}")
         return text
     texts = [piece.full for piece in pieces]
-    near = nearest(texts, part)
+    near = find_nearest(texts, part)
     if not near:
         raise ToolError(f"no part {part!r}; the parts are: {', '.join(one.name for one in sections[:_LISTED])}")
-    return "\n\n[…]\n\n".join(texts[at] for at in within([tokens.count(text) for text in texts], near, LONG))
+    return "\n\n[…]\n\n".join(texts[at] for at in fit_within([tokens.count(text) for text in texts], near, LONG))
 
 
-def _numbered(name: str, kind: str) -> int:
+def _read_number(name: str, kind: str) -> int:
     """The number in "page 3" or "part 3 of 7" if it is a part of that kind, else -1."""
     match = re.match(r"(\D+) (\d+)", name.casefold())
     return int(match[2]) if match and (not kind or match[1] == kind) else -1

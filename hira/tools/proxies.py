@@ -75,13 +75,13 @@ class Tunnel(httpcore.AsyncNetworkBackend):
             target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             asked = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{proxy.authorization}\r\n"
             await stream.write(asked.encode("latin-1"), SECONDS)
-            await self._made(stream)
+            await self._await_tunnel(stream)
         except BaseException:
             await stream.aclose()
             raise
         return stream
 
-    async def _made(self, stream: httpcore.AsyncNetworkStream) -> None:
+    async def _await_tunnel(self, stream: httpcore.AsyncNetworkStream) -> None:
         head = b""
         while not head.endswith(b"\r\n\r\n"):
             got = await stream.read(1, SECONDS)  # not a byte more: what follows is for TLS

@@ -59,12 +59,12 @@ async def dump_toolbox(toolbox: Toolbox) -> dict[str, Any]:
     """The toolbox as JSON values: each tool as a model is shown it."""
     single = {name: getattr(toolbox, name) for name in _SINGLE}
     return {
-        **{name: _told(tool) for name, tool in single.items() if tool},
-        **({"python": await _python(toolbox)} if toolbox.python else {}),
+        **{name: _describe_tool(tool) for name, tool in single.items() if tool},
+        **({"python": await _describe_python(toolbox)} if toolbox.python else {}),
         "media": toolbox.media is not None,
         "visible": toolbox.visible,
-        "extra": [_told(tool) for tool in toolbox.extra],
-        "scoped": {role: [_told(tool) for tool in tools] for role, tools in toolbox.scoped.items()},
+        "extra": [_describe_tool(tool) for tool in toolbox.extra],
+        "scoped": {role: [_describe_tool(tool) for tool in tools] for role, tools in toolbox.scoped.items()},
     }
 
 
@@ -73,39 +73,39 @@ def stand_ins(record: Mapping[str, Any]) -> Toolbox:
     python: Mapping[str, Any] = record.get("python", {})
 
     @asynccontextmanager
-    async def opened(_subtask: str) -> AsyncIterator[Tool]:
-        yield _made(python)
+    async def open_stand_in(_subtask: str) -> AsyncIterator[Tool]:
+        yield _make_stand_in(python)
 
     return Toolbox(
-        **{name: _made(record[name]) for name in _SINGLE if name in record},
-        python=opened if python else None,
+        **{name: _make_stand_in(record[name]) for name in _SINGLE if name in record},
+        python=open_stand_in if python else None,
         media=_no_media if record.get("media") else None,
         visible=tuple(record.get("visible", ())),
-        extra=_all(record.get("extra", ())),
-        scoped={role: _all(tools) for role, tools in record.get("scoped", {}).items()},
+        extra=_make_stand_ins(record.get("extra", ())),
+        scoped={role: _make_stand_ins(tools) for role, tools in record.get("scoped", {}).items()},
     )
 
 
-def _all(records: Sequence[Mapping[str, Any]]) -> tuple[Tool, ...]:
-    return tuple(map(_made, records))
+def _make_stand_ins(records: Sequence[Mapping[str, Any]]) -> tuple[Tool, ...]:
+    return tuple(map(_make_stand_in, records))
 
 
-async def _python(toolbox: Toolbox) -> dict[str, Any]:
+async def _describe_python(toolbox: Toolbox) -> dict[str, Any]:
     assert toolbox.python is not None  # noqa: S101 - the caller has looked
     async with toolbox.python("0") as python:  # nothing is started before its first call
-        return _told(python)
+        return _describe_tool(python)
 
 
-def _told(tool: Tool) -> dict[str, Any]:
+def _describe_tool(tool: Tool) -> dict[str, Any]:
     names = ("name", "description", "parameters", "pure", "stateful")
     return {name: getattr(tool, name) for name in names}
 
 
-def _made(record: Mapping[str, Any]) -> Tool:
-    return Tool(**record, run=_gone)
+def _make_stand_in(record: Mapping[str, Any]) -> Tool:
+    return Tool(**record, run=_raise_unrecorded)
 
 
-async def _gone(_arguments: Mapping[str, Any]) -> Observation:
+async def _raise_unrecorded(_arguments: Mapping[str, Any]) -> Observation:
     raise ToolError("this run is replayed, and the record does not hold this call")
 
 

@@ -14,7 +14,7 @@ from made_documents import pdf
 
 from hira.core.errors import ToolError
 from hira.tools.documents import Document, Index, Part, browse_documents, search_documents
-from hira.tools.documents.document import MOST, beside, cut, query_of, words_in
+from hira.tools.documents.document import MOST, cut, find_extra_words, query_of, words_in
 from hira.tools.documents.store import Store
 from hira.tools.documents.walk import walk
 from hira.tools.media import how_to_see
@@ -89,8 +89,8 @@ def test_words_of_a_question_are_quoted_and_operators_are_words():
 
 
 def test_chinese_is_indexed_as_pairs_and_what_is_glued_to_it_as_words():
-    assert beside("plain words") == ""
-    assert beside("iPhone手机壳 1,000") == "1000 iPhone 手机 机壳 壳"
+    assert find_extra_words("plain words") == ""
+    assert find_extra_words("iPhone手机壳 1,000") == "1000 iPhone 手机 机壳 壳"
 
 
 # the index

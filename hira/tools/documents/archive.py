@@ -58,13 +58,13 @@ class Archive:
 
     def xml(self, name: str) -> Element:
         """The root of a member; raises `ToolError` for a declared document type and for what is no XML."""
-        data = self.checked(name)
+        data = self.read_without_doctype(name)
         try:
-            return fromstring(data)  # noqa: S314 - `checked` has refused every declaration of entities
+            return fromstring(data)  # noqa: S314 - `read_without_doctype` has refused every declaration of entities
         except ParseError:
             raise ToolError(f"{self.path.name} is damaged: {name!r} in it is not valid XML") from None
 
-    def checked(self, name: str) -> bytes:
+    def read_without_doctype(self, name: str) -> bytes:
         """The bytes of an XML member that declares no document type, and so no entities."""
         data = self.read(name)
         refuse_doctype(data, f"{self.path.name}: {name!r}")
@@ -124,7 +124,7 @@ def refuse_doctype(data: bytes, what: str) -> None:
         raise ToolError(f"{what} is not valid XML") from None
 
 
-def outermost(root: Element, tags: Collection[str]) -> list[Element]:
+def find_outermost(root: Element, tags: Collection[str]) -> list[Element]:
     """The elements with these tags that stand in no other such element, through every wrapper, in order."""
     found: list[Element] = []
     waiting = [root]

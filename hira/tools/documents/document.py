@@ -218,7 +218,7 @@ _GROUPED = re.compile(r"\d{1,3}(?:[,'’]\d{3})+")
 _TERMS = 64
 
 
-def beside(text: str) -> str:
+def find_extra_words(text: str) -> str:
     """The extra words to index for a text, "" for most."""
     extra = [re.sub(r"\D", "", number) for number in _GROUPED.findall(text)]
     if not text.isascii() and CJK.search(text):
@@ -255,21 +255,21 @@ def query_of(question: str) -> str:
 def _terms(token: str) -> Iterator[str]:
     parts = re.split(r"[-'’.,/]", token)
     if len(parts) > 1:
-        yield _quoted(token)
+        yield _quote_term(token)
         if _GROUPED.fullmatch(token):
-            yield _quoted("".join(parts))
+            yield _quote_term("".join(parts))
             return
         parts = [part for part in parts if len(part) > 1 and words(part)]
     for part in parts:
         if not CJK.search(part):
-            yield _quoted(part)
+            yield _quote_term(part)
             continue
         for piece in _pieces(part):
             if len(piece) > 1:
-                yield _quoted(piece)
+                yield _quote_term(piece)
             elif len(part) == 1:
-                yield f"{_quoted(piece)} *"
+                yield f"{_quote_term(piece)} *"
 
 
-def _quoted(term: str) -> str:
+def _quote_term(term: str) -> str:
     return '"' + term.replace('"', '""') + '"'

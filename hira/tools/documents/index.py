@@ -75,17 +75,17 @@ class Index:
 
     async def search(self, question: str, top: int = 10) -> list[Hit]:
         """The passages that fit a question best. The first search brings the index up to date."""
-        await self._made()
+        await self._ensure_fresh()
         return await asyncio.to_thread(self._store.search, question, top)
 
     async def open(self, name: str) -> Entry | None:
         """The document that is shown under this name, with its passages in order."""
-        await self._made()
+        await self._ensure_fresh()
         return await asyncio.to_thread(self._store.entry, name)
 
     async def names(self) -> list[str]:
         """The documents as they are shown, in order."""
-        await self._made()
+        await self._ensure_fresh()
         return await asyncio.to_thread(self._store.names)
 
     async def take_new_warnings(self) -> list[str]:
@@ -98,24 +98,24 @@ class Index:
         with self._turn:
             self._store.close()
 
-    async def _made(self) -> None:
+    async def _ensure_fresh(self) -> None:
         if not self._ready:
             await self.refresh()
 
     def _refresh(self, on_progress: Progress | None) -> None:
         with self._turn:
             # what is known is asked first: a file that another process adds during the walk must not look removed
-            known = self._store.known()
+            known = self._store.known_stamps()
             found = walk(self.paths, self.exclude)
             if gone := known.keys() - {str(path) for path in found.files.values()}:
                 self._store.drop(sorted(gone))
-            unread = self._read(self._changed(found.files, known), on_progress)
+            unread = self._read(self._find_changed(found.files, known), on_progress)
             trouble = [self._trouble] if self._trouble else []
             warnings = [*trouble, *found.warnings, *unread, *self._store.notes()]
             self.warnings = [" ".join(clean(one).split()) for one in warnings]
             self._ready = not self._stopped.is_set()
 
-    def _changed(self, files: dict[str, Path], known: dict[str, Stamp]) -> list[tuple[str, Path, Stamp | None]]:
+    def _find_changed(self, files: dict[str, Path], known: dict[str, Stamp]) -> list[tuple[str, Path, Stamp | None]]:
         """The files whose size or time differs from what is known, or that changed too lately for it to tell."""
         fresh = time.time_ns() - _FRESH
         changed: list[tuple[str, Path, Stamp | None]] = []
@@ -161,10 +161,10 @@ class Index:
             self._store.put(batch)
         if same:
             self._store.stamp(same)
-        return unread + _textless(textless)
+        return unread + _describe_textless(textless)
 
 
-def _textless(why: dict[str, str]) -> list[str]:
+def _describe_textless(why: dict[str, str]) -> list[str]:
     """What is said of files without text: of one the reason, of several their number."""
     if len(why) < 2:
         return list(why.values())
@@ -239,7 +239,7 @@ def browse_documents(index: Index) -> Tool:
         intent: Annotated[str, Field(description="what to look for")] = "",
     ) -> Observation:
         """Open a local document; of a long one, the passages that fit the intent."""
-        entry = await index.open(url) or await index.open(await _meant(index, url))
+        entry = await index.open(url) or await index.open(await _find_name(index, url))
         if entry is None or not entry.pieces:
             raise ToolError(f"{url!r} holds no text" + (f" ({entry.note})" if entry and entry.note else ""))
         return await asyncio.to_thread(show, entry, intent)  # it may be as long as a file
@@ -248,7 +248,7 @@ def browse_documents(index: Index) -> Tool:
     return made
 
 
-async def _meant(index: Index, url: str) -> str:
+async def _find_name(index: Index, url: str) -> str:
     """The one document that a path means: exactly, but for quotes, case, "./" and folders left out at its front."""
     names = await index.names()
     wanted = url.strip().strip("\"'`<>").removeprefix("file://").removeprefix("./").replace("\\", "/").casefold()
@@ -279,21 +279,21 @@ def choose_passages(texts: list[str], intent: str) -> tuple[list[int], str]:
     sizes = [tokens.count(text) for text in texts]
     if sum(sizes) <= LONG:
         return list(range(len(texts))), ""
-    near = nearest(texts, intent)
-    order = within(sizes, near or range(len(texts)), LONG)
+    near = find_nearest(texts, intent)
+    order = fit_within(sizes, near or range(len(texts)), LONG)
     why = "those nearest to your intent" if near else "its beginning"
     if intent.strip() and not near:
         why += ", as nothing in it matches your intent"
     return order, f"{len(order)} of {len(texts)} passages are shown: {why}; open it with another intent to see others"
 
 
-def nearest(texts: list[str], intent: str) -> list[int]:
+def find_nearest(texts: list[str], intent: str) -> list[int]:
     """Indexes of the texts that share a word with the intent, best first, each with the text after and before it."""
     best = BM25(texts).best(intent, len(texts))
     return list(dict.fromkeys(near for at in best for near in (at, at + 1, at - 1) if 0 <= near < len(texts)))
 
 
-def within(sizes: list[int], order: Sequence[int], limit: int) -> list[int]:
+def fit_within(sizes: list[int], order: Sequence[int], limit: int) -> list[int]:
     """As many of `order`, from its front, as fit into the limit, at least one; sorted."""
     chosen: list[int] = []
     left = limit

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
 from hira.core.errors import ToolError
-from hira.tools.documents.archive import FALLBACK, Archive, open_archive, outermost
+from hira.tools.documents.archive import FALLBACK, Archive, find_outermost, open_archive
 from hira.tools.documents.document import Document, Lacking, Part, add_title
 from hira.tools.documents.plain import reflow
 from hira.tools.documents.sheets import lines_of
@@ -115,7 +115,7 @@ def _levels(archive: Archive) -> dict[str, int]:
 def _blocks(root: Element, levels: dict[str, int]) -> list[str]:
     """Paragraphs and tables in the order of the text; consecutive list items and rows stay together."""
     found: list[str] = []
-    for element in outermost(root, (f"{W}p", f"{W}tbl")):
+    for element in find_outermost(root, (f"{W}p", f"{W}tbl")):
         if element.tag == f"{W}tbl":
             found.append("\n".join(lines_of(_rows(element))))
             continue
@@ -161,7 +161,7 @@ def _text(element: Element) -> str:
 def _rows(table: Element) -> list[list[str]]:
     """The cells of a table. A cell merged downwards is repeated in each row, one merged sideways leaves gaps."""
     rows: list[list[str]] = []
-    for row in outermost(table, (f"{W}tr",)):
+    for row in find_outermost(table, (f"{W}tr",)):
         cells: list[str] = []
         for cell in row.findall(f"{W}tc"):
             text = _text(cell).strip()
@@ -206,13 +206,13 @@ def read_pptx(path: Path) -> Document:
 def _slide(archive: Archive, name: str, number: int) -> Part:
     root = archive.xml(name)
     linked = list(archive.relations(name).values())
-    blocks = [block for shape in outermost(root, _SHAPES) if (block := _block(shape))]
+    blocks = [block for shape in find_outermost(root, _SHAPES) if (block := _block(shape))]
     for kind, target in linked:
         if kind == "chart" and target in archive.names:
             blocks += _chart(archive.xml(target))
     for kind, target in linked:
         if kind == "notesSlide" and target in archive.names:
-            notes = [_block(shape) for shape in outermost(archive.xml(target), _SHAPES) if _role(shape) == "body"]
+            notes = [_block(shape) for shape in find_outermost(archive.xml(target), _SHAPES) if _role(shape) == "body"]
             blocks += [f"Notes: {note}" for note in notes if note]
     text = "\n\n".join(blocks)
     pictured = any(kind in ("image", "video", "media") for kind, _ in linked)
@@ -250,7 +250,7 @@ _RUNS = (f"{A}t", f"{A}br")
 def _chart(root: Element) -> list[str]:
     """The numbers of a chart as the file keeps them: one line a category, one column a series."""
     series = list(root.iter(f"{C}ser"))
-    names = [_joined(one.find(f"{C}tx")) or f"series {number}" for number, one in enumerate(series, 1)]
+    names = [_join_points(one.find(f"{C}tx")) or f"series {number}" for number, one in enumerate(series, 1)]
     columns = [_points(one.find(f"{C}val")) or _points(one.find(f"{C}yVal")) for one in series]
     labels = next(
         (found for one in series if (found := _points(one.find(f"{C}cat")) or _points(one.find(f"{C}xVal")))), {}
@@ -269,5 +269,5 @@ def _points(element: Element | None) -> dict[int, str]:
     return {int(at): value for at, value in points if at.isdecimal()}
 
 
-def _joined(element: Element | None) -> str:
+def _join_points(element: Element | None) -> str:
     return " ".join(_points(element).values())

@@ -116,7 +116,7 @@ def _reader(path: Path) -> Callable[[Path], Document]:
     if suffix in _BINARY:
         return _BINARY[suffix]
     if start.startswith(b"PK\x03\x04"):
-        return _zipped
+        return _read_zip
     return _text
 
 
@@ -138,7 +138,7 @@ def _text(path: Path) -> Document:
     return plain.read_prose(path, text) if suffix in plain.PROSE else plain.read_code(path, text)
 
 
-def _zipped(path: Path) -> Document:
+def _read_zip(path: Path) -> Document:
     """An office file under another name, else the list of what the archive holds."""
     with open_archive(path) as archive:
         for mark, read in _INSIDE.items():
@@ -162,7 +162,7 @@ _BINARY: dict[str, Callable[[Path], Document]] = {
     ".xlsx": read_xlsx,
     ".xlsm": read_xlsx,
     ".epub": read_epub,
-    ".zip": _zipped,
+    ".zip": _read_zip,
 }
 _INSIDE: dict[str, Callable[[Path], Document]] = {
     "word/document.xml": read_docx,

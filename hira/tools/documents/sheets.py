@@ -48,10 +48,10 @@ def lines_of(rows: Sequence[Row], *, expected: bool = False) -> list[str]:
     header = header_of(rows, expected=expected)
     if header is None:
         return [line for row in rows if (line := " | ".join(_flat(cell) for cell in row).strip(" |"))]
-    return [line for row in rows[1:] if (line := named_line(header, row))] or [" | ".join(header)]
+    return [line for row in rows[1:] if (line := format_row(header, row))] or [" | ".join(header)]
 
 
-def named_line(header: Row, row: Row) -> str:
+def format_row(header: Row, row: Row) -> str:
     names = [*header, *[""] * (len(row) - len(header))]
     cells = ((_flat(name)[:_NAME], _flat(cell)) for name, cell in zip(names, row, strict=False))
     return " | ".join(f"{name}: {cell}" if name else cell for name, cell in cells if cell)
@@ -73,7 +73,7 @@ def read_csv(text: str, delimiter: str = "") -> str:
         header = header_of(first, expected=True)
         if header is None or len(first) == 1:
             return "\n".join(" | ".join(map(_flat, row)).strip(" |") for row in chain(first, filled))
-        return "\n".join(named_line(header, row) for row in chain(first[1:], filled))
+        return "\n".join(format_row(header, row) for row in chain(first[1:], filled))
     except csv.Error:  # a quote that never closes, a cell beyond the module's limit: the bare lines say as much
         return text
 
@@ -164,10 +164,10 @@ def _kind(number: str, own: dict[str, str]) -> str:
 
 def _cells(archive: Archive, name: str, book: _Book) -> Iterator[tuple[int, dict[int, str]]]:
     """The rows that hold anything: row number → column number → text. Read piece by piece, to bound the memory."""
-    data = archive.checked(name)
+    data = archive.read_without_doctype(name)
     try:
         number = 0
-        for _, element in iterparse(BytesIO(data)):  # noqa: S314 - `checked` has refused every declaration of entities
+        for _, element in iterparse(BytesIO(data)):  # noqa: S314 - `read_without_doctype` has refused every declaration of entities
             if element.tag != f"{S}row":
                 continue
             given = element.get("r", "")
@@ -274,7 +274,7 @@ def _table(table: Sequence[tuple[int, dict[int, str]]]) -> Iterator[str]:
     names = dict(zip(columns, header or map(_letters, columns), strict=True))
     for number, row in table[start + 1 :]:
         own = sorted(row)
-        yield f"row {number}: {named_line([names[column] for column in own], [row[column] for column in own])}"
+        yield f"row {number}: {format_row([names[column] for column in own], [row[column] for column in own])}"
 
 
 def _header(table: Sequence[tuple[int, dict[int, str]]], columns: Sequence[int]) -> Row | None:

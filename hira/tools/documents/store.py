@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hira.core.errors import ToolError
-from hira.tools.documents.document import Piece, beside, query_of
+from hira.tools.documents.document import Piece, find_extra_words, query_of
 
 _WAIT = 30.0
 _SCHEMA = """
@@ -107,7 +107,7 @@ class Store:
         except sqlite3.Error as error:
             raise ToolError(f"the index of the documents ({self.where}) cannot be read: {error}") from None
 
-    def known(self) -> dict[str, Stamp]:
+    def known_stamps(self) -> dict[str, Stamp]:
         return {row[0]: Stamp(*row[1:]) for row in self._rows("SELECT path, size, changed, digest FROM files")}  # type: ignore[misc,arg-type]
 
     def put(self, entries: Sequence[Entry]) -> None:
@@ -218,7 +218,15 @@ def _insert(db: sqlite3.Connection, entry: Entry, first: int) -> None:
     db.executemany(
         "INSERT INTO passages (rowid, title, heading, text, beside, place, file) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
-            (first + at, title, piece.heading, piece.text, beside(f"{title}\n{piece.full}"), piece.place, file)
+            (
+                first + at,
+                title,
+                piece.heading,
+                piece.text,
+                find_extra_words(f"{title}\n{piece.full}"),
+                piece.place,
+                file,
+            )
             for at, piece in enumerate(entry.pieces)
         ),
     )

@@ -61,18 +61,18 @@ def walk(paths: Sequence[Path], exclude: Iterable[Path] = ()) -> Found:
     for root in real:
         if not closed.isdisjoint((root, *root.parents)):
             continue
-        for path in [root] if root.is_file() else _below(root, real, closed, found.warnings, keys):
+        for path in [root] if root.is_file() else _walk_below(root, real, closed, found.warnings, keys):
             if path not in seen:
                 seen.add(path)
                 kind = found.media if path != root and path.suffix.lower() in MEDIA else found.files
-                kind[_shown(path, root, real, kind)] = path
+                kind[_name_for(path, root, real, kind)] = path
     if keys:
         named = ", ".join(dict.fromkeys(keys))
         found.warnings.append(f"left out because files with such names hold keys: {named}; to read one, name its path")
     return found
 
 
-def _shown(path: Path, root: Path, roots: Sequence[Path], taken: dict[str, Path]) -> str:
+def _name_for(path: Path, root: Path, roots: Sequence[Path], taken: dict[str, Path]) -> str:
     """Relative to its folder; with several roots below the folder's name; absolute if that is taken already."""
     name = path.relative_to(_base(root, roots) if root != path else root.parent).as_posix()
     return path.as_posix() if name in taken else name
@@ -90,7 +90,7 @@ def beginnings(paths: Sequence[Path]) -> dict[Path, str]:
     return {root: "" if _base(root, roots) == root else f"{root.name}/" for root in folders}
 
 
-def _below(
+def _walk_below(
     root: Path, roots: Sequence[Path], closed: frozenset[Path], warnings: list[str], keys: list[str]
 ) -> Iterator[Path]:
     waiting = [root]
@@ -112,11 +112,11 @@ def _below(
         below: list[Path] = []
         for entry in _without_keys(entries, keys):
             try:
-                path, is_folder, is_file = _followed(entry)
+                path, is_folder, is_file = _follow(entry)
             except OSError as error:
                 warnings.append(f"{printable(entry.path)[-_SHOWN:]} cannot be read: {error.strerror or error}")
                 continue
-            if why := _left_out(entry, path, roots):
+            if why := _explain_left_out(entry, path, roots):
                 warnings.append(f"{printable(entry.path)} {why}")
             elif is_folder and path not in entered:
                 entered.add(path)
@@ -126,7 +126,7 @@ def _below(
         waiting += reversed(below)
 
 
-def _left_out(entry: os.DirEntry[str], path: Path, roots: Sequence[Path]) -> str:
+def _explain_left_out(entry: os.DirEntry[str], path: Path, roots: Sequence[Path]) -> str:
     """Why an entry, which leads to this path, is not entered or read; empty if it may be."""
     if not is_text(f"{entry.name}{path}"):
         return "is left out: its name is not UTF-8; rename it"
@@ -144,7 +144,7 @@ def _without_keys(entries: Iterable[os.DirEntry[str]], keys: list[str]) -> Itera
             yield entry
 
 
-def _followed(entry: os.DirEntry[str]) -> tuple[Path, bool, bool]:
+def _follow(entry: os.DirEntry[str]) -> tuple[Path, bool, bool]:
     """Where an entry leads, and whether that is a folder or a file. What cannot be looked at raises."""
     path = Path(os.path.realpath(entry.path) if entry.is_symlink() else entry.path)
     return path, entry.is_dir(), entry.is_file()

@@ -132,20 +132,20 @@ class Session:
     async def _hold(self) -> None:
         said = _Stderr()
         try:
-            async with _client(self._posted() if self.server.url else self._piped(said)) as self.client:
+            async with _client(self._open_http() if self.server.url else self._open_pipes(said)) as self.client:
                 self._entered.set()
                 await self._leaving.wait()
                 died = not self._alive()
             if died:
-                self.why = self._told(Ended(), await said.last())
+                self.why = self._explain(Ended(), await said.last())
         except Exception as error:  # noqa: BLE001 - what ends a session is told to whoever uses it
             said.close()
-            self.why = self._told(error, await said.last())
+            self.why = self._explain(error, await said.last())
         finally:
             said.close()
 
     @asynccontextmanager
-    async def _piped(self, said: "_Stderr") -> AsyncIterator[tuple[Any, Any]]:
+    async def _open_pipes(self, said: "_Stderr") -> AsyncIterator[tuple[Any, Any]]:
         from mcp import StdioServerParameters
         from mcp.client.stdio import stdio_client
 
@@ -162,7 +162,7 @@ class Session:
             yield read, write
 
     @asynccontextmanager
-    async def _posted(self) -> AsyncIterator[tuple[Any, Any]]:
+    async def _open_http(self) -> AsyncIterator[tuple[Any, Any]]:
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
@@ -185,7 +185,7 @@ class Session:
         self.why = f"sent a message of more than {LONGEST_MESSAGE // 10**6} MB"
         self._leaving.set()
 
-    def _told(self, error: BaseException, last: str) -> str:
+    def _explain(self, error: BaseException, last: str) -> str:
         """What happened, as the rest of a sentence that begins with the server's name."""
         cause = leaf(error)
         if isinstance(cause, FileNotFoundError | NotADirectoryError):

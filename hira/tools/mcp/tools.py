@@ -33,10 +33,10 @@ class Connection:
 
     async def tools(self) -> "list[mcp_types.Tool]":
         """All that the server offers. Raises `UsageError` if it cannot be started, reached or understood."""
-        session = await self._opened()
+        session = await self._open()
         try:
             async with asyncio.timeout(self.server.start):
-                return await _listed(session)
+                return await _list_tools(session)
         except Ended:
             await session.end()
             raise self._unusable(session.why or "ended") from None
@@ -48,7 +48,7 @@ class Connection:
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> "mcp_types.CallToolResult":
         """What the server's tool returned. `ToolError` says, for the model, that there is no result."""
         try:
-            session = await self._opened()
+            session = await self._open()
         except UsageError as error:
             raise ToolDown(f"{error.what}. Do without it") from None
         try:
@@ -68,7 +68,7 @@ class Connection:
         if self._session:
             await self._session.end()
 
-    async def _opened(self) -> Session:
+    async def _open(self) -> Session:
         async with self._opening:
             if self._session and not self._session.ended:
                 return self._session
@@ -92,7 +92,7 @@ class Connection:
         return UsageError(f"the MCP server {self.server.name!r} {why}", where=self.server.place, fix=fix)
 
 
-async def _listed(session: Session) -> "list[mcp_types.Tool]":
+async def _list_tools(session: Session) -> "list[mcp_types.Tool]":
     found: list[mcp_types.Tool] = []
     cursor: str | None = None
     for _ in range(PAGES):
@@ -114,7 +114,7 @@ def make_observation(server: str, tool: str, arguments: Mapping[str, Any], resul
 
     Raises `ToolError`, with what the server said, if the server calls the result an error.
     """
-    texts, told = _parts(result)
+    texts, told = _read_parts(result)
     text = "\n\n".join(texts)
     if result.is_error:
         raise ToolError(clean(text[: 4 * _FAULT])[:_FAULT] or "the server reports a failure without a reason")
@@ -127,7 +127,7 @@ def make_observation(server: str, tool: str, arguments: Mapping[str, Any], resul
     return replace(seen, text="\n".join(told))
 
 
-def _parts(result: "CallToolResult") -> tuple[list[str], list[str]]:
+def _read_parts(result: "CallToolResult") -> tuple[list[str], list[str]]:
     """The texts of a result, and in words what else it holds. Its structure is a text where it has no other."""
     from mcp_types import TextResourceContents
 
@@ -142,16 +142,18 @@ def _parts(result: "CallToolResult") -> tuple[list[str], list[str]]:
             if isinstance(block.resource, TextResourceContents):
                 texts.append(block.resource.text)
             else:
-                told.append(_unseen("A file", block.resource.mime_type, len(block.resource.blob)))
+                told.append(_describe_unseen("A file", block.resource.mime_type, len(block.resource.blob)))
         else:
-            told.append(_unseen("A picture" if block.type == "image" else "A sound", block.mime_type, len(block.data)))
+            told.append(
+                _describe_unseen("A picture" if block.type == "image" else "A sound", block.mime_type, len(block.data))
+            )
     texts = [text for text in texts if text.strip()]
     if not texts and result.structured_content:
         texts = [json.dumps(result.structured_content, ensure_ascii=False, indent=1)]
     return texts, told
 
 
-def _unseen(what: str, mime_type: str | None, encoded: int) -> str:
+def _describe_unseen(what: str, mime_type: str | None, encoded: int) -> str:
     return f"{what} ({mime_type or 'of unknown type'}, {encoded * 3 // 4:,} bytes), which cannot be shown here."
 
 
@@ -174,12 +176,14 @@ async def mcp_tools(server: Server, tell: Callable[[str], object] = lambda _: No
     connection = Connection(server)
     try:
         offered = await connection.tools()
-        yield tuple(_made(connection, offered, tell))
+        yield tuple(_make_tools(connection, offered, tell))
     finally:
         await connection.aclose()
 
 
-def _made(connection: Connection, offered: "Iterable[mcp_types.Tool]", tell: Callable[[str], object]) -> Iterable[Tool]:
+def _make_tools(
+    connection: Connection, offered: "Iterable[mcp_types.Tool]", tell: Callable[[str], object]
+) -> Iterable[Tool]:
     """Tools with names that no other has and that every endpoint and dialect takes."""
     server, taken = connection.server, set[str]()
     for one in offered:
@@ -187,7 +191,7 @@ def _made(connection: Connection, offered: "Iterable[mcp_types.Tool]", tell: Cal
         if len(taken) == MOST:
             tell(f"MCP server {server.name!r}: only its first {MOST} tools are used")
             return
-        parameters = safe(one.input_schema)
+        parameters = clean_schema(one.input_schema)
         if parameters is None or name in taken:
             why = "its name is taken" if name in taken else "its parameters cannot be written in a prompt"
             tell(f"MCP server {server.name!r}: the tool {clean(clip_title(one.name))!r} is left out: {why}")
@@ -213,7 +217,7 @@ def make_name(server: str, tool: str) -> str:
     return re.sub(r"[^a-z0-9_]+", "_", f"{server}_{tool}".lower())[:LONGEST_NAME]
 
 
-def safe(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+def clean_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """The schema with its prose cleaned. None if it is no schema of an object, is too large for a prompt, or if a name
     or a value in it would have to be changed so that it forms no token of a prompt: the server would not know it
     again."""

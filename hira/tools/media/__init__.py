@@ -50,8 +50,8 @@ def media_reader(readable: Sequence[Path], named: Mapping[str, Path] = MappingPr
     allowed = [path.resolve() for path in readable]
 
     def read(name: str) -> Media:
-        plain, asked, value = _placed(name.strip())
-        path = named[plain] if plain in named else _found(plain, allowed)
+        plain, asked, value = _split_place(name.strip())
+        path = named[plain] if plain in named else _find_file(plain, allowed)
         kind = kind_of(path.name)
         if kind.startswith("image/"):
             return Media("image", picture(path, kind))
@@ -88,13 +88,13 @@ def how_to_see(name: str) -> str:
     return "the multimodal expert can look at it" + ("" if renders_pages() else " after: pip install 'hira[pdf]'")
 
 
-def _placed(name: str) -> tuple[str, str, str]:
+def _split_place(name: str) -> tuple[str, str, str]:
     """A path, and the place in it that is asked for with its value."""
     match = _PLACE.search(name)
     return (name[: match.start()], match[1], match[2]) if match else (name, "", "")
 
 
-def _found(name: str, allowed: Sequence[Path]) -> Path:
+def _find_file(name: str, allowed: Sequence[Path]) -> Path:
     named = [root for root in allowed if root.name == Path(name).name and root.is_file()]
     asked = Path(name).resolve()
     inside = [asked] if any(asked == root or root in asked.parents for root in allowed) else []

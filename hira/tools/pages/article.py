@@ -61,17 +61,17 @@ class Writer:
         for cell in row.children:
             if not isinstance(cell, Element):
                 continue
-            self._reached(cells)
+            self._add_reaching(cells)
             wide, deep = (_span(cell.attributes.get(name, "")) if self.room > 0 else 1 for name in _SPANS)
             self.room -= _BETWEEN * (wide - 1)
             for text in (flat(cell), *[""] * (wide - 1)):
                 if deep > 1:
                     self.below[len(cells)] = (text, deep - 1)
                 cells.append(text)
-        self._reached(cells)
+        self._add_reaching(cells)
         return cells
 
-    def _reached(self, cells: list[str]) -> None:
+    def _add_reaching(self, cells: list[str]) -> None:
         while self.room > 0 and len(cells) in self.below:
             text, left = self.below.pop(len(cells))
             self.room -= len(text) + _BETWEEN
@@ -147,7 +147,7 @@ def readable(root: Element) -> tuple[Element, str]:
 
 def _main(root: Element, *, strictness: int) -> tuple[Element, str]:
     _measure(root, strictness)
-    main = _marked(root) or root
+    main = _find_marked(root) or root
     enough = MAIN_SHARE * main.running
     while True:
         inner = [one for one in main.children if isinstance(one, Element) and one.running > enough]
@@ -159,9 +159,9 @@ def _main(root: Element, *, strictness: int) -> tuple[Element, str]:
     return main, writer.text
 
 
-def _marked(root: Element) -> Element | None:
+def _find_marked(root: Element) -> Element | None:
     """The one element that the page itself calls its article, if a fair share of the running text stands in it."""
-    marks: tuple[Callable[[Element], bool], ...] = (_called_body, lambda one: one.tag in {"article", "main"})
+    marks: tuple[Callable[[Element], bool], ...] = (_is_body, lambda one: one.tag in {"article", "main"})
     for is_article in marks:
         marked = [one for one in walk(root) if one.running >= max(FEW, FAIR_SHARE * root.running) and is_article(one)]
         within = set(marked)
@@ -171,7 +171,7 @@ def _marked(root: Element) -> Element | None:
     return None
 
 
-def _called_body(one: Element) -> bool:
+def _is_body(one: Element) -> bool:
     return one.attributes.get("itemprop") == "articleBody" or bool(_BODY.search(_names(one)))
 
 

@@ -77,8 +77,8 @@ def clear(folder: Path, keep: Found) -> None:
         places = [""]
         while places:
             place = places.pop()
-            with contextlib.suppress(OSError), _opened(root, place) as here:
-                for entry in _listed(here):
+            with contextlib.suppress(OSError), _open_place(root, place) as here:
+                for entry in _list_folder(here):
                     inner = f"{place}/{entry.name}" if place else entry.name
                     is_folder = entry.is_dir(follow_symlinks=False)
                     if is_folder and inner in folders:
@@ -95,8 +95,8 @@ def read(folder: Path, place: str, most: int) -> bytes:
     root = os.open(folder, os.O_RDONLY | _DIRECTORY)
     try:
         above, _, name = place.rpartition("/")
-        with _opened(root, above) as here:
-            handle = _unlocked(here, name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+        with _open_place(root, above) as here:
+            handle = _open_unlocked(here, name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise OSError(f"{place} is no regular file")
@@ -109,7 +109,7 @@ def remove(folder: Path, names: Collection[str]) -> None:
     """Remove these trees at the top of the folder, where they are there. Nothing may run in it meanwhile."""
     root = os.open(folder, os.O_RDONLY | _DIRECTORY)
     try:
-        for entry in _listed(root):
+        for entry in _list_folder(root):
             if entry.name in names and entry.is_dir(follow_symlinks=False):
                 _remove_tree(root, entry.name)
     finally:
@@ -119,7 +119,7 @@ def remove(folder: Path, names: Collection[str]) -> None:
 def _walk(folder: Path) -> Iterator[tuple[str, "os.DirEntry[str]", int]]:
     """Every entry with its place in the folder and its depth; at most one descriptor open for each level."""
     root = os.open(folder, os.O_RDONLY | _DIRECTORY)
-    stack = [(root, "", iter(_listed(root)))]
+    stack = [(root, "", iter(_list_folder(root)))]
     try:
         while stack:
             here, place, entries = stack[-1]
@@ -132,23 +132,23 @@ def _walk(folder: Path) -> Iterator[tuple[str, "os.DirEntry[str]", int]]:
             if len(stack) < DEEPEST and entry.is_dir(follow_symlinks=False):
                 with contextlib.suppress(OSError):
                     child = _enter(here, entry.name)
-                    stack.append((child, inner, iter(_listed(child))))
+                    stack.append((child, inner, iter(_list_folder(child))))
     finally:
         for here, *_ in stack:
             os.close(here)
 
 
-def _listed(folder: int) -> "list[os.DirEntry[str]]":
+def _list_folder(folder: int) -> "list[os.DirEntry[str]]":
     with os.scandir(folder) as entries:
         return list(entries)
 
 
 def _enter(parent: int, name: str) -> int:
     """Open a folder below, also one that its maker has closed to us."""
-    return _unlocked(parent, name, os.O_RDONLY | _DIRECTORY, 0o700)
+    return _open_unlocked(parent, name, os.O_RDONLY | _DIRECTORY, 0o700)
 
 
-def _unlocked(parent: int, name: str, flags: int, mode: int) -> int:
+def _open_unlocked(parent: int, name: str, flags: int, mode: int) -> int:
     """Open what is below, with that mode if its maker has closed it to us. No link is followed."""
     try:
         return os.open(name, flags, dir_fd=parent)
@@ -166,7 +166,7 @@ def _unlocked(parent: int, name: str, flags: int, mode: int) -> int:
 
 
 @contextlib.contextmanager
-def _opened(root: int, place: str) -> Iterator[int]:
+def _open_place(root: int, place: str) -> Iterator[int]:
     here = os.dup(root)
     try:
         for name in place.split("/") if place else ():
@@ -194,7 +194,7 @@ def _remove_tree(parent: int, name: str) -> None:
         try:
             if os.fstat(folder).st_mode & 0o700 != 0o700:
                 os.fchmod(folder, 0o700)
-            for entry in _listed(folder):
+            for entry in _list_folder(folder):
                 if entry.is_dir(follow_symlinks=False):
                     moved = f".gone-{secrets.token_hex(8)}"
                     os.close(_enter(folder, entry.name))

@@ -137,7 +137,7 @@ class Layer:
 def sandbox_layers(mode: Mode = "auto", image: str = IMAGE) -> tuple[Layer, ...]:
     """What would hold code back here, in this mode. Looks only; changes nothing."""
     if mode == "container":
-        return _contained(image)
+        return _container_layers(image)
     no_posix = "" if os.name == "posix" else "needs Linux or macOS"
     no_linux = "" if sys.platform == "linux" else "needs Linux"
     off = "switched off: sandbox is 'off'" if mode == "off" else ""
@@ -151,7 +151,7 @@ def sandbox_layers(mode: Mode = "auto", image: str = IMAGE) -> tuple[Layer, ...]
     )
 
 
-def _contained(image: str) -> tuple[Layer, ...]:
+def _container_layers(image: str) -> tuple[Layer, ...]:
     found = engine()
     missing = "needs Linux or macOS" if os.name != "posix" else trouble(found, image)
     held = f"{found}, image {image}: no network, no other files, no capabilities; memory, processors, processes"
@@ -183,11 +183,11 @@ def readable_paths(paths: Iterable[Path], closed: Collection[Path] = ()) -> tupl
     """
     opened: list[str] = []
     listed: list[str] = []
-    home, shut, inside = _home(), frozenset(closed), cache(_inside)
+    home, shut, inside = _home(), frozenset(closed), cache(_list_folder)
     for path in paths:
         if not shut.isdisjoint((path, *path.parents)):
             continue
-        divided = _divided(path, home, shut, inside)
+        divided = _find_divided(path, home, shut, inside)
         pending = [path]
         while pending:
             place = pending.pop()
@@ -199,7 +199,7 @@ def readable_paths(paths: Iterable[Path], closed: Collection[Path] = ()) -> tupl
     return opened, listed
 
 
-def _divided(path: Path, home: Path, closed: frozenset[Path], inside: _Listing) -> set[Path]:
+def _find_divided(path: Path, home: Path, closed: frozenset[Path], inside: _Listing) -> set[Path]:
     """The folders from `path` on down that cannot be opened as a whole."""
     divided: set[Path] = set()
     folders = [path]
@@ -235,7 +235,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False)
 
 
-def _inside(path: Path) -> list[os.DirEntry[str]]:
+def _list_folder(path: Path) -> list[os.DirEntry[str]]:
     """The entries of a folder, none for what cannot be listed."""
     try:
         with os.scandir(path) as entries:

@@ -113,7 +113,7 @@ class PythonSandbox:
     async def close(self) -> None:
         """End the interpreter and wait for its end. Files stay, except the scratch of libraries."""
         self._discard()
-        await self._gone()
+        await self._wait_for_end()
         if self._hand:
             await self._beside(self.workplace.tidy)
             self._hand.shutdown(wait=False)
@@ -128,7 +128,7 @@ class PythonSandbox:
             try:
                 lost = await self._ready()
                 self.calls += 1
-                mark, lost = await self._handed(code, lost)
+                mark, lost = await self._hand_over(code, lost)
                 outcome = await self._call(mark, seconds or self.limits.seconds)
             except BaseException:
                 self._discard()
@@ -174,19 +174,19 @@ class PythonSandbox:
             if not lost:
                 return ""
             self._discard()
-        await self._gone()
+        await self._wait_for_end()
         try:
             await self._start()
         except (OSError, Ended) as error:
             interpreter = self._interpreter
             self._discard()
-            await self._gone()
+            await self._wait_for_end()
             said = printable(interpreter.output.text.strip().rpartition("\n")[2]) if interpreter else ""
             why, fix = explain_failed_start(error, said)
             raise ToolDown(f"Python could not be started: {why}", fix=fix) from None
         return lost
 
-    async def _handed(self, code: str, lost: str) -> tuple[str, str]:
+    async def _hand_over(self, code: str, lost: str) -> tuple[str, str]:
         """Hand the code over; returns the id under which it is answered, and why variables are lost, if they are.
 
         An interpreter that does not take the code has not begun with it, so another one can: something that an earlier
@@ -245,13 +245,13 @@ class PythonSandbox:
             watched.cancel()
             await asyncio.gather(asked, watched, return_exceptions=True)
         if limit:
-            return await self._ended(interpreter, "limit", f"Stopped: {limit}.")
+            return await self._describe_end(interpreter, "limit", f"Stopped: {limit}.")
         if fell and not late:
-            return await self._ended(interpreter, "died", str(fell))
+            return await self._describe_end(interpreter, "died", str(fell))
         if answer is None:
-            return await self._ended(interpreter, "timeout", f"Stopped after {seconds:g} s.")
+            return await self._describe_end(interpreter, "timeout", f"Stopped after {seconds:g} s.")
         interpreter.freeze()
-        return await self._answered(
+        return await self._describe_answer(
             interpreter, answer, f"(stopped after {seconds:g} s; variables are kept)" if late else ""
         )
 
@@ -271,10 +271,12 @@ class PythonSandbox:
                 return limit
             pause = max(_LOOK, _REST * (loop.time() - began))
 
-    async def _answered(self, interpreter: Interpreter, answer: dict[str, Any], late: str) -> Outcome:
+    async def _describe_answer(self, interpreter: Interpreter, answer: dict[str, Any], late: str) -> Outcome:
         """What an interpreter that goes on says of the call. It may say anything, at any length."""
         output = interpreter.take_printed()
-        value, error = (shorten_text(printable(_told(answer, name)), self.limits.output) for name in ("value", "error"))
+        value, error = (
+            shorten_text(printable(_read_text(answer, name)), self.limits.output) for name in ("value", "error")
+        )
         status: Status = "timeout" if late else "error" if error else "ok"
         settled = await self._beside(self.workplace.settle, interpreter.seen)
         if settled.limit:
@@ -286,11 +288,11 @@ class PythonSandbox:
         note = "\n".join(filter(None, (settled.note, spent)))
         return Outcome(self.calls, status, printable(output), value, error, note, settled.files, restarted=bool(spent))
 
-    async def _ended(self, interpreter: Interpreter, status: Status, why: str) -> Outcome:
+    async def _describe_end(self, interpreter: Interpreter, status: Status, why: str) -> Outcome:
         """The interpreter is gone or has to go; say why, and leave the folder so that the next call can work."""
         alone = status == "died" and not why and await interpreter.fallen()
         self._discard()
-        code = await self._gone()
+        code = await self._wait_for_end()
         settled = await self._beside(self.workplace.settle)
         if status == "died":
             why = f"Python was ended: {why}." if why else _last_words(code, alone=alone)
@@ -304,7 +306,7 @@ class PythonSandbox:
             self._dying = self._interpreter.kill()
             self._interpreter = None
 
-    async def _gone(self) -> int:
+    async def _wait_for_end(self) -> int:
         """The exit status of the interpreter that was discarded last."""
         if self._dying is None:
             return 0
@@ -324,6 +326,6 @@ def _last_words(status: int, *, alone: bool) -> str:
     return "Python was ended: the code closed what Python answers through."
 
 
-def _told(answer: dict[str, Any], name: str) -> str:
+def _read_text(answer: dict[str, Any], name: str) -> str:
     """What an answer says under that name, if it is text: code that answers in Python's place may send anything."""
     return text if isinstance(text := answer.get(name), str) else ""

@@ -210,8 +210,8 @@ def _rules(pid: int) -> dict[str, _Block]:
         # it takes gigabytes of the disk in milliseconds; posix_fallocate then writes the blocks, which is watched
         "fallocate": unlisted,
         "fcntl": [*_none_of(1, _FCNTLS), *_none_of(1, _LOCKS, _SUCCESS)],
-        "open": [*_refuse_bits(2, _SET_ID_BITS), *_truncated_only_if_written(1)],
-        "openat": [*_refuse_bits(3, _SET_ID_BITS), *_truncated_only_if_written(2)],
+        "open": [*_refuse_bits(2, _SET_ID_BITS), *_refuse_truncation_by_readers(1)],
+        "openat": [*_refuse_bits(3, _SET_ID_BITS), *_refuse_truncation_by_readers(2)],
         "creat": _refuse_bits(1, _SET_ID_BITS),
         "mkdir": _refuse_bits(1, _SET_ID_BITS),
         "mkdirat": _refuse_bits(2, _SET_ID_BITS),
@@ -226,42 +226,42 @@ def _argument(index: int, *, upper: bool = False) -> _Instruction:
     return (_LOAD, 0, 0, 16 + 8 * index + (4 if upper else 0))
 
 
-def _refused(code: int = _EPERM) -> _Instruction:
+def _refuse(code: int = _EPERM) -> _Instruction:
     return (_RETURN, 0, 0, _ERRNO | code)
 
 
 def _only(index: int, values: Iterable[int], code: int = _EPERM) -> _Block:
     listed = list(values)
     tests = [(_EQUAL, len(listed) - at, 0, value) for at, value in enumerate(listed)]
-    return [_argument(index), *tests, _refused(code)]
+    return [_argument(index), *tests, _refuse(code)]
 
 
 def _none_of(index: int, values: Iterable[int], code: int = _EPERM) -> _Block:
     listed = list(values)
     tests = [(_EQUAL, len(listed) - at, 0, value) for at, value in enumerate(listed)]
-    return [_argument(index), *tests, (_JUMP, 0, 0, 1), _refused(code)]
+    return [_argument(index), *tests, (_JUMP, 0, 0, 1), _refuse(code)]
 
 
 def _zero(index: int) -> _Block:
     return [
         _argument(index),
         (_EQUAL, 1, 0, 0),
-        _refused(),
+        _refuse(),
         _argument(index, upper=True),
         (_EQUAL, 1, 0, 0),
-        _refused(),
+        _refuse(),
     ]
 
 
 def _need_bits(index: int, bits: int) -> _Block:
-    return [_argument(index), (_ANY_BIT, 1, 0, bits), _refused()]
+    return [_argument(index), (_ANY_BIT, 1, 0, bits), _refuse()]
 
 
 def _refuse_bits(index: int, bits: int) -> _Block:
-    return [_argument(index), (_ANY_BIT, 0, 1, bits), _refused()]
+    return [_argument(index), (_ANY_BIT, 0, 1, bits), _refuse()]
 
 
-def _truncated_only_if_written(flags: int) -> _Block:
+def _refuse_truncation_by_readers(flags: int) -> _Block:
     """Landlock looks at how a file is opened; before its third version it did not look at O_TRUNC beside it."""
     tests = [(_EQUAL, 2, 0, _TRUNCATE), (_EQUAL, 1, 0, _TRUNCATE | _ACCESS), (_JUMP, 0, 0, 1)]
-    return [_argument(flags), (_AND, 0, 0, _TRUNCATE | _ACCESS), *tests, _refused()]
+    return [_argument(flags), (_AND, 0, 0, _TRUNCATE | _ACCESS), *tests, _refuse()]

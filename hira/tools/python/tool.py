@@ -75,9 +75,11 @@ def python_tool(sandbox: PythonSandbox, named: Mapping[Path, str] = MappingProxy
         code = str(arguments["code"])
         outcome = await sandbox.run(code)
         seen = make_observation(outcome, code, sandbox)
-        return replace(seen, passages=(*seen.passages, *await _yields(outcome, code, sandbox))) if seen.ok else seen
+        return (
+            replace(seen, passages=(*seen.passages, *await _read_yields(outcome, code, sandbox))) if seen.ok else seen
+        )
 
-    attached = "".join(_listed(path, named.get(path)) for path in sandbox.readable)
+    attached = "".join(_format_path(path, named.get(path)) for path in sandbox.readable)
     described = DESCRIPTION.fill(
         seconds=f"{sandbox.limits.seconds:g}",
         beside=BESIDE.fill() if _follows_others(sandbox) else Filled(""),
@@ -98,7 +100,7 @@ def _shape() -> Tool:
     return tool(python, shown=0)
 
 
-def _listed(path: Path, begins: str | None) -> str:
+def _format_path(path: Path, begins: str | None) -> str:
     place = clean(str(path))
     return f"\n- {place}" + (NAMED.fill(begins=begins) if begins is not None else "")
 
@@ -116,32 +118,32 @@ def _follows_others(sandbox: PythonSandbox) -> bool:
 
 def make_observation(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation:
     """A call that went well as a source: the code, what came out, and where; one that failed as plain text."""
-    written = "".join(f"\nwrote {_told(path, sandbox)}" for path in outcome.files)
+    written = "".join(f"\nwrote {_name_written(path, sandbox)}" for path in outcome.files)
     if outcome.status != "ok":
         return Observation(inert(f"{outcome.text}{written}"), ok=False)
     first = next((line.strip("# ") for line in code.splitlines() if line.strip("# ")), "")
     shown = outcome.text or "(nothing was printed, and the last line has no value)"
     text = f"{code.strip()}{OUTPUT}{shown}{written}"
-    source = Source(_place(outcome, sandbox), first[:_TITLE] or "computation", text, "computation")
+    source = Source(_locate_call(outcome, sandbox), first[:_TITLE] or "computation", text, "computation")
     return Observation(passages=(Passage(source, text),))
 
 
-def _told(path: Path, sandbox: PythonSandbox) -> Path:
+def _name_written(path: Path, sandbox: PythonSandbox) -> Path:
     """The path by which what was written is told, which later sessions can open."""
     base = Path("..") / sandbox.label if _among_others(sandbox) else sandbox.folder
     return base / path.relative_to(sandbox.folder)
 
 
-def _place(outcome: Outcome, sandbox: PythonSandbox) -> str:
+def _locate_call(outcome: Outcome, sandbox: PythonSandbox) -> str:
     return f"python:{sandbox.label}.{outcome.number}" if sandbox.label else f"python:{outcome.number}"
 
 
-async def _yields(outcome: Outcome, code: str, sandbox: PythonSandbox) -> list[Passage]:
+async def _read_yields(outcome: Outcome, code: str, sandbox: PythonSandbox) -> list[Passage]:
     """The pictures and texts that a call wrote, as sources of their own."""
     paths = candidates(outcome.files)
     contents = await sandbox.contents(paths, LARGEST + 1)
     made = (
-        source_of(str(_told(path, sandbox)), contents[path], code, _place(outcome, sandbox))
+        source_of(str(_name_written(path, sandbox)), contents[path], code, _locate_call(outcome, sandbox))
         for path in paths
         if path in contents
     )
@@ -166,7 +168,7 @@ def open_python(
     ended: list[Path] = []
 
     @asynccontextmanager
-    async def opened(label: str) -> AsyncIterator[Tool]:
+    async def open_session(label: str) -> AsyncIterator[Tool]:
         place = folder / label
         earlier = tuple(path for path in ended if path != place)
         inner = PythonSandbox(
@@ -185,4 +187,4 @@ def open_python(
         finally:
             ended.append(place)
 
-    return opened
+    return open_session

@@ -50,15 +50,15 @@ def find_broken_limit(pid: int, limits: Limits) -> str:
     return ""
 
 
-def still(pid: int) -> None:
+def wait_until_still(pid: int) -> None:
     """Wait until a process that was stopped stands still, for half a second at most. Blocking."""
     until = time.monotonic() + _STILL
     with contextlib.suppress(OSError, IndexError):
-        while pid and time.monotonic() < until and not _stands(pid):
+        while pid and time.monotonic() < until and not _is_stopped(pid):
             time.sleep(0.002)
 
 
-def _stands(pid: int) -> bool:
+def _is_stopped(pid: int) -> bool:
     """Whether every thread of the process is stopped or gone."""
     return all(_fields(f"{pid}/task/{task.name}")[_STATE] in "TtZXx" for task in Path(f"/proc/{pid}/task").iterdir())
 
@@ -80,12 +80,12 @@ def overfull(folder: Path, limits: Limits, *, entries: int, taken: int, pid: int
         return "it nested folders too deep"
     if found.entries - entries > limits.files:
         return f"it made more than {limits.files:,} files"
-    if found.bytes + _held(pid, folder, limits.file) - taken > limits.disk:
+    if found.bytes + _count_held(pid, folder, limits.file) - taken > limits.disk:
         return f"its files took more than {size(limits.disk)}"
     return ""
 
 
-def _held(pid: int, folder: Path, largest: int) -> int:
+def _count_held(pid: int, folder: Path, largest: int) -> int:
     """Bytes of files that were deleted while they were open, or are still mapped into memory.
 
     What a mapped file takes is not told to everyone; it counts as the `largest` that there can be.
@@ -99,10 +99,10 @@ def _held(pid: int, folder: Path, largest: int) -> int:
                 info = file.stat()
                 if stat.S_ISREG(info.st_mode) and not info.st_nlink:
                     opened[info.st_ino] = info.st_blocks * 512
-    return sum(opened.values()) + largest * len(_mapped(pid, folder) - opened.keys())
+    return sum(opened.values()) + largest * len(_find_mapped(pid, folder) - opened.keys())
 
 
-def _mapped(pid: int, folder: Path) -> set[int]:
+def _find_mapped(pid: int, folder: Path) -> set[int]:
     """The numbers of the deleted files of the folder that are mapped into the memory of the process."""
     inside, deleted = f" {folder}/".encode(), b" (deleted)\n"
     with contextlib.suppress(OSError), Path(f"/proc/{pid}/maps").open("rb") as maps:
@@ -213,7 +213,7 @@ class Workplace:
     def settle(self, pid: int = 0) -> Settled:
         """Take stock after a call. Nothing may run in the folder meanwhile."""
         if limit := self.overfull(pid):
-            still(pid)
+            wait_until_still(pid)
             with contextlib.suppress(OSError):
                 self._roll_back()
         held = bool(limit and self.overfull(pid))

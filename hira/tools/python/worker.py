@@ -62,7 +62,7 @@ _HINT = (
 def main(descriptor: int, parent: int) -> None:
     """Serve calls until the parent closes the channel."""
     channel = _channel(descriptor)
-    setup = _received(channel)
+    setup = _receive(channel)
     if setup is None:
         return
     try:
@@ -70,9 +70,9 @@ def main(descriptor: int, parent: int) -> None:
     except OSError as error:
         channel.sendall(pack_frame({"id": setup["id"], "failed": str(error)}))
         return
-    session = Session(setup["folder"], _raised(1))
+    session = Session(setup["folder"], _copy_high(1))
     channel.sendall(pack_frame({"id": setup["id"], "layers": layers}))
-    while (request := _received(channel)) is not None:
+    while (request := _receive(channel)) is not None:
         channel.sendall(pack_frame({"id": request["id"]}))  # from here on it is this call's own doing if nothing comes
         answer = session.run(request["code"], request["number"])
         channel.settimeout(None)
@@ -83,7 +83,7 @@ class Pipes:
     """Standard input and output as a channel, where a container has nothing else; the code is given others."""
 
     def __init__(self) -> None:
-        self._in, self._out = _raised(0), _raised(1)
+        self._in, self._out = _copy_high(0), _copy_high(1)
         with Path(os.devnull).open("rb") as nothing:
             os.dup2(nothing.fileno(), 0)
         os.dup2(2, 1)
@@ -104,23 +104,23 @@ class Pipes:
 def _channel(descriptor: int) -> "socket.socket | Pipes":
     if descriptor == 0:
         return Pipes()
-    channel = socket.socket(fileno=_raised(descriptor))
+    channel = socket.socket(fileno=_copy_high(descriptor))
     os.close(descriptor)
     return channel
 
 
-def _raised(descriptor: int) -> int:
+def _copy_high(descriptor: int) -> int:
     """A copy of the descriptor with a high number, out of the way of code that counts from three."""
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(3, min(soft, 256) - 16))
 
 
-def _received(channel: "socket.socket | Pipes") -> Any:
-    head = _exactly(channel, LENGTH.size)
-    return json.loads(_exactly(channel, LENGTH.unpack(head)[0])) if head else None
+def _receive(channel: "socket.socket | Pipes") -> Any:
+    head = _receive_exactly(channel, LENGTH.size)
+    return json.loads(_receive_exactly(channel, LENGTH.unpack(head)[0])) if head else None
 
 
-def _exactly(channel: "socket.socket | Pipes", size: int) -> bytes:
+def _receive_exactly(channel: "socket.socket | Pipes", size: int) -> bytes:
     got = bytearray()
     while len(got) < size and (chunk := channel.recv(size - len(got))):
         got += chunk
@@ -156,12 +156,12 @@ class Session:
         """
         try:
             self.running = True
-            value = self._evaluated(code, f"{_OWN}{number}>", vars(self.module))
+            value = self._evaluate(code, f"{_OWN}{number}>", vars(self.module))
             self._save_figures(number)
-            answer: dict[str, Any] = {"value": self._kept(value)}
+            answer: dict[str, Any] = {"value": self._format_value(value)}
         except BaseException as error:  # noqa: BLE001 - whatever the code raises is its result
             self.running = False
-            answer = self._failed(error)
+            answer = self._describe_error(error)
         self.running = False
         self._tidy()
         self._prepare()
@@ -171,11 +171,11 @@ class Session:
         """Whether the next call can be run: code may have bent what runs it, and the next must not pay for that."""
         try:
             speaks = _identity(self.out) == self.outlet and explain_error(ValueError(7)) == "ValueError: 7"
-            return speaks and self._evaluated("6 * 7", f"{_OWN}0>", {}) == 42
+            return speaks and self._evaluate("6 * 7", f"{_OWN}0>", {}) == 42
         except BaseException:  # noqa: BLE001 - what was bent may fail in any way
             return False
 
-    def _evaluated(self, code: str, name: str, space: dict[str, Any]) -> object:
+    def _evaluate(self, code: str, name: str, space: dict[str, Any]) -> object:
         """The value of the last expression, None if the last statement is none."""
         linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
         tree = ast.parse(code, name)
@@ -185,7 +185,7 @@ class Session:
             return None
         return eval(compile(ast.Expression(last.value), name, "eval", dont_inherit=True), space)  # noqa: S307 - likewise
 
-    def _kept(self, value: object) -> str:
+    def _format_value(self, value: object) -> str:
         """The value as it is shown, empty for None; the code may go on with it as `_`."""
         if value is None:
             return ""
@@ -201,13 +201,13 @@ class Session:
                     figure.savefig(Path(self.folder, f"figure-{call}-{number}.png"))
             pyplot.close("all")
 
-    def _failed(self, error: BaseException) -> dict[str, Any]:
+    def _describe_error(self, error: BaseException) -> dict[str, Any]:
         sys.settrace(None)
         sys.setprofile(None)
         sys.setrecursionlimit(_RECURSION)
         if isinstance(error, SystemExit) and (error.code is None or error.code == 0):
             return {"value": ""}
-        return {"value": "", "error": shorten_text(_shown(error), _KEPT)}
+        return {"value": "", "error": shorten_text(_format_error(error), _KEPT)}
 
     def _prepare(self) -> None:
         """Make ready for the next call, before this one is answered: what cannot be made ready ends with this call."""
@@ -267,7 +267,7 @@ def _nothing() -> io.TextIOWrapper:
     return Path(os.devnull).open(encoding="utf-8")
 
 
-def _shown(error: BaseException) -> str:
+def _format_error(error: BaseException) -> str:
     """The error as well as it can be told: how it looks is up to the code, and files may be lacking, or memory."""
     for told in (explain_error, lambda one: f"{type(one).__name__}: {one}"):
         try:

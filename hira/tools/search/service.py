@@ -138,7 +138,7 @@ class Line:
         """The answer as text, asked for once more where that may help."""
         for last in (False, True):
             async with self.pace:
-                await self._opened()
+                await self._wait_until_open()
                 status, answer, wait = await self._send(method, url, sent)
             if status == 200:
                 return answer
@@ -148,7 +148,7 @@ class Line:
                 raise self._failure(status, wait)
         raise AssertionError("the last try returns or raises")
 
-    async def _opened(self) -> None:
+    async def _wait_until_open(self) -> None:
         """Wait as the service told us to; where that is too long, it fails without being asked."""
         if (wait := self.closed_until - time.monotonic()) > PATIENCE:
             raise ToolDown(f"{self.name} allows no more requests for {wait:.0f} seconds")

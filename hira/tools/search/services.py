@@ -132,7 +132,7 @@ def openalex(client: "httpx.AsyncClient", *, key: str = "", base_url: str = "htt
             lambda one: Found(
                 one.get("display_name"),
                 _landing(one),
-                _ordered(one.get("abstract_inverted_index")),
+                _order_words(one.get("abstract_inverted_index")),
                 one.get("publication_date"),
             ),
         )
@@ -144,7 +144,7 @@ def _landing(work: Mapping[str, Any]) -> str:
     return str((work.get("primary_location") or {}).get("landing_page_url") or work.get("doi") or work["id"])
 
 
-def _ordered(index: Mapping[str, list[int]] | None) -> str:
+def _order_words(index: Mapping[str, list[int]] | None) -> str:
     """The abstract that OpenAlex gives as word → places."""
     places = sorted((at, word) for word, at_places in (index or {}).items() for at in at_places)
     return " ".join(word for _, word in places)

@@ -11,7 +11,7 @@ from hira.core.events import Notice
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
-from hira.tools.addresses import canonicalise_url, on
+from hira.tools.addresses import canonicalise_url, is_on_host
 from hira.tools.search.service import Backend, Hit, Unusable
 from hira.tools.toolbox import LONGEST_QUERY
 
@@ -80,7 +80,7 @@ def search_tool(
 
     async def hits(query: str) -> list[Hit]:
         found = await chain.search(check_query(query), top)
-        wanted = [hit for hit in found if not on(hit.url, blocked) and (not only or on(hit.url, only))]
+        wanted = [hit for hit in found if not is_on_host(hit.url, blocked) and (not only or is_on_host(hit.url, only))]
         if seen is not None:
             seen.update(canonicalise_url(hit.url) for hit in wanted)
         return merge_hits(wanted)[:top]
