@@ -133,7 +133,7 @@ def _shown(args: argparse.Namespace, shell: Shell, tally: Tally) -> Iterator[Eva
 
 
 def _diff(args: argparse.Namespace, shell: Shell) -> int:
-    from hira.evaluation.difference import compare_folders, compared_within, format_difference
+    from hira.evaluation.difference import compare_folders, compare_within, format_difference
 
     first, *others = args.folders
     if len(others) > 2:
@@ -141,7 +141,7 @@ def _diff(args: argparse.Namespace, shell: Shell) -> int:
     if len(others) == 1:
         found = compare_folders(shell.folder / first, shell.folder / others[0])
     else:
-        found = compared_within(shell.folder / first, others)
+        found = compare_within(shell.folder / first, others)
     shell.say(json.dumps(found.json(), ensure_ascii=False, indent=2) if args.json else format_difference(found))
     return OK
 

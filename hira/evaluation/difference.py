@@ -86,7 +86,7 @@ def compare_folders(before: Path, after: Path) -> Difference:
     )
 
 
-def compared_within(folder: Path, ways: Sequence[str] = ()) -> Difference:
+def compare_within(folder: Path, ways: Sequence[str] = ()) -> Difference:
     """Compare two ways of asking in one evaluation: those that are named, by workflow or model, or its only two.
 
     Raises `UsageError` for a name that fits none or several, and where two would have to be chosen.

@@ -41,7 +41,7 @@ def page(found: Sequence[Row], records: Sequence[Record], cells: Sequence[Cell],
 
 def _sections(found: Sequence[Row]) -> list[str]:
     """Every figure that these rows have something for."""
-    names = shown_names(found)
+    names = shorten_names(found)
     accuracy = [(names[row.name], row.accuracy.value if row.accuracy else None, row.accuracy) for row in found]
     drawn = draw_bars(accuracy, "accuracy in %", share=True)
     sections = [_section("Accuracy", "share of right answers in %, with 95 % intervals", drawn)]
@@ -57,7 +57,7 @@ def _sections(found: Sequence[Row]) -> list[str]:
     return sections
 
 
-def shown_names(found: Sequence[Row]) -> dict[str, str]:
+def shorten_names(found: Sequence[Row]) -> dict[str, str]:
     """Names without what all of them share, such as the one model."""
     parts = [(row.workflow, row.model, row.variant) for row in found]
     differ = [len({part[at] for part in parts}) > 1 for at in range(3)]
@@ -130,7 +130,7 @@ def _section(title: str, told: str, inner: str) -> str:
 
 def _questions(records: Sequence[Record], cells: Sequence[Cell], found: Sequence[Row]) -> str:
     """Every question, folded; opened it shows what each way of asking said. Those that differ are marked."""
-    names = shown_names(found)
+    names = shorten_names(found)
     called = {cell.name: " · ".join(part for part in cell.group if part) for cell in cells}
     by_question: dict[tuple[str, str], list[Record]] = {}
     order = {cell.name: at for at, cell in enumerate(cells)}

@@ -191,7 +191,7 @@ def load_public(name: str, *, file: Path | None = None, split: str = "", config:
     spec = SETS[name]
     if file:
         return items_of_rows(spec, rows_of(file), file.parent, name)
-    found, folder, within = _fetched(name, spec, split or spec.split, config or spec.config)
+    found, folder, within = _fetch(name, spec, split or spec.split, config or spec.config)
     return items_of_rows(spec, found, folder, name, within=within)
 
 
@@ -238,7 +238,7 @@ def items_of_rows(
     return tuple(read_rows(shaped, folder, name, columns, within=within))
 
 
-def _fetched(name: str, spec: PublicSet, split: str, config: str) -> tuple[Rows, Path, Path]:
+def _fetch(name: str, spec: PublicSet, split: str, config: str) -> tuple[Rows, Path, Path]:
     """The rows, the folder in which their files lie, and the one in which what these link to lies."""
     try:
         load_dataset = import_module("datasets").load_dataset
@@ -251,7 +251,7 @@ def _fetched(name: str, spec: PublicSet, split: str, config: str) -> tuple[Rows,
         rows: Rows = [dict(row) for row in found]
         folder, within = _folders(spec, rows, split) if spec.files else (Path(), Path())
     except Exception as error:
-        raise _failed(name, spec, where, error) from error
+        raise _explain_failure(name, spec, where, error) from error
     return rows, folder, within
 
 
@@ -264,7 +264,7 @@ def _folders(spec: PublicSet, rows: Rows, split: str) -> tuple[Path, Path]:
     return snapshot / files, snapshot.parents[2]  # CACHE/datasets--NAME/snapshots/REVISION
 
 
-def _failed(name: str, spec: PublicSet, where: str, error: Exception) -> Exception:
+def _explain_failure(name: str, spec: PublicSet, where: str, error: Exception) -> Exception:
     """The error of the hub's packages in our words; they have many types for few reasons."""
     told = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     if "Gated" in type(error).__name__ or "gated" in told or "401" in told or "403" in told:

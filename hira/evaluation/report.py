@@ -69,12 +69,12 @@ def prompts() -> Mapping[str, Any]:
 def write(evaluation: Evaluation) -> list[Row]:
     """Write all of it, from the records alone; the same records make the same summary."""
     plan, folder = evaluation.plan, evaluation.folder
-    found = _written(folder, evaluation.records, plan.cells, plan.data, plan.metric, len(plan.items))
+    found = _write_tables(folder, evaluation.records, plan.cells, plan.data, plan.metric, len(plan.items))
     _json(folder / "manifest.json", manifest(plan, found))
     return found
 
 
-def _written(
+def _write_tables(
     folder: Path, records: Sequence[Record], cells: Sequence[Cell], data: str, metric: str, questions: int
 ) -> list[Row]:
     found = rows(records, cells)
@@ -93,9 +93,9 @@ def markdown(found: Sequence[Row], data: str, metric: str) -> str:
     """The tables: all of it, then by category, then what ended early."""
     lines = [f"# {data}, scored by {metric}", "", *table(HEAD, [_cells(row) for row in found])]
     if names := list(dict.fromkeys(name for row in found for name in row.categories)):
-        shown = [[row.name, *(_right(row, name) for name in names)] for row in found]
+        shown = [[row.name, *(_format_right(row, name) for name in names)] for row in found]
         lines += ["", "## By category", "", *table(["", *names], shown)]
-        spent = [[row.name, *(_spent(row, name) for name in names)] for row in found]
+        spent = [[row.name, *(_format_spent(row, name) for name in names)] for row in found]
         lines += ["", "## Completion tokens and tool calls of a question", "", *table(["", *names], spent)]
     if any(len(row.roles) > 1 for row in found):
         shown = [[row.name, ", ".join(f"{role} {calls:.2f}" for role, calls in row.roles.items())] for row in found]
@@ -136,12 +136,12 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
-def _right(row: Row, category: str) -> str:
+def _format_right(row: Row, category: str) -> str:
     one = row.categories.get(category)
     return f"{percent(one.accuracy)} ({one.right} of {one.scored})" if one else "–"
 
 
-def _spent(row: Row, category: str) -> str:
+def _format_spent(row: Row, category: str) -> str:
     """Length of the reasoning and interactions with the environment (HiRA, Fig. 5)."""
     one = row.categories.get(category)
     return f"{one.written:,.0f} · {one.interactions:.1f}" if one else "–"

@@ -139,7 +139,7 @@ class Evaluation:
             raise UsageError(what, fix="name another folder with --output")
         folder.mkdir(parents=True, exist_ok=True)
         shown = json.loads(json.dumps(plan.shown(), default=str))
-        known = _known_plan(folder)
+        known = _read_plan(folder)
         if known is not None and known != shown:
             different = ", ".join(key for key in shown if shown[key] != known.get(key))
             what = f"{folder} holds another evaluation (different: {different})"
@@ -192,13 +192,13 @@ class Evaluation:
                 await hira.open_session()  # what is wrong with the settings is told before anything is asked
                 self._many[cell.name] = Batch(hira, (), begins=self._begins)
                 if self._recorded is None:  # all cells have one journal
-                    self._recorded = await self._begun(hira)
+                    self._recorded = await self._read_begun(hira)
             tasks = (task for task in self.left if not self._stopped)
-            async with aclosing(map_concurrently(tasks, self.plan.concurrency, self._asked)) as finished:
+            async with aclosing(map_concurrently(tasks, self.plan.concurrency, self._ask)) as finished:
                 async for record in finished:
                     yield record
 
-    async def _begun(self, hira: Hira) -> frozenset[str]:
+    async def _read_begun(self, hira: Hira) -> frozenset[str]:
         """The runs that were begun before; only these are looked up when their questions are asked."""
         journal = (await hira.open_session()).journal
         return frozenset(entry.id for entry in await asyncio.to_thread(journal.runs, -1)) if journal else frozenset()
@@ -211,16 +211,16 @@ class Evaluation:
         begun = run if self._recorded is None or run in self._recorded else ""
         return Question(task.item.question, task.item.id, task.item.files, run=begun, begin_as=run)
 
-    async def _asked(self, task: Task) -> Record | None:
+    async def _ask(self, task: Task) -> Record | None:
         question = self._question(task)
         watched = self._watching[question.begin_as] = Watched()
         began = time.monotonic()
         batch = self._many[task.cell.name]
         done = await batch.answer(question)
         del self._watching[question.begin_as]
-        return await self._scored(task, done, watched, time.monotonic() - began)
+        return await self._score(task, done, watched, time.monotonic() - began)
 
-    async def _scored(self, task: Task, done: Done, watched: Watched, seconds: float) -> Record | None:
+    async def _score(self, task: Task, done: Done, watched: Watched, seconds: float) -> Record | None:
         """The record of a question that was asked; None if it is to be asked again: it was interrupted, or somebody
         else is at it."""
         failure, status = done.answer.rollout.failure, done.answer.status
@@ -242,7 +242,7 @@ class Evaluation:
         return [self._watching[run]]
 
 
-def _known_plan(folder: Path) -> Mapping[str, Any] | None:
+def _read_plan(folder: Path) -> Mapping[str, Any] | None:
     path = folder / PLAN
     try:
         known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None

@@ -237,7 +237,7 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
         if metric in REPORTS:
             yield REPORTS[metric](context)
         else:
-            yield score_by_fact(context) if metric == "fact" else judged_by(metric, context)
+            yield score_by_fact(context) if metric == "fact" else score_by_judge(metric, context)
 
 
 @asynccontextmanager
@@ -257,14 +257,14 @@ async def judging(settings: Settings, judge: str | None) -> AsyncIterator[RunCon
         fix = "name a model that does (--judge M), or score with --metric match"
         raise UsageError("`offline` cannot judge answers", fix=fix)
     try:
-        await _reached(settings)
+        await _check_reachable(settings)
         yield RunContext(cast, Rollout("", "", "judge"), budget=budget_of(settings))
     finally:
         for policy in policies:
             await policy.aclose()
 
 
-async def _reached(settings: Settings) -> None:
+async def _check_reachable(settings: Settings) -> None:
     """Raise `EndpointError` for a judge at an endpoint that does not answer, or that refuses the key: it would first be
     asked when the answers are paid for. One of several models is enough."""
     from hira.policies.probe import probe  # loads httpx
@@ -285,7 +285,7 @@ async def _reached(settings: Settings) -> None:
     raise EndpointError(f"the judge cannot be reached: {found.error}", where=where, fix="check its base URL")
 
 
-def judged_by(name: str, context: RunContext) -> Scorer:
+def score_by_judge(name: str, context: RunContext) -> Scorer:
     """A judge as a scorer. Each answer has a run context of its own, so that no conversation outlives its judgement."""
 
     async def judged(item: Item, answer: Answer) -> Score:

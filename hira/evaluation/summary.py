@@ -102,8 +102,8 @@ def _row(group: tuple[str, str, str], seeds: int, asked: Sequence[Record]) -> Ro
         asked=len(asked),
         scored=len(scored),
         accuracy=_accuracy(shares),
-        pass_k=_passed(scored) if seeds > 1 else None,
-        voted=_voted(scored) if seeds > 1 else None,
+        pass_k=_pass_at_k(scored) if seeds > 1 else None,
+        voted=_score_majority(scored) if seeds > 1 else None,
         value=mean(values) if values else None,
         calls=mean([record.calls for record in asked]),
         roles=_calls_by_role(asked),
@@ -113,9 +113,9 @@ def _row(group: tuple[str, str, str], seeds: int, asked: Sequence[Record]) -> Ro
         subtasks=mean([record.subtasks for record in asked]),
         seconds=mean([record.seconds for record in asked]),
         cost=sum(costs) if costs else None,
-        statuses=_counted(record.status for record in asked),
-        failures=_counted(record.error.partition(":")[0] for record in asked if record.error),
-        verdicts=_summed(record.verdicts for record in asked),
+        statuses=_count(record.status for record in asked),
+        failures=_count(record.error.partition(":")[0] for record in asked if record.error),
+        verdicts=_sum(record.verdicts for record in asked),
         tools=_tools(asked),
         categories=_categories(asked),
     )
@@ -138,14 +138,14 @@ def _accuracy(shares: Sequence[float]) -> Interval | None:
     return bootstrap(shares)
 
 
-def _passed(scored: Sequence[Record]) -> float | None:
+def _pass_at_k(scored: Sequence[Record]) -> float | None:
     """pass@k for the k that every question was scored at least."""
     tries = _by_question(scored).values()
     k = min(map(len, tries), default=0)
     return mean([pass_at(sum(bool(one.score.correct) for one in own), len(own), k) for own in tries]) if k else None
 
 
-def _voted(scored: Sequence[Record]) -> float | None:
+def _score_majority(scored: Sequence[Record]) -> float | None:
     """The share of questions whose most frequent answer is right."""
     right = []
     for own in _by_question(scored).values():
@@ -176,11 +176,11 @@ def _calls_by_role(asked: Sequence[Record]) -> dict[str, float]:
     return {role: count / len(asked) for role, count in sorted(calls.items())}
 
 
-def _counted(names: Iterable[str]) -> dict[str, int]:
+def _count(names: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(names).items()))
 
 
-def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
     for one in counts:
         total.update(one)

@@ -129,7 +129,7 @@ class Agentic:
         self.sampled += 1
         return Output(asked, played, answering.solution, answering.review)
 
-    def followed(self, outputs: Sequence[Output], problem: Problem, update: int) -> tuple[Input, ...]:
+    def choose_inputs(self, outputs: Sequence[Output], problem: Problem, update: int) -> tuple[Input, ...]:
         """The inputs of the next step."""
         step = outputs[0].asked.step + 1
         if step > self.last:
@@ -228,7 +228,7 @@ class Stage:
 
     def then(self, outputs: Sequence[Sequence[Output]]) -> "Stage | None":
         flat = [one for group in outputs for one in group]
-        inputs = self.agentic.followed(flat, self.problem, self.update)
+        inputs = self.agentic.choose_inputs(flat, self.problem, self.update)
         return replace(self, inputs=inputs) if inputs else None
 
 

@@ -78,7 +78,7 @@ def make_plan(configuration: Configuration, folder: Path, environ: Mapping[str, 
     plan = draft_plan(configuration, folder, environ, home)
     part, kind = plan.configuration.data, plan.recipe.data
     (train, unasked), (held_out, _) = (
-        _asked_of(part, folder, name, kind, configuration.seed) for name in ("train", "held_out")
+        _read_problems(part, folder, name, kind, configuration.seed) for name in ("train", "held_out")
     )
     return replace(plan, problems=train, held_out=held_out, unasked=unasked)
 
@@ -163,14 +163,16 @@ def settings_of(
 
 
 def problems_of(part: DataConfig, folder: Path, which: str, kind: Data = "answers") -> tuple[Problem, ...]:
-    return _asked_of(part, folder, which, kind)[0]
+    return _read_problems(part, folder, which, kind)[0]
 
 
-def _asked_of(part: DataConfig, folder: Path, which: str, kind: Data, seed: int = 0) -> tuple[tuple[Problem, ...], int]:
+def _read_problems(
+    part: DataConfig, folder: Path, which: str, kind: Data, seed: int = 0
+) -> tuple[tuple[Problem, ...], int]:
     """The problems of a file or of all sources, and how many of their questions are none because nothing is known of
     their answer."""
     if which == "train" and part.sources:
-        read = [_asked_of(_alone(one), folder, which, kind, seed) for one in part.sources]
+        read = [_read_problems(_alone(one), folder, which, kind, seed) for one in part.sources]
         problems = [
             replace(problem, id=f"{source.name}/{problem.id}")
             for source, (own, _) in zip(part.sources, read, strict=True)
@@ -204,10 +206,10 @@ def _alone(source: SourceConfig) -> DataConfig:
 
 def reward_of(plan: TrainingPlan) -> Reward:
     part: RewardConfig = plan.configuration.reward
-    judge = _asked(plan, part.judge, part.judge_url, "judge")
+    judge = _open_judge(plan, part.judge, part.judge_url, "judge")
     if plan.recipe.judged is not None:
         written = "" if part.generator == GENERAL_RUBRICS else part.generator
-        generator = _asked(plan, written, part.generator_url, "generator")
+        generator = _open_judge(plan, written, part.generator_url, "generator")
         return plan.recipe.judged(Judges(part, judge, generator))
     by = JUDGES[part.criteria or plan.recipe.criteria]
     accuracy: Reward = ByJudge(judge, by) if judge else ByWords(MATCHES[part.match])
@@ -215,7 +217,7 @@ def reward_of(plan: TrainingPlan) -> Reward:
     return WithFormat(accuracy, share, part.variant) if share else accuracy
 
 
-def _asked(plan: TrainingPlan, model: str, url: str, name: str) -> RoleConfig | None:
+def _open_judge(plan: TrainingPlan, model: str, url: str, name: str) -> RoleConfig | None:
     """A model that a reward asks, at temperature 0 and `at_once` calls at a time; None if none is named."""
     if not model:
         return None

@@ -62,7 +62,7 @@ def pack_rows(
     made: list[Micro] = []
     for role in sorted({one.row.role for one in rows}):
         own = sorted((one for one in rows if one.row.role == role), key=_order)
-        ends = _divided([one.row.length for one in own], budget, start, processes)
+        ends = _divide([one.row.length for one in own], budget, start, processes)
         adapter = adapter_of(role, adapters)
         made += [Micro(role, adapter, tuple(own[begin:end])) for begin, end in pairwise([0, *ends])]
     if not made:
@@ -71,7 +71,7 @@ def pack_rows(
     return sorted(made, key=lambda micro: (micro is not largest, micro.adapter != largest.adapter, micro.adapter))
 
 
-def _divided(lengths: Sequence[int], budget: int, start: int, processes: int) -> list[int]:
+def _divide(lengths: Sequence[int], budget: int, start: int, processes: int) -> list[int]:
     """Where each micro-batch of rows of these falling lengths ends: the cheapest division, by dynamic programming."""
     least, ends = [0] * (len(lengths) + 1), [0] * len(lengths)
     for begin in reversed(range(len(lengths))):

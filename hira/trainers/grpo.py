@@ -49,7 +49,7 @@ for GPUs estimated from the start of their kernels."""
 Batch = dict[str, Any]
 
 
-def _scored_elsewhere(**_: Any) -> list[float | None]:
+def _refuse_scoring(**_: Any) -> list[float | None]:
     """TRL wants a reward function; rewards are given with the rollouts."""
     raise HiraError("rewards come with the rollouts")
 
@@ -91,7 +91,7 @@ class RoleTrainer(GRPOTrainer):
         asked = [{"prompt": str(at)} for at in range(config.steps * arguments.world_size)]
         super().__init__(
             model=model,
-            reward_funcs=_scored_elsewhere,
+            reward_funcs=_refuse_scoring,
             args=arguments,
             train_dataset=Dataset.from_list(asked),
             processing_class=tokenizer,
@@ -320,10 +320,10 @@ class RoleTrainer(GRPOTrainer):
         if self.accelerator.is_main_process:
             records.append(place / COMPLETE, [{"step": self.state.global_step, "base": self._base}])
 
-    def began(self) -> None:
+    def remember_base(self) -> None:
         self._base = fingerprint(self._bare)
 
-    def stepped(self) -> None:
+    def check_step(self) -> None:
         """After each step: the policy speaks with the new weights, which are checked; after the first that moved them,
         that they have any effect."""
         step = self.state.global_step
@@ -336,7 +336,7 @@ class RoleTrainer(GRPOTrainer):
             check_effect(self._bare, ids, adapter, self.accelerator.device)
             self._effective = True
 
-    def ended(self) -> None:
+    def check_end(self) -> None:
         """Raise if the base has changed: then an adapter was merged, or more was trained than adapters."""
         if fingerprint(self._bare) != self._base:
             raise HiraError(
@@ -363,16 +363,16 @@ class _AfterStep(TrainerCallback):
         self.trainer = trainer
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
-        self.trainer.began()
+        self.trainer.remember_base()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         del args, state
-        self.trainer.stepped()
+        self.trainer.check_step()
         if self.trainer.over:
             control.should_training_stop = control.should_save = True
 
     def on_train_end(self, *_: Any, **__: Any) -> None:
-        self.trainer.ended()
+        self.trainer.check_end()
 
 
 def arguments_of(configuration: Configuration, folder: Path) -> GRPOConfig:

@@ -69,7 +69,7 @@ def read_lessons(path: Path, template: Template, roles: Collection[str] | None =
             fix = "every line is one JSON object with `messages`, as hira runs export writes it"
             raise UsageError(f"line {number} is no conversation: {error}", where=str(path), fix=fix) from None
         role = str(one.get("role", ""))
-        if why := _unwanted(one, role, roles, workflow):
+        if why := _explain_skip(one, role, roles, workflow):
             left[why] += 1
             continue
         name, tools = str(one.get("conversation", number)), tuple(one.get("tools") or ())
@@ -78,7 +78,7 @@ def read_lessons(path: Path, template: Template, roles: Collection[str] | None =
     return Read(tuple(rows), left)
 
 
-def _unwanted(one: Mapping[str, Any], role: str, roles: Collection[str] | None, workflow: str) -> str:
+def _explain_skip(one: Mapping[str, Any], role: str, roles: Collection[str] | None, workflow: str) -> str:
     """Why a conversation is left out, "" if it is not. One that does not tell its workflow or state is taken."""
     if workflow and one.get("workflow", workflow) != workflow:
         return f"of the workflow {one['workflow']!r}"
@@ -100,13 +100,13 @@ def _threads(one: Mapping[str, Any]) -> list[tuple[list[Mapping[str, Any]], int]
     since, said = 0, None
     for turn in one["turns"]:
         if said is not None and turn["kept"] < len(asked):
-            threads.append((_replied(asked, said), since))
+            threads.append((_add_reply(asked, said), since))
             since = turn["kept"]
         asked, said = [*asked[: turn["kept"]], *turn["added"]], turn["completion"]
-    return [*threads, (_replied(asked, said or {}), since)]
+    return [*threads, (_add_reply(asked, said or {}), since)]
 
 
-def _replied(asked: Sequence[Mapping[str, Any]], said: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _add_reply(asked: Sequence[Mapping[str, Any]], said: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The request and the reply to it, which goes on in the last message where that is the model's own already."""
     begun = str(asked[-1].get("content") or "") if asked[-1]["role"] == "assistant" else ""
     before = asked[:-1] if asked[-1]["role"] == "assistant" else asked
@@ -135,7 +135,7 @@ def rows_in(
         before = template.prompt(Request(tuple(messages[:at]), tools=tools))
         if not rows or not before.startswith(rows[-1].text):
             rows.append(_Open())
-        rows[-1].add(template, before, _said(template, message, before, messages[: at + 1], tools))
+        rows[-1].add(template, before, _render_reply(template, message, before, messages[: at + 1], tools))
     return [
         Row(question, "", role, conversation, tuple(one.ids[: one.begin]), tuple(one.ids[one.begin :]),
             tuple(one.mask[one.begin :]), (0.0,) * (len(one.ids) - one.begin), one.turns, part)
@@ -162,7 +162,7 @@ class _Open:
         self.turns += 1
 
 
-def _said(template: Template, message: Message, before: str, until: Sequence[Message], tools: Tools) -> str:
+def _render_reply(template: Template, message: Message, before: str, until: Sequence[Message], tools: Tools) -> str:
     """What the model has to write for the message, with the token that ends a turn."""
     end = template.tokenizer.eos_token or ""
     if not message.calls:

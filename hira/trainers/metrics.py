@@ -106,11 +106,11 @@ def make_transcript(
         "parts": dict(score.parts),
         "why": score.why,
         "error": error,
-        "conversations": [_told(trajectory) for trajectory in record.trajectories.values()] if record else [],
+        "conversations": [_describe(trajectory) for trajectory in record.trajectories.values()] if record else [],
     }
 
 
-def _told(trajectory: Trajectory) -> dict[str, Any]:
+def _describe(trajectory: Trajectory) -> dict[str, Any]:
     told: list[dict[str, str]] = []
     if trajectory.turns:
         last = trajectory.turns[-1]

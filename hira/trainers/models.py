@@ -32,7 +32,7 @@ def open_model(config: ModelConfig) -> tuple[Any, Any]:
     check_bits(bits, where)
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)
-        quantised = _quantised() if bits == 4 else None
+        quantised = _quantisation() if bits == 4 else None
         small = torch.bfloat16 if cuda else torch.float32
         kind = {32: torch.float32, 64: torch.float64}.get(bits, small)
         base = AutoModelForCausalLM.from_pretrained(name, dtype=kind, quantization_config=quantised)
@@ -77,7 +77,7 @@ def add_adapters(base: Any, config: ModelConfig) -> Any:
     return model
 
 
-def _quantised() -> Any:
+def _quantisation() -> Any:
     import torch
     from transformers import BitsAndBytesConfig
 

@@ -49,7 +49,7 @@ class PipelinedCollector:
         self.schedule: Schedule[Output] | None = None
 
     def __call__(self, update: int) -> Collected:
-        collected = self.runner.run(self._taken(update))
+        collected = self.runner.run(self._take(update))
         for _ in range(2):  # replies are delivered a moment before the engine's thread has ended
             with self.paused():
                 pass
@@ -61,8 +61,8 @@ class PipelinedCollector:
         if self.schedule is not None:
             self.runner.run(self.schedule.aclose())
 
-    async def _taken(self, update: int) -> Collected:
-        schedule = self.schedule = self.schedule or self._begun(update)
+    async def _take(self, update: int) -> Collected:
+        schedule = self.schedule = self.schedule or self._begin_schedule(update)
         self.gate.open()
         schedule.updated(update)
         async with self.agentic.telling():
@@ -72,9 +72,9 @@ class PipelinedCollector:
         collected = self.agentic.collect_groups(made)
         state = {"step": update + 1, "next": schedule.next, "under_way": schedule.problems}
         records.append(self.path, [state])
-        return replace(collected, measures={**collected.measures, **_told(batch, update, schedule)})
+        return replace(collected, measures={**collected.measures, **_measure(batch, update, schedule)})
 
-    def _begun(self, update: int) -> Schedule[Output]:
+    def _begin_schedule(self, update: int) -> Schedule[Output]:
         """The schedule, as it stood after the update before."""
         records.cut(self.path, update)
         known = records.read(self.path)
@@ -92,7 +92,7 @@ class PipelinedCollector:
         return await self.agentic.begin(self.problem(number), number)
 
 
-def _told(batch: list[Released[Output]], update: int, schedule: Schedule[Output]) -> dict[str, float]:
+def _measure(batch: list[Released[Output]], update: int, schedule: Schedule[Output]) -> dict[str, float]:
     ages = [update - one.version for one in batch] or [0]
     return {
         "staleness": mean(ages),
@@ -137,7 +137,7 @@ class Segmented:
             asked = replace(sampling, max_tokens=min(length, most - len(held)), seed=seed)
             async with self.gate:
                 part = await self.engine.sample((*prompt, *held), asked, stops, adapter, seen=seen)
-            whole = _joined(whole, part)
+            whole = _join(whole, part)
             if part.finish == "stop" or len(whole.ids) >= most or not part.ids:
                 return whole
 
@@ -145,7 +145,7 @@ class Segmented:
         await self.engine.aclose()
 
 
-def _joined(whole: Sampled | None, part: Sampled) -> Sampled:
+def _join(whole: Sampled | None, part: Sampled) -> Sampled:
     """What was sampled until now. Its version is the oldest."""
     if whole is None:
         return part

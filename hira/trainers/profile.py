@@ -144,5 +144,5 @@ def round_up_rank(rank: int) -> int:
     return next((one for one in (8, 16, 32, 64, 128, 256, 320, 512) if one >= rank), rank)
 
 
-def spelled(words: list[str]) -> str:
+def format_command(words: list[str]) -> str:
     return shlex.join(words)

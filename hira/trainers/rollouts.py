@@ -172,20 +172,20 @@ class Rollouts:
         except TimeoutError:
             why = f"not done within {self.config.rollout_seconds:g} seconds"
             call = self.underway.cut.pop(run, "")
-            return _lost(number, f"{why}; it waited for {call}" if call else why, record)
+            return _make_lost(number, f"{why}; it waited for {call}" if call else why, record)
         except (UsageError, AccessDenied):
             raise
         except HiraError as error:
-            return _lost(number, str(error), record)
+            return _make_lost(number, str(error), record)
         except AssertionError:
             raise
         except Exception as error:  # noqa: BLE001 - a fault of the workflow in one rollout is data, too
-            return _lost(number, f"a fault in the workflow: {type(error).__name__}: {error}", record)
+            return _make_lost(number, f"a fault in the workflow: {type(error).__name__}: {error}", record)
         if isinstance(record.failure, UsageError | AccessDenied):
             raise record.failure
         status = "infra_failed" if trouble.why else status_of(record)
         score = (
-            await self._scored(record, problem) if status == "ok" else Score(0.0 if status != "infra_failed" else None)
+            await self._score(record, problem) if status == "ok" else Score(0.0 if status != "infra_failed" else None)
         )
         cut = rows_of(record, self.roles, problem.id)
         attempt = Attempt(number, cut.rows, score.value, status, score.conversations)
@@ -205,7 +205,7 @@ class Rollouts:
             context.rollout.began = self.day
         context.tools = watch_tools(context.tools, trouble.down, partial(self.underway.call, run))
 
-    async def _scored(self, record: Rollout, problem: Problem) -> Score:
+    async def _score(self, record: Rollout, problem: Problem) -> Score:
         """The reward. A judge that is down or late leaves the rollout without one; a fault in the reward is raised."""
         try:
             async with asyncio.timeout(self.config.reward_seconds):
@@ -226,15 +226,15 @@ class Rollouts:
         """Raise if more was broken than is to be trusted, or if nobody said anything that could be learned from."""
         lost = [one for one in played if one.attempt.status == "infra_failed"]
         if len(lost) > self.trust * len(played):
-            raise _broken(lost, played, "were broken by what they ran on", "mend that, then go on with --resume")
+            raise _make_error(lost, played, "were broken by what they ran on", "mend that, then go on with --resume")
         unscored = [one for one in played if one.attempt.reward is None and one not in lost]
         if len(unscored) > self.trust * len(played):
             fix = "mend the judge (reward.judge, reward.judge_url), then go on with --resume"
-            raise _broken(unscored, played, "were left without a reward", fix)
+            raise _make_error(unscored, played, "were left without a reward", fix)
         silent = [one for one in played if one.attempt.status == "agent_failed" and not _spoke(one)]
         if played and len(silent) == len(played):
             fix = "raise rollouts.window, take a model with a longer one, or give the roles less to read"
-            raise _broken(silent, played, "ended before the model said a word", fix)
+            raise _make_error(silent, played, "ended before the model said a word", fix)
 
     async def _beat(self, done: Sequence[ScoredRollout], of: int) -> None:
         while True:
@@ -243,7 +243,7 @@ class Rollouts:
             self.tell(f"{len(done)} of {of} rollouts done" + (f"; waiting: {waiting}" if waiting else ""))
 
 
-def _broken(some: Sequence[ScoredRollout], played: Sequence[ScoredRollout], how: str, fix: str) -> HiraError:
+def _make_error(some: Sequence[ScoredRollout], played: Sequence[ScoredRollout], how: str, fix: str) -> HiraError:
     why, often = Counter(one.error or one.score.why for one in some).most_common(1)[0]
     why = "; ".join(why.splitlines())
     return HiraError(f"{len(some)} of {len(played)} rollouts {how}", where=f"{often} times: {why}", fix=fix)
@@ -315,7 +315,7 @@ def _has_signal(group: Sequence[ScoredRollout]) -> bool:
     return len(rewards) > 1 and deviation(rewards) >= FLOOR
 
 
-def _lost(number: int, why: str, record: Rollout | None = None) -> ScoredRollout:
+def _make_lost(number: int, why: str, record: Rollout | None = None) -> ScoredRollout:
     return ScoredRollout(Attempt(number, (), None, "infra_failed"), record, Cut(), Score(None), why)
 
 

@@ -83,7 +83,7 @@ class SftTrainer(Trainer):
             model=model,
             args=arguments_of(configuration, folder),
             train_dataset=lessons,
-            data_collator=self._collated,
+            data_collator=self._collate,
             processing_class=tokenizer,
             optimizers=(optimizer, None),
         )
@@ -93,7 +93,7 @@ class SftTrainer(Trainer):
         del train_dataset
         return torch.utils.data.SequentialSampler(range(len(self.train_dataset)))  # type: ignore[arg-type]
 
-    def _collated(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
+    def _collate(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
         width = max(row.length for row in rows)
         ids = torch.zeros((len(rows), width), dtype=torch.long)  # no row sees its padding: any id will do
         labels = torch.full((len(rows), width), IGNORED)
@@ -179,10 +179,10 @@ def run_sft(
     tokenizer, model = open_weights(plan)
     configuration = plan.configuration
     part, adapters = configuration.sft, configuration.model.adapters
-    rows = _told(plan, tokenizer, folder / part.conversations, tell) if part.conversations else None
+    rows = _read_conversations(plan, tokenizer, folder / part.conversations, tell) if part.conversations else None
     begun()
     if rows is None:
-        rows = _fitting(plan, _own(plan, tokenizer, model, tell, resume=resume), tell)
+        rows = _drop_long(plan, _sample_own(plan, tokenizer, model, tell, resume=resume), tell)
     for name in dict.fromkeys(adapters.values()):
         own = [row for row in rows if adapter_of(row.role, adapters) == name]
         if not own:
@@ -200,38 +200,38 @@ def run_sft(
             LessonOrder(own, configuration),
             configuration,
             place,
-            tell=_telling(name, stepped),
+            tell=_report_steps(name, stepped),
         ).train(resume_from_checkpoint=str(done) if done else None)
     save_adapters(plan, model, tokenizer)
 
 
 def last_saved(place: Path) -> Path | None:
     """The newest checkpoint that transformers has finished: its state is written last."""
-    found = [path.parent for path in place.glob("checkpoint-*/trainer_state.json") if _whole(path)]
+    found = [path.parent for path in place.glob("checkpoint-*/trainer_state.json") if _is_whole(path)]
     return max(found, key=lambda one: int(one.name.rpartition("-")[2]), default=None)
 
 
-def _whole(state: Path) -> bool:
+def _is_whole(state: Path) -> bool:
     try:
         return isinstance(json.loads(state.read_text(encoding="utf-8")), dict)
     except ValueError:
         return False
 
 
-def _telling(name: str, stepped: Callable[[Mapping[str, Any]], None]) -> Callable[[int, float], None]:
+def _report_steps(name: str, stepped: Callable[[Mapping[str, Any]], None]) -> Callable[[int, float], None]:
     return lambda step, loss: stepped({"adapter": name, "step": step, "loss": loss})
 
 
-def _told(plan: TrainingPlan, tokenizer: Any, file: Path, tell: Tell) -> Sequence[Row]:
+def _read_conversations(plan: TrainingPlan, tokenizer: Any, file: Path, tell: Tell) -> Sequence[Row]:
     """The conversations of a file."""
     template = Template(tokenizer, where=f"model {plan.configuration.model.name!r}")
     read = read_lessons(file, template, list(plan.trained), plan.workflow.name)
     for why, many in read.left.items():
         tell(f"{many} conversations {why} are left out")
-    return _fitting(plan, read.rows, tell)
+    return _drop_long(plan, read.rows, tell)
 
 
-def _fitting(plan: TrainingPlan, rows: Sequence[Row], tell: Tell) -> Sequence[Row]:
+def _drop_long(plan: TrainingPlan, rows: Sequence[Row], tell: Tell) -> Sequence[Row]:
     """Those that are no longer than the window. Raises `UsageError` if there are none."""
     window = plan.configuration.rollouts.window
     short = [row for row in rows if row.length <= window]
@@ -242,11 +242,11 @@ def _fitting(plan: TrainingPlan, rows: Sequence[Row], tell: Tell) -> Sequence[Ro
     return short
 
 
-def _own(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell, *, resume: bool) -> list[Row]:
+def _sample_own(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell, *, resume: bool) -> list[Row]:
     """The model's own best rollouts, kept in the folder: a run that goes on has the lessons that it began with."""
     kept = plan.folder / LESSONS
     if resume and kept.is_file():
-        return [kept_row(one) for one in records.read(kept)]
+        return [read_row(one) for one in records.read(kept)]
     rows = asyncio.run(own_best(plan, tokenizer, model, tell))
     written = kept.with_suffix(".part")
     written.unlink(missing_ok=True)
@@ -255,7 +255,7 @@ def _own(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell, *, resume: 
     return rows
 
 
-def kept_row(one: Mapping[str, Any]) -> Row:
+def read_row(one: Mapping[str, Any]) -> Row:
     """A row from its record: JSON has lists where a row has tuples."""
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in one.items()}
     return Row(**values)

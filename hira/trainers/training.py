@@ -90,12 +90,12 @@ class Training:
         since = step_of(begun) if begun else 0
         if PartialState().is_main_process:
             records.cut(self.folder / records.EXAMS, since or -1)  # an exam before all steps stays
-        with asyncio.Runner() as runner, self._opened(runner) as (context, engine, gate):
+        with asyncio.Runner() as runner, self._open(runner) as (context, engine, gate):
             self._train(runner, context, engine, gate, since)
 
     def examine(self, step: int) -> None:
         """One exam outside the run, recorded as that of `step`."""
-        with asyncio.Runner() as runner, self._opened(runner) as (context, _, _):
+        with asyncio.Runner() as runner, self._open(runner) as (context, _, _):
             self._examine(runner, context, step)
 
     def rollouts(self, context: Session, share: tuple[int, int] = (0, 1)) -> Rollouts:
@@ -114,7 +114,7 @@ class Training:
         )
 
     @contextmanager
-    def _opened(self, runner: asyncio.Runner) -> Iterator[tuple[Session, AnyEngine, Gate]]:
+    def _open(self, runner: asyncio.Runner) -> Iterator[tuple[Session, AnyEngine, Gate]]:
         model = self.configuration.model
         engine, gate = self._engine(runner), Gate()
         sampling = Segmented(engine, gate, self.configuration.marsrl.segment or None) if self.limits else engine

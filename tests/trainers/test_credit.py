@@ -7,7 +7,7 @@ from rollouts_made import attempt, group, row
 
 from hira.trainers.credit import grpo, mars, matpo
 from hira.trainers.credit.grpo import advantages
-from hira.trainers.credit.mars import balanced
+from hira.trainers.credit.mars import count_draws
 from hira.trainers.rows import Credited
 
 
@@ -106,6 +106,6 @@ def test_mars_balances_system_one_to_exactly_as_many_samples_as_rollouts(chunks:
     taken = [one.weight * one.row.tokens for one in credited.rows if one.row.role == "system1"]
     assert sum(taken) == pytest.approx(2)
     assert credited == mars(made, baseline="trajectory")
-    assert [sum(balanced(there, 4, "seed")) for there in (1, 4, 9)] == [4, 4, 4]
-    draws = [balanced(6, 2, str(seed)) for seed in range(300)]
+    assert [sum(count_draws(there, 4, "seed")) for there in (1, 4, 9)] == [4, 4, 4]
+    draws = [count_draws(6, 2, str(seed)) for seed in range(300)]
     assert all(60 <= sum(draw[at] for draw in draws) <= 140 for at in range(6)), "each sample is drawn as often"

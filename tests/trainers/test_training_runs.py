@@ -76,11 +76,11 @@ def test_a_run_whose_adapter_has_no_effect_after_its_first_step_is_stopped(tmp_p
     class Stuck(RoleTrainer):
         """A trainer whose optimiser's work is undone."""
 
-        def stepped(self) -> None:
+        def check_step(self) -> None:
             for name, one in self.model.named_parameters():
                 if "lora_B" in name:
                     one.data.zero_()
-            super().stepped()
+            super().check_step()
 
     with pytest.raises(HiraError, match="changes nothing"):
         trainer(tmp_path, model(fresh=True), collect, matpo, kind=Stuck).run()
@@ -88,8 +88,8 @@ def test_a_run_whose_adapter_has_no_effect_after_its_first_step_is_stopped(tmp_p
 
 def test_a_base_that_has_changed_is_found_out_at_the_end(tmp_path: Path) -> None:
     class Merged(RoleTrainer):
-        def stepped(self) -> None:
-            super().stepped()
+        def check_step(self) -> None:
+            super().check_step()
             next(one for name, one in self.model.named_parameters() if "lora_" not in name).data[0, 0] += 1e-3
 
     with pytest.raises(HiraError, match="the base's weights are not what they were"):

@@ -43,10 +43,10 @@ def curate(args: argparse.Namespace, shell: Shell) -> int:
     challenge = Challenge(args.attempts, fewest, most, workflow, args.metric, args.concurrency)
     stages: tuple[Stage, ...] = tuple(one.strip() for one in args.stages.split(","))
     curating = Curating(data.name, data.items, stages, Alike(args.similarity), challenge, args.concurrency)
-    return asyncio.run(_curated(curating, args, shell, settings, folder))
+    return asyncio.run(_curate(curating, args, shell, settings, folder))
 
 
-async def _curated(curating: Curating, args: argparse.Namespace, shell: Shell, settings: Settings, folder: Path) -> int:
+async def _curate(curating: Curating, args: argparse.Namespace, shell: Shell, settings: Settings, folder: Path) -> int:
     stages = set(curating.stages)
     async with AsyncExitStack() as stack:
         context = score = None
@@ -77,7 +77,7 @@ async def _from_graph(args: argparse.Namespace, shell: Shell, settings: Settings
     async def write(name: str, context: RunContext) -> Item | None:
         return await write_question(context.conversation("writer"), name, named[name])
 
-    return await _made(args, shell, settings, folder, plan, list(named), write)
+    return await _generate(args, shell, settings, folder, plan, list(named), write)
 
 
 async def _rewrite(
@@ -94,10 +94,10 @@ async def _rewrite(
             return None
         return replace(item, question=query, meta={**item.meta, "original": item.question})
 
-    return await _made(args, shell, settings, folder, {"rewritten": args.data}, list(by), rewrite)
+    return await _generate(args, shell, settings, folder, {"rewritten": args.data}, list(by), rewrite)
 
 
-async def _made(
+async def _generate(
     args: argparse.Namespace,
     shell: Shell,
     settings: Settings,

@@ -69,7 +69,7 @@ class Going:
         return f"resuming in {self.plan.folder} from {saved.name}"
 
 
-def going(args: argparse.Namespace, shell: Shell) -> Going:
+def prepare_run(args: argparse.Namespace, shell: Shell) -> Going:
     """The run that the command line describes, ready to begin or to go on."""
     configuration = parse_configuration(args, shell)
     plan = assembly.make_plan(configuration, shell.folder, shell.environ, Path(shell.home))
@@ -137,7 +137,7 @@ def shape_of(name: str, folder: Path) -> Shape:
 
 
 def sft(args: argparse.Namespace, shell: Shell) -> int:
-    found = going(args, shell)
+    found = prepare_run(args, shell)
     plan = found.plan
     check_installed()
     check_options(plan.configuration.model.bits, plan.configuration.train.report_to)
@@ -165,7 +165,7 @@ RECENT = 10
 
 
 def grpo(args: argparse.Namespace, shell: Shell) -> int:
-    found = going(args, shell)
+    found = prepare_run(args, shell)
     plan = found.plan
     if not plan.problems:
         raise UsageError("there is no question to train on", fix='write train = "questions.jsonl" below [data]')

@@ -28,13 +28,13 @@ def show(args: argparse.Namespace, shell: Shell) -> int:
         return OK
     for one in [] if args.metrics else exams:
         shell.say(f"step {one['step']:>4}  held-out {_share(one['sampled'])} at T 1, {_share(one['greedy'])} greedy")
-    for name in _wanted(steps, args.metrics):
+    for name in _choose_names(steps, args.metrics):
         values = [float(one[name]) for one in steps if isinstance(one.get(name), int | float)]
         shell.say(f"{name:<28} {values[0]:>9.4g} → {values[-1]:<9.4g} {spark(values)}")
     return OK
 
 
-def _wanted(steps: Sequence[Mapping[str, Any]], asked: Sequence[str]) -> list[str]:
+def _choose_names(steps: Sequence[Mapping[str, Any]], asked: Sequence[str]) -> list[str]:
     """The names of the metrics to show: those that contain what was asked for, or the usual ones."""
     names = sorted({name for one in steps for name, value in one.items() if isinstance(value, int | float)})
     if asked:
@@ -66,7 +66,7 @@ def _share(value: float | None) -> str:
 
 def chart(values: Sequence[float], *, width: int = 60, height: int = 8) -> list[str]:
     """Shares from 0 to 1 as columns, with the axis on the left. More values than columns are averaged."""
-    shown = _thinned(values, width)
+    shown = _thin(values, width)
     lines = []
     for row in range(height, 0, -1):
         filled = (min(8, max(0, round(8 * (value * height - (row - 1))))) for value in shown)
@@ -77,12 +77,12 @@ def chart(values: Sequence[float], *, width: int = 60, height: int = 8) -> list[
 
 def spark(values: Sequence[float], *, width: int = 40) -> str:
     """Any values as one line, the lowest as a gap and the highest as a full block."""
-    shown = _thinned(values, width)
+    shown = _thin(values, width)
     low, span = min(shown), (max(shown) - min(shown)) or 1.0
     return "".join(_EIGHTHS[round(8 * (value - low) / span)] for value in shown)
 
 
-def _thinned(values: Sequence[float], width: int) -> list[float]:
+def _thin(values: Sequence[float], width: int) -> list[float]:
     if len(values) <= width:
         return list(values)
     edges = [at * len(values) // width for at in range(width + 1)]

@@ -68,20 +68,20 @@ async def rate(conversation: Conversation, item: Item, query: str, report: str) 
         "criterion": sanitize(item.criterion),
         "report": sanitize(report),
     }
-    rated = await _judged(conversation, RATE.fill(**told), Rated)
+    rated = await _ask_judge(conversation, RATE.fill(**told), Rated)
     return rated.rating if rated else None
 
 
 async def quality(conversation: Conversation, query: str, rubric: Rubric) -> Quality | None:
     """How good a rubric is for a query, whatever any report is; None if the judge failed."""
     items = "\n".join(f"- {one.title} ({one.weight:+d}): {one.description}" for one in rubric.items)
-    judged = await _judged(conversation, QUALITY.fill(query=sanitize(query), rubric=sanitize(items)), Judged)
+    judged = await _ask_judge(conversation, QUALITY.fill(query=sanitize(query), rubric=sanitize(items)), Judged)
     return Quality(judged.reward, judged.confidence, judged.reason) if judged else None
 
 
 async def pointwise(conversation: Conversation, query: str, report: str) -> int | None:
     """How good a report is by itself, without a rubric, from 1 to 10; None if the judge failed."""
-    rated = await _judged(conversation, POINTWISE.fill(query=sanitize(query), report=sanitize(report)), Rated)
+    rated = await _ask_judge(conversation, POINTWISE.fill(query=sanitize(query), report=sanitize(report)), Rated)
     return rated.rating if rated else None
 
 
@@ -91,11 +91,11 @@ async def pairwise(
     """Which of two reports is better, in the order shown; None if the judge failed. Show them the other way round as
     well to see whether the order decided."""
     prompt = PAIRWISE.fill(query=sanitize(query), first=sanitize(first), second=sanitize(second))
-    judged = await _judged(conversation, prompt, Better)
+    judged = await _ask_judge(conversation, prompt, Better)
     return None if judged is None else "first" if judged.better == "A" else "second"
 
 
-async def _judged(conversation: Conversation, prompt: Filled, shape: type[T]) -> T | None:
+async def _ask_judge(conversation: Conversation, prompt: Filled, shape: type[T]) -> T | None:
     """What a judge says, None if it cannot be had; that is told. A budget that is used up ends the run all the same."""
     try:
         return await ask_for_record(conversation, user(prompt), shape)

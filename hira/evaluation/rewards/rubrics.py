@@ -189,7 +189,9 @@ class Hybrid:
             raise UsageError(f"a preference has two reports, not {len(references)}", fix=fix)
         rubric = read_rubric(rollout)
         if rubric is None:
-            return Score(total(INVALID, self.weights), _told(INVALID), why="the rubric cannot be read, or is not valid")
+            return Score(
+                total(INVALID, self.weights), _describe(INVALID), why="the rubric cannot be read, or is not valid"
+            )
         notes: list[str] = []
         context = RunContext({"*": self.part})
         context.events.readers.append(lambda event: notes.append(event.text) if isinstance(event, Notice) else None)
@@ -199,7 +201,7 @@ class Hybrid:
         except Stop as stop:
             return Score(None, why=stop.what)
         parts = Parts(preference(*scores), reward, 0.0)
-        told = _told(parts)
+        told = _describe(parts)
         if None not in scores:
             told["margin"] = (scores[0] or 0.0) - (scores[1] or 0.0)
         return Score(total(parts, self.weights), {**told, "items": len(rubric.items)}, why="; ".join(notes))
@@ -225,7 +227,7 @@ class Hybrid:
         return judged.reward if judged else None
 
 
-def _told(parts: Parts) -> dict[str, float]:
+def _describe(parts: Parts) -> dict[str, float]:
     known = {"preference": parts.preference, "quality": parts.quality, "format": parts.form}
     told = {name: value for name, value in known.items() if value is not None}
     if parts.preference is not None:

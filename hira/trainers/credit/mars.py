@@ -54,7 +54,7 @@ def mars(
         if worth is None:
             dead += bool(pool)
             continue
-        times = balanced(len(pool), len(attempts), f"{seed}/{group.problem}") if balance else [1] * len(pool)
+        times = count_draws(len(pool), len(attempts), f"{seed}/{group.problem}") if balance else [1] * len(pool)
         many_ones += sum(times)
         for (attempt, name), reward, advantage, often in zip(pool, paid, worth, times, strict=True):
             rows = [row for row in attempt.rows if row.conversation == name]
@@ -65,7 +65,7 @@ def mars(
     return Credited((*twos, *scaled), float(many_twos), tuple(sizes), dead, alone, excluded)
 
 
-def balanced(there: int, wanted: int, seed: str) -> list[int]:
+def count_draws(there: int, wanted: int, seed: str) -> list[int]:
     """How often each of the samples that are `there` is taken, so that it comes to exactly `wanted`."""
     chance = random.Random(seed)  # noqa: S311 - a draw that can be repeated, no secret
     if there >= wanted:

@@ -145,13 +145,13 @@ class Curation:
         left = list(self.curating.items)
         for stage in self.curating.stages:
             await self._decide(stage, left)
-            passed = self._passed(stage, [item.id for item in left])
+            passed = self._summarise_stage(stage, [item.id for item in left])
             self.passed.append(passed)
             kept = set(passed.kept)
             left = [item for item in left if item.id in kept]
             more = f", {len(passed.undecided)} undecided" if passed.undecided else ""
             self.tell(f"{stage}: {len(passed.kept):,} of {len(passed.came):,} kept{more}")
-        write_items(self.folder / CURATED, left, self._told())
+        write_items(self.folder / CURATED, left, self._collect_findings())
         return left
 
     async def _decide(self, stage: Stage, items: Sequence[Item]) -> None:
@@ -190,12 +190,12 @@ class Curation:
             raise attempts.failure
         self.decisions.enter(decide(curating.challenge, count_outcomes(attempts.records, wanted)))
 
-    def _passed(self, stage: Stage, came: Sequence[str]) -> Passed:
+    def _summarise_stage(self, stage: Stage, came: Sequence[str]) -> Passed:
         known = self.decisions.of(stage)
         kept = tuple(one for one in came if one in known and known[one].kept)
         return Passed(stage, tuple(came), kept, tuple(one for one in came if one not in known))
 
-    def _told(self) -> Mapping[str, Mapping[str, Any]]:
+    def _collect_findings(self) -> Mapping[str, Mapping[str, Any]]:
         """What the stages found out of each question, by its id."""
         found: dict[str, dict[str, Any]] = {}
         for (_, question), one in self.decisions.known.items():

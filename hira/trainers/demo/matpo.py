@@ -168,9 +168,9 @@ class Teacher:
         if not seen.closing:
             return Act(ENOUGH)
         sought = (wanted["link"] or wanted["thing"]).split()[-1]
-        return Act(f"## Conclusion\n{self._reported(about, sought, seen)}")
+        return Act(f"## Conclusion\n{self._report(about, sought, seen)}")
 
-    def _reported(self, about: str, sought: str, seen: Seen) -> str:
+    def _report(self, about: str, sought: str, seen: Seen) -> str:
         pages = {title: (id_, text) for id_, title, text in _PASSAGE.findall(seen.results[-1][1])}
         if about not in pages:
             return "unknown"

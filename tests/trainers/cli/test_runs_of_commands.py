@@ -1,5 +1,6 @@
 """`hira-train sft` and `grpo` with a tiny model: what they write, and that a run goes on as if it had not stopped."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -66,6 +67,8 @@ def test_a_run_leaves_the_adapters_of_its_best_exam_and_ends_when_it_gets_no_bet
 
 
 def test_a_run_whose_prompts_never_fit_is_stopped_and_says_so(place: "Place") -> None:
+    long = {"question": f"Which river flows through {'Qu' * 200}?", "answer": "Vell"}
+    (place.folder / "questions.jsonl").write_text(json.dumps(long) + "\n")
     assert place.train("grpo", "run.toml", "data.held_out=", "rollouts.window=256", "out=run") == 1
     assert "rollouts ended before the model said a word" in place.err
     assert re.search(r"the prompt has [\d,]+ tokens, and the model's window takes 256; ", place.err)
