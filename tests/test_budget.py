@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hira.workflows.bound import Sizes, bound_loop, most
 
 from hira.agents.coordinator import Coordinator
 from hira.agents.experts import EXPERTS
@@ -27,7 +28,6 @@ from hira.runtime.settings import RoleSettings, Settings
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.script import make_context
 from hira.tools import Tool, tool
-from hira.workflows.bound import Sizes, bound_loop, most
 from hira.workflows.hira import HiRA
 
 PRICE = Price(input=10.0, output=40.0, cached=1.0)

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hira.workflows.bound import Sizes
 
 from hira.cli.parser import collect_flags, parser
 from hira.core.errors import UsageError
 from hira.runtime.registry import check_roles, made_workflow, options_of
 from hira.runtime.settings import Settings, load
 from hira.workflows import WORKFLOWS, HiRA
-from hira.workflows.bound import Sizes
 from hira.workflows.mars import MARS
 from hira.workflows.marsrl import MarsRL
 

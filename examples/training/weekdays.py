@@ -22,6 +22,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hira.workflows.bound import Sizes as Bounds
+
 from hira.agents.marsrl import steps
 from hira.agents.marsrl.steps import Review, Solution
 from hira.agents.run_context import RunContext
@@ -45,7 +47,6 @@ from hira.trainers.lessons import list_messages
 from hira.trainers.recipes import MARSRL
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
-from hira.workflows.bound import Sizes as Bounds
 from hira.workflows.marsrl import MarsRL
 
 WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

@@ -18,7 +18,6 @@ from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, explain, output
 from hira.cli.approve import AtTerminal, at_terminal
-from hira.cli.dry_run import dry_run
 from hira.cli.earlier import load_settings
 from hira.cli.parser import LIMITS, check_options
 from hira.cli.progress import JsonLines, Lines, Silent, View
@@ -73,8 +72,6 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
             raise UsageError(f"--{flag} works only with --batch", fix="name the file of questions with --batch")
     question = read_question(args, shell)
     files = attached_files(args, shell)
-    if args.dry_run:
-        return dry_run(args, settings, shell)
     path = output.check_output_path(args.output, shell.folder) if args.output else None
     person = at_terminal(args, shell, needed=args.approve)
     hira = Hira(settings=settings, approve=person if args.approve else None, approve_tool=person)

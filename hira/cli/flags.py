@@ -205,7 +205,6 @@ def add_report(commands: Any, model: Adds, groups: Sequence[Adds]) -> None:
     )
     for one in groups:
         one(report)
-    report.add_argument("--dry-run", action="store_true", help="print the maximum cost and exit")
     group = report.add_argument_group("output")
     group.add_argument(
         "-o", "--output", metavar="FILE", help="write the report to a file instead of stdout: .md, .html or .json"
@@ -233,14 +232,13 @@ SHELLS = ("bash", "zsh", "fish")
 def add_init(commands: Any) -> None:
     init = commands.add_parser(
         "init",
-        help="write a hira.toml for this folder, and test it",
+        help="write a hira.toml for this folder",
         description="Write a commented hira.toml from what is found: keys, local servers, searches, documents.",
     )
     init.add_argument(
         "--docs", action="append", metavar="PATH", help="file or folder to search (default: found automatically)"
     )
     init.add_argument("--force", action="store_true", help="overwrite a hira.toml that is there")
-    init.add_argument("--no-try", action="store_true", help="write the file without testing it")
     init.add_argument("--debug", action="store_true", help="show tracebacks")
 
 

@@ -1,44 +1,24 @@
-"""`hira init`: a commented hira.toml from what is found here, and one question that tries it. No key is written."""
+"""`hira init`: a commented hira.toml from what is found here. No key is written."""
 
 import argparse
 import asyncio
 import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
-from hira.api import Hira
-from hira.cli import OK, code_of, explain
+from hira.cli import OK
 from hira.cli.shell import Shell
-from hira.core.errors import HiraError, NotTrusted, ToolError, UsageError
+from hira.core.errors import NotTrusted, UsageError
 from hira.policies import LOCAL_PORTS
-from hira.policies.names import OFFLINE
 from hira.policies.probe import Probe, find_local
-from hira.runtime.answer import Answer
-from hira.runtime.settings import FILE, SEARCH_KEYS, Settings, load
+from hira.runtime.settings import FILE, SEARCH_KEYS, load
 from hira.runtime.settings.trust import check_harmless
-from hira.tools.documents.reader import FileReader
 from hira.tools.documents.walk import walk
 
 FOLDERS = ("docs", "documents", "papers", "notes", "data")
 KEYS = ("HIRA_API_KEY", "OPENAI_API_KEY")
 SOME = 5
-READ = 20_000
-TRIED, LARGEST = 50, 1_000_000
-"""Documents that are looked at for a question, and the bytes that they may have."""
-NO_SUBJECT = """At In On For From To Of With Without By After Before Since If When While Where What Who Which How There
-It They He She This That These Those Each Every Some All No Not As Your Our My"""
-_SUBJECT = r"(?:(?:The|An?) )?[A-Za-z][\w'-]+(?: (?!(?:that|which|who|it|they|he|she|this|there)\b)[\w'-]+){0,3}?"
-SENTENCE = re.compile(
-    rf"^(?!(?:{'|'.join(NO_SUBJECT.split())})\b)(?=[A-Z])({_SUBJECT}) (is|was|are|were) ([^.?!\n]{{12,}}[.])",
-    re.MULTILINE,
-)
-DEED = re.compile(r"^(?:[-*] )?[A-Z][\w'-]+ [A-Z][\w'-]+ ([a-z]+(?:s|ed)) ([^.?!,;\n]{8,60})[.]", re.MULTILINE)
-ARTICLES = ("The", "A", "An")
-KIND = re.compile(r"(?:an?|the) [a-z]")
-FENCED = re.compile(r"^(```+|~~~+).*?^\1`*$", re.DOTALL | re.MULTILINE)
 HEAD = """# Settings of hira in this folder. Flags and HIRA_* variables override them; hira doctor shows what applies.
 # Keys are not stored here: hira reads them from the environment."""
 LIMITS = """# Limits of one run; a tenth is kept for the answer.
@@ -70,20 +50,18 @@ def init(args: argparse.Namespace, shell: Shell) -> int:
         docs = [shell.folder / Path(name).expanduser() for name in args.docs]
         walk(docs)  # raises for one that is not there
         check_harmless({"docs": docs}, path)
-    found = asyncio.run(look(shell, args.docs or ()))
+    found = asyncio.run(find_configuration(shell, args.docs or ()))
     _write(path, format_settings(found), force=args.force)
     shell.remark(f"wrote {path}")
     try:
-        settings = load({}, shell.environ, shell.folder, shell.home)
+        load({}, shell.environ, shell.folder, shell.home)
     except NotTrusted as error:  # the endpoint that was found and written just now
         error.allow()
-        settings = load({}, shell.environ, shell.folder, shell.home)
-    if args.no_try:
-        return OK
-    return _tried(settings, found, shell)
+    shell.remark('hira doctor shows the settings; try them: hira ask "question"')
+    return OK
 
 
-async def look(shell: Shell, docs: Sequence[str]) -> Found:
+async def find_configuration(shell: Shell, docs: Sequence[str]) -> Found:
     """What the environment, this machine and this folder have. Nobody but local servers is asked for models."""
     servers = () if shell.environ.get("HIRA_MODEL") else tuple(await find_local(LOCAL_PORTS))
     keys = tuple(name for name in KEYS if shell.environ.get(name))
@@ -149,72 +127,3 @@ def _write(path: Path, text: str, *, force: bool) -> None:
             file.write(text)
     except OSError as error:
         raise UsageError(f"{FILE} cannot be written: {error.strerror}", where=f"at {path}") from None
-
-
-def _tried(settings: Settings, found: Found, shell: Shell) -> int:
-    """Ask a question, where there is something to answer from, and tell how it went. `offline` takes whole sentences,
-    so it is asked until one of the questions is answered; a model is asked once, because that may cost."""
-    questions = questions_for(settings, documents=bool(found.docs))
-    if not questions:
-        no_question = "not tested: no sentence of the documents gives a simple question; ask your own with hira ask"
-        shell.remark(no_question if found.docs else "not tested: name documents (docs) or a model in it")
-        return OK
-    try:
-        with Hira(settings=settings) as hira:
-            for question in questions:
-                shell.remark(f"testing it: hira ask {question!r}")
-                answer = hira.ask_sync(question)
-                if answer.status == "answered" or OFFLINE not in _models(answer):
-                    break
-    except HiraError as error:
-        explain(error, shell)
-        return code_of(error)
-    seconds, by = answer.rollout.usage.seconds, ", ".join(_models(answer)) or "nobody"
-    shell.remark(f"{answer.status.replace('_', ' ')}, by {by}, {seconds:.1f} s of model calls")
-    shell.say(answer.text)
-    if answer.status != "answered" and OFFLINE in _models(answer):
-        shell.remark("no question was found that a whole sentence answers; ask your own with hira ask")
-    return OK
-
-
-def _models(answer: Answer) -> list[str]:
-    turns = (turn for one in answer.rollout.trajectories.values() for turn in one.turns)
-    return list(dict.fromkeys(turn.completion.model for turn in turns))
-
-
-def questions_for(settings: Settings, *, documents: bool) -> list[str]:
-    """Questions that the set-up should be able to answer, the likeliest first; none if there is nothing to answer
-    from."""
-    model = settings.model not in ("", OFFLINE)
-    if not documents:
-        return ["What is 17 * 23?"] if model else []
-    files = walk(settings.docs, settings.exclude).files
-    with FileReader() as reader:
-        told = [one for path in islice(files.values(), TRIED) for one in _told_of(path, reader)]
-    told.sort(key=lambda one: -one.worth)  # the first of those that are worth the same
-    questions = list(dict.fromkeys(one.question for one in told))[:SOME]
-    return questions or (["What are the documents about?"] if model and files else [])
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """A question that a sentence answers; `worth` more if the sentence says what its subject is, and names it."""
-
-    question: str
-    worth: int
-
-
-def _told_of(path: Path, reader: FileReader) -> Iterator[Told]:
-    """What the sentences of a document say of a subject, and who does what; code blocks are none of its own words."""
-    try:
-        text = FENCED.sub("", reader.read(path, limit=LARGEST).text[:READ])
-    except ToolError:  # it is told when the documents are searched
-        return
-    for found in SENTENCE.finditer(text):
-        article, _, rest = found[1].partition(" ")
-        named = article not in ARTICLES or rest != rest.lower()
-        subject = f"{article.lower()} {rest}" if article in ARTICLES else found[1]
-        kind = bool(KIND.match(found[3]))
-        yield Told(f"What {found[2]} {subject}?", named + 2 * kind + (kind and article in ("A", "An")))
-    for deed in DEED.finditer(text):
-        yield Told(f"Who {deed[1]} {deed[2]}?", -1)

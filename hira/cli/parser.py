@@ -113,7 +113,6 @@ def parser(version: str) -> Parser:
     group.add_argument("--concurrency", type=int, metavar="N", help="questions at a time (8)")
     group.add_argument("--ray", metavar="ADDRESS", help="ask on a Ray cluster: local, auto, ray://HOST:PORT")
     ask.add_argument("--approve", action="store_true", help="ask before each subtask runs; you can edit or reject it")
-    ask.add_argument("--dry-run", action="store_true", help="print the maximum cost and exit")
     _continue(ask)
     _record(ask)
     _output(ask, "; with --batch: the answers as JSON lines")

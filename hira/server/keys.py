@@ -73,6 +73,19 @@ class Client:
                 self.running -= 1
                 self._free.notify()
 
+    @asynccontextmanager
+    async def release(self) -> AsyncIterator[None]:
+        """Give the place to another of the key's runs for as long as a person decides, then wait for one again."""
+        async with self._free:
+            self.running -= 1
+            self._free.notify()
+        try:
+            yield
+            async with self._free:
+                await self._free.wait_for(lambda: self.running < self.limits.concurrency)
+        finally:
+            self.running += 1  # also where the run ends, which gives its place back
+
     def check_budget(self) -> None:
         """Raises `Refused` where nothing is left."""
         tokens, cost = self.limits.max_tokens, self.limits.max_cost

@@ -32,9 +32,11 @@ SHAPE = 'write {"decisions": [{"id": "1"}, {"id": "2", "text": "…"}, {"id": "3
 class Desk:
     """Where the subtasks of one run wait, and its calls of tools. Called by the run; `decide` is what the requests do.
 
-    A decision may be taken back as long as one of the others is missing.
+    A decision may be taken back as long as one of the others is missing. A run that waits takes no place among those
+    of its client.
     """
 
+    client: Client
     waiting: dict[str, Asked] = field(default_factory=dict)
     _decided: dict[str, Decided] = field(default_factory=dict)
     _complete: asyncio.Event = field(default_factory=asyncio.Event)
@@ -54,7 +56,8 @@ class Desk:
         self.waiting, self._decided = dict(asked), {}
         self._complete.clear()
         try:
-            await self._complete.wait()
+            async with self.client.release():
+                await self._complete.wait()
             return [self._decided[one] for one in asked]
         finally:
             self.waiting = {}
@@ -226,7 +229,7 @@ class Runs:
         """Begin a run of the client; it waits until the client's limits let it."""
         name = "-".join(part for part in (time.strftime("%Y%m%d-%H%M%S"), client.tag, secrets.token_hex(3)) if part)
         session = self.session(workflow)
-        desk = Desk() if new.approve or (new.attended and session.tools_to_approve) else None
+        desk = Desk(client) if new.approve or (new.attended and session.tools_to_approve) else None
         session = at_desk(session.spending(client.allowance), desk, subtasks=new.approve)
         if new.instructions:
             session = session.instructed("\n\n".join(filter(None, (session.settings.instructions, new.instructions))))

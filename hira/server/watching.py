@@ -209,7 +209,7 @@ async def _gone_on(door: AppState, client: Client, name: str) -> Response:
         raise Refused(409, what, "invalid_request_error", "conflict")
     owner = owner.instructed(instructions)
     handed = entry.settings.get(HANDED, ())
-    desk = Desk() if APPROVAL in handed or TOOL_APPROVAL in handed else None
+    desk = Desk(client) if APPROVAL in handed or TOOL_APPROVAL in handed else None
     owner = at_desk(owner, desk, subtasks=APPROVAL in handed)
     client.check_budget()  # before the run is claimed
     log = await asyncio.to_thread(owner.resume_log, journal, entry)

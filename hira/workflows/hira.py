@@ -17,8 +17,6 @@ from hira.agents.experts import EXPERTS
 from hira.agents.planner import Planner
 from hira.agents.run_context import RunContext
 from hira.core.errors import UsageError
-from hira.core.policy import Usage
-from hira.workflows.bound import Sizes, hierarchical
 
 Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 
@@ -85,7 +83,3 @@ class HiRA:
                 fix="give documents (--docs), a search backend (--search) or leave out a --without",
             )
         return experts
-
-    def bound(self, sizes: Sizes) -> dict[str, Usage]:
-        """At most so much by role; of the experts, one or the other."""
-        return hierarchical(self.max_subtasks, self.experts, sizes)

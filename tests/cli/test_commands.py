@@ -199,19 +199,6 @@ def test_a_run_that_its_budget_ended_ends_with_5(place: Place, endpoint: Endpoin
     assert not endpoint.calls
 
 
-def test_a_dry_run_tells_the_most_it_could_take_and_calls_nothing(place: Place, endpoint: Endpoint) -> None:
-    (place.folder / "hira.toml").write_text('[prices."scripted"]\ninput = 1.0\noutput = 4.0\n', encoding="utf-8")
-    argv = ("ask", QUESTION, "--docs", "docs", *at(endpoint), "--dry-run")
-    said = place.hira(*argv, "--max-subtasks", "2")
-    assert said.code == 0
-    assert f"model           {endpoint.model}  (--model)" in said.out
-    assert "No calls were made." in said.out
-    assert "No budget is set" in said.out
-    bounded = json.loads(place.hira(*argv, "--max-tokens", "5000", "--max-calls", "7", "--json").out)
-    assert bounded == {"calls": 7, "tokens": 5000, "cost": 0.02, "model": "scripted"}
-    assert not endpoint.requests
-
-
 @pytest.mark.parametrize(
     ("argv", "what", "fix"),
     [
@@ -341,10 +328,9 @@ def test_doctors_hint_of_one_chain_is_accepted_by_the_settings_as_it_stands(plac
 def test_no_password_of_a_url_is_shown(place: Place) -> None:
     url = "http://me:hidden-one@127.0.0.1:9/v1"
     said = place.hira("doctor", "--model", f"m, n@{url}", "--base-url", url, SEARXNG_BASE_URL=url)
-    dry = place.hira("ask", "--dry-run", "--model", f"m, n@{url}", "--base-url", url, "Who?")
     failed = place.hira("ask", "--base-url", url, "Who?")
     assert "http://127.0.0.1:9/v1" in said.out
-    for one in (said, dry, failed):
+    for one in (said, failed):
         assert "hidden-one" not in one.out + one.err
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from hira.workflows.bound import Sizes
 
 from hira.agents.expert import Account, Task
 from hira.agents.experts import EXPERTS
@@ -21,7 +22,6 @@ from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.workflows import HiRA, rollout
 from hira.workflows.baselines import CodeAct, Direct, MultimodalAlone, PlanAndSolve, Rag, ReAct
-from hira.workflows.bound import Sizes
 
 QUESTION = "How high is the tower?"
 READ = "The tower is 31 m high."

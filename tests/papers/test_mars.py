@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hira.workflows.bound import Sizes
 from rows import DOZEN
 
 from hira import Hira, Settings
@@ -38,7 +39,6 @@ from hira.tools.documents import Index, search_documents
 from hira.tools.fetch import Fetcher, identification
 from hira.tools.search import open_backend, open_client, search_tool
 from hira.workflows import rollout
-from hira.workflows.bound import Sizes
 from hira.workflows.mars import MARS
 
 ASEAN = Path(__file__).parent.parent / "data" / "asean"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hira.workflows.bound import Sizes
 from rows import DOZEN
 
 from hira import Hira, Settings
@@ -27,7 +28,6 @@ from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.tools.documents import Index, search_documents
 from hira.workflows import rollout
-from hira.workflows.bound import Sizes
 from hira.workflows.marsrl import MarsRL, best
 
 ASEAN = Path(__file__).parent.parent / "data" / "asean"

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from hira.workflows.bound import Sizes
 
 from hira import Hira, Settings
 from hira.agents.matpo.roles import browsing
@@ -28,7 +29,6 @@ from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.search import open_backend, search_tool
-from hira.workflows.bound import Sizes
 from hira.workflows.matpo import MATPO
 from hira.workflows.workflow import rollout
 

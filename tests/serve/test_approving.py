@@ -39,19 +39,19 @@ def begun(server: Served, workflow: str = "hira") -> str:
     return str(reply.json()["id"])
 
 
-def decide(server: Served, run: str, *decisions: dict[str, Any]) -> httpx.Response:
+def decide(server: Served, run: str, *decisions: dict[str, Any], **more: Any) -> httpx.Response:
     """The reply to the decision, asked again as long as the run has not come to the subtask."""
     deadline = time.monotonic() + 20
     while True:
-        reply = post(f"{server.url}/api/runs/{run}/approve", json={"decisions": list(decisions)})
+        reply = post(f"{server.url}/api/runs/{run}/approve", json={"decisions": list(decisions)}, **more)
         if reply.status_code != 409 or time.monotonic() > deadline:
             return reply
         time.sleep(0.05)
 
 
-def ended(server: Served, run: str) -> dict[str, Any]:
+def ended(server: Served, run: str, **more: Any) -> dict[str, Any]:
     deadline = time.monotonic() + 20
-    while (told := get(f"{server.url}/api/runs/{run}").json())["status"] == "running":
+    while (told := get(f"{server.url}/api/runs/{run}", **more).json())["status"] == "running":
         assert time.monotonic() < deadline
         time.sleep(0.05)
     return dict(told)
@@ -170,6 +170,17 @@ def test_nobody_decides_for_another_key(settings: Settings) -> None:
         run = post(f"{server.url}/api/runs", json=asked, headers=ada).json()["id"]
         url = f"{server.url}/api/runs/{run}/approve"
         assert post(url, json={"decisions": [{"id": "1"}]}, headers=bob).status_code == 404
+
+
+def test_a_run_that_waits_for_a_person_leaves_its_place_to_another_of_the_key(settings: Settings) -> None:
+    keys = {"ada": KeySettings.model_validate({"key": "key-of-ada-1", "concurrency": 1})}
+    ada, asked = {"authorization": "Bearer key-of-ada-1"}, {"question": QUESTION, "approve": True}
+    with served(settings.with_values({"keys": keys}, "test")) as server:
+        runs = [post(f"{server.url}/api/runs", json=asked, headers=ada).json()["id"] for _ in range(2)]
+        for number in ("1", "2"):
+            for run in runs:
+                assert decide(server, run, {"id": number}, headers=ada).status_code == 200
+        assert ["Lund" in str(ended(server, run, headers=ada)["answer"]) for run in runs] == [True, True]
 
 
 def test_a_run_that_was_stopped_while_it_waited_goes_on_waiting_when_it_is_resumed(server: Served) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hira.workflows.bound import Sizes
 
 from hira import Hira
 from hira.agents.run_context import RunContext
@@ -33,7 +34,6 @@ from hira.workflows.baselines import (
     SearchO1,
     WebThinker,
 )
-from hira.workflows.bound import Sizes
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
 FILES = sorted(path for path in LIBRARY.rglob("*.*") if path.is_file())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hira.workflows.bound import Sizes
 
 from hira import Hira, Settings
 from hira.agents.run_context import RoleConfig, RunContext
@@ -22,7 +23,6 @@ from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.workflows import MaMs, rollout
 from hira.workflows.baselines import ReActReport
-from hira.workflows.bound import Sizes
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
 TOPIC = "Lighthouses, tides and ferries of the coast"
