@@ -22,8 +22,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hira.workflows.bound import Sizes as Bounds
-
 from hira.agents.marsrl import steps
 from hira.agents.marsrl.steps import Review, Solution
 from hira.agents.run_context import RunContext
@@ -31,7 +29,7 @@ from hira.agents.trajectory import Rollout
 from hira.cli.training.demo import run
 from hira.core.errors import BadReply
 from hira.core.messages import Message
-from hira.core.policy import Completion, Request, Usage, Watch, cut_at_stop
+from hira.core.policy import Completion, Request, Watch, cut_at_stop
 from hira.evaluation.rewards.answers import ByWords, Reward, Score
 from hira.evaluation.rewards.match import exact, extract_answer
 from hira.policies.dialects.answer import find_final_answer, read_verdict, strip_thought
@@ -332,9 +330,6 @@ class Alone:
         await _tried(steps.verify(problem, Solution(solution(right)), context, RIGHT))
         await _tried(steps.correct(problem, Solution(solution(wrong)), flagged, context, REPAIR))
         return await self.workflow.run(question, context)
-
-    def bound(self, sizes: Bounds) -> dict[str, Usage]:
-        return self.workflow.bound(sizes)
 
 
 async def _tried(step: Coroutine[Any, Any, object]) -> None:

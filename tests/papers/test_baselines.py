@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hira.workflows.bound import Sizes
 
 from hira.agents.expert import Account, Task
 from hira.agents.experts import EXPERTS
@@ -305,14 +304,3 @@ async def test_a_tool_that_is_missing_is_told_with_what_to_do_before_any_call(wo
     assert isinstance(record.failure, UsageError)
     assert fix in record.failure.fix
     assert policy.requests == []
-
-
-@pytest.mark.parametrize("workflow", [Direct(), Rag(), CodeAct(), MultimodalAlone(), PlanAndSolve(), ReAct()])
-def test_bounds_name_the_roles_and_grow_with_the_limits(workflow: Any) -> None:
-    rows = workflow.bound(Sizes())
-    assert set(rows) <= workflow.roles
-    assert all(usage.calls > 0 and usage.prompt_tokens > 0 for usage in rows.values())
-    field = next((name for name in ("calls", "max_subtasks", "pages") if hasattr(workflow, name)), "")
-    if field:
-        larger = type(workflow)(**{field: 2 * getattr(workflow, field)}).bound(Sizes())
-        assert sum(usage.prompt_tokens for usage in larger.values()) > sum(one.prompt_tokens for one in rows.values())

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hira.workflows.bound import Sizes
 from rows import DOZEN
 
 from hira import Hira, Settings
@@ -692,21 +691,6 @@ async def test_tools_of_ones_own_are_given_to_system_2_and_go_straight_back() ->
     assert "Varn has 512 inhabitants" in policy.requests[-1].messages[-1].text
     assert of(policy, "system1") == []
     assert record.answer == "512"
-
-
-async def test_no_run_takes_more_than_its_bound() -> None:
-    workflow = MARS(max_turns=3, queries=2, pages=2, window=2_000)
-    search, browse = library(found=4, words=lambda _: 300)
-    people, _ = context(
-        [*(wanted(f"a{at}", f"b{at}") for at in range(3)), ANSWER], box=Toolbox(search=search, browse=browse)
-    )
-    record = await rollout(workflow, QUESTION, people)
-    bound = workflow.bound(Sizes(result=400))
-    for role in workflow.roles:
-        used = [one.usage for one in record.trajectories.values() if one.role == role]
-        assert sum(usage.calls for usage in used) <= bound[role].calls
-        assert sum(usage.prompt_tokens for usage in used) <= bound[role].prompt_tokens
-    assert set(bound) == workflow.roles
 
 
 def served(request: Request) -> str | Completion:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hira.workflows.bound import Sizes
 from rows import DOZEN
 
 from hira import Hira, Settings
@@ -300,19 +299,6 @@ async def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path: Path) -> None
         await again.work()
     assert again.answer.text == "100"
     assert names(mended) == ["3/corrector1/corrector", "4/verifier2/verifier"]
-
-
-async def test_no_run_takes_more_than_its_bound() -> None:
-    workflow = MarsRL(rounds=4)
-    cut = Completion("By way A, which is lo", finish="length")
-    people, _ = context([cut] * 3, lambda _: WRONG, lambda _: BEST, tools=_towers())
-    record = await rollout(workflow, QUESTION, people)
-    bound = workflow.bound(Sizes())
-    for role in workflow.roles:
-        used = [one.usage for one in record.trajectories.values() if one.role == role]
-        assert sum(usage.calls for usage in used) == bound[role].calls
-        assert sum(usage.prompt_tokens for usage in used) <= bound[role].prompt_tokens
-    assert set(bound) == workflow.roles
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

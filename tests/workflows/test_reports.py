@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hira.workflows.bound import Sizes
 
 from hira import Hira, Settings
 from hira.agents.run_context import RoleConfig, RunContext
@@ -65,18 +64,6 @@ async def test_without_anything_to_read_no_work_is_done(workflow: Any) -> None:
     assert isinstance(record.failure, UsageError)
     assert "--docs" in record.failure.fix
     assert policy.requests == []
-
-
-async def test_a_run_takes_no_more_than_it_is_said_to(tools: Toolbox) -> None:
-    for workflow in (MaMs(), ReActReport()):
-        record = await rollout(workflow, TOPIC, make_context(OfflinePolicy(), tools=tools))
-        most = workflow.bound(Sizes())
-        assert set(most) == workflow.roles
-        for role, usage in most.items():
-            used = [one.usage for one in record.trajectories.values() if one.role == role]
-            assert sum(one.calls for one in used) <= usage.calls
-            assert sum(one.prompt_tokens for one in used) <= usage.prompt_tokens
-            assert sum(one.completion_tokens for one in used) <= usage.completion_tokens
 
 
 class Failing:
@@ -237,7 +224,7 @@ GARBAGE: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize("workflow", [MaMs(max_turns=3, chunk=200, window=600), ReActReport(max_turns=3)], ids=str)
-async def test_whatever_models_say_the_run_ends_within_its_bound_and_cites_only_what_was_read(workflow: Any) -> None:
+async def test_whatever_models_say_the_run_ends_and_cites_only_what_was_read(workflow: Any) -> None:
     for seed in range(60):
         draw = random.Random(seed)
 
@@ -253,6 +240,3 @@ async def test_whatever_models_say_the_run_ends_within_its_bound_and_cites_only_
         )
         assert record.status in {"answered", "unverified", "insufficient_evidence", "failed"}, seed
         assert set(find_cited(record.answer)) <= set(record.sources.read), seed
-        for role, usage in workflow.bound(Sizes()).items():
-            made = sum(len(one.turns) for one in record.trajectories.values() if one.role == role)
-            assert made <= usage.calls, (seed, role, made)
