@@ -5,7 +5,6 @@ import pytest
 from hira.core.sources import Sources
 from hira.evidence import Citation, claims, drop_unknown, flag_claims, is_refusal, remove_marks
 from hira.evidence.citations import references_start
-from hira.evidence.claims import Claim
 
 
 def texts(answer: str) -> list[str]:
@@ -108,15 +107,6 @@ print("The weir is green.")
 - [s1] The weir. A history.
 """
     assert texts(answer) == ["The smith mended the weir"]
-
-
-def test_a_short_list_item_is_read_with_the_line_that_announces_it() -> None:
-    answer = "The ferrymen of Arn were [s1]:\n- Otto\n- Lena Brook [s2]\n\nThey were paid in eels."
-    assert claims(answer)[:2] == [
-        Claim("The ferrymen of Arn were: Otto", ("s1",), answer.index("Otto") + 4),
-        Claim("The ferrymen of Arn were: Lena Brook", ("s2",), answer.index("[s2]") + 4),
-    ]
-    assert claims(answer)[2].text == "They were paid in eels"
 
 
 def test_an_answer_of_one_word_is_a_claim_and_a_bare_yes_before_others_is_none() -> None:

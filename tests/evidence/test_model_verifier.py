@@ -131,15 +131,6 @@ async def test_a_run_on_an_endpoint_asks_it_and_replay_and_trace_have_the_same_v
     journal.close()
 
 
-@pytest.mark.parametrize(("verify", "by"), [("lexical", "lexical"), ("off", "")])
-async def test_no_model_is_asked_where_the_settings_say_so(verify: str, by: str, tmp_path: Path) -> None:
-    with Endpoint(by_role) as endpoint:
-        async with Hira(settings=settings(tmp_path, endpoint.base_url, verify=verify)) as hira:
-            answer = await hira.ask(QUESTION)
-        assert len(endpoint.calls) == 1
-    assert [one.by for one in answer.citations] == ([by] if by else [])
-
-
 async def test_the_role_verifier_may_be_another_model(tmp_path: Path) -> None:
     with Endpoint(by_role) as endpoint, Endpoint(by_role, model="judge") as judge:
         roles = {"verifier": {"model": "judge", "base_url": judge.base_url}}
@@ -180,9 +171,3 @@ async def test_a_verifier_is_named_as_module_and_object(tmp_path: Path, monkeypa
     for name in ("my_checks", "my_checks:Missing", "no_such_module:X", "json:dumps"):
         with pytest.raises(UsageError):
             await Hira(settings=given.with_values({"verifier": name}, "test")).open_session()
-
-
-async def test_offline_cannot_be_the_model_that_verifies() -> None:
-    hira = Hira(settings=Settings(model="offline", verify="model", journal=None, cache=None))
-    with pytest.raises(UsageError, match="no model is connected to verify answers"):
-        await hira.open_session()

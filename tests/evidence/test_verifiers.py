@@ -12,7 +12,6 @@ from hira.evidence import (
     OUTPUT,
     Citation,
     Judgement,
-    LexicalVerifier,
     Source,
     SourcedClaim,
     Sources,
@@ -109,12 +108,6 @@ def test_a_hostile_source_is_compared_in_one_pass(unit: str) -> None:
         assert check(claim, hostile).verdict in {"supported", "unsupported", "unchecked", "contradicted"}
 
 
-async def test_claims_after_the_deadline_are_unchecked() -> None:
-    citations, reasons = await verify_answer("The weir leaks.", read(WEIR), "", LexicalVerifier(seconds=-1))
-    assert [one.verdict for one in citations] == ["unchecked"]
-    assert reasons == ["the check took more than -1 seconds"]
-
-
 class Broken:
     name = "broken"
 
@@ -194,13 +187,6 @@ async def test_what_follows_a_refusal_is_checked_and_the_refusal_stays_one() -> 
         ("the weir of Arn was mended in 1911", "supported"),
         ("It was painted red", "unsupported"),
     ]
-
-
-async def test_nothing_is_checked_where_checks_are_off() -> None:
-    context = make_context(ScriptedPolicy([]), verify="off")
-    context.rollout.sources.add(WEIR)
-    record = await rollout(Says("The weir is haunted."), "Who haunts the weir?", context)
-    assert (record.status, record.citations) == ("answered", [])
 
 
 def made(*verdicts: Verdict) -> list[Citation]:

@@ -9,7 +9,6 @@ from hira.tools.fetch import Fetcher
 
 KAMA = """<title>The Kama</title><h1>The Kama</h1><p>The river Kama is 1,805 kilometres long and joins the Volga below
 Kazan. See <a href="/volga">the Volga</a> and <a href="perm?lang=en#opera">Perm</a>.</p>"""
-FILLER = "Nothing of interest stands in this paragraph, which goes on about weather, roads and other people. " * 12
 
 
 class Reader:
@@ -70,23 +69,6 @@ async def test_a_url_may_come_in_the_brackets_and_quotes_that_models_put_around_
             f"[the Kama]({web.url}/kama/).",
         ):
             assert (await reader.tool.call({"url": spelling})).passages
-
-
-async def test_of_a_long_page_the_passages_that_matter_are_shown_in_their_order():
-    sections = [f"<h2>Part {n}</h2><p>{FILLER}</p>" for n in range(40)]
-    sections[7] = f"<h2>Length</h2><p>The survey of 1911 gave the length of the Kama as 1,805 km.</p><p>{FILLER}</p>"
-    sections[31] = f"<h2>Depth</h2><p>The depth of the Kama was sounded later.</p><p>{FILLER}</p>"
-    with FakeWeb({"/long": f"<title>Survey</title>{''.join(sections)}"}) as web:
-        reader = Reader(web, "/long")
-        observation = await reader.open("/long", "length and depth of the Kama in the survey of 1911")
-        (passage,) = observation.passages
-        assert passage.text.index("1,805 km") < passage.text.index("sounded later")
-        assert "left out …]" in passage.text
-        assert len(passage.text) < len(passage.source.text) / 2
-        assert "passages are shown: those nearest to your intent" in observation.text
-        assert "Part 39" in passage.source.text
-        assert "its beginning" in (await reader.open("/long")).text
-        assert len(web.visits) == 1
 
 
 @pytest.mark.parametrize(

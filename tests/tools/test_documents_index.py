@@ -3,7 +3,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from made_documents import pdf
 
 from hira.core.errors import ToolError
 from hira.tools.documents import Document, Index, Part, browse_documents, search_documents
-from hira.tools.documents.document import MOST, cut, find_extra_words, query_of, words_in
+from hira.tools.documents.document import MOST, cut, query_of, words_in
 from hira.tools.documents.store import Store
 from hira.tools.documents.walk import walk
 from hira.tools.media import how_to_see
@@ -88,11 +87,6 @@ def test_words_of_a_question_are_quoted_and_operators_are_words():
     assert query_of("***") == ""
 
 
-def test_chinese_is_indexed_as_pairs_and_what_is_glued_to_it_as_words():
-    assert find_extra_words("plain words") == ""
-    assert find_extra_words("iPhone手机壳 1,000") == "1000 iPhone 手机 机壳 壳"
-
-
 # the index
 
 
@@ -155,35 +149,6 @@ async def test_what_cannot_be_read_is_a_warning_and_the_rest_is_found(folder):
     assert index.warnings[2] == "2 files hold no text and cannot be searched: a.bin, b.bin"
     assert index.warnings[3] == f"scan.pdf: no text in page 1, page 2; {how_to_see('scan.pdf')}"
     assert await found(index, "varroa") == ["notes/beekeeping.md"]
-
-
-def test_what_may_not_be_read_is_a_warning():
-    program = (
-        "import asyncio, os, sys\nimport concurrent.futures.thread\nfrom pathlib import Path\n"
-        "from hira.tools.documents import Index\n"
-        "index = Index([Path(sys.argv[1])])\n"
-        "if os.geteuid() == 0: os.setuid(65534)\n"  # root may read everything
-        "asyncio.run(index.refresh())\nprint(*index.warnings, asyncio.run(index.names()), sep='\\n')"
-    )
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name).resolve()
-        folder.chmod(0o755)
-        for one in ("a.txt", "b.txt"):
-            (folder / one).write_text(one)
-        (folder / "locked").mkdir()
-        (folder / "locked" / "c.txt").write_text("c")
-        (folder / "link.txt").symlink_to(folder / "locked" / "c.txt")
-        (folder / "a.txt").chmod(0)
-        (folder / "locked").chmod(0)
-        ran = subprocess.run([sys.executable, "-c", program, name], capture_output=True, text=True, check=False)
-        (folder / "locked").chmod(0o755)
-    assert ran.stderr == ""
-    assert ran.stdout.splitlines() == [
-        f"{folder / 'link.txt'} cannot be read: Permission denied",
-        f"{folder / 'locked'} cannot be listed: Permission denied",
-        "a.txt cannot be read: Permission denied",
-        "['b.txt']",
-    ]
 
 
 async def test_hidden_folders_dependencies_and_loops_of_links_are_left_out(folder):

@@ -40,11 +40,6 @@ def refusal(path: Path, **more: int) -> str:
     return str(caught.value)
 
 
-def test_code_keeps_its_lines(tmp_path):
-    line = "result = compute(" + "a, " * 40 + ")"
-    assert read_file(written(tmp_path / "a.py", f"{line}\n{line}\n")).text == f"{line}\n{line}\n"
-
-
 def test_lines_that_were_broken_because_they_were_full_become_paragraphs():
     text = "The quick brown fox jumps over the lazy dog and then\nruns away into the deep dark forest where it lives.\n\n- item one\n- item two"
     assert reflow(text).split("\n")[0].endswith("and then runs away into the deep dark forest where it lives.")
@@ -143,14 +138,6 @@ def test_deleted_text_is_gone_and_inserted_text_and_notes_are_there(tmp_path):
     )
 
 
-def test_cells_merged_downwards_are_repeated_in_every_row(tmp_path):
-    start = f'<w:tcPr><w:vMerge w:val="restart"/></w:tcPr>{paragraph("Europe")}'
-    on = f"<w:tcPr><w:vMerge/></w:tcPr>{paragraph('')}"
-    body = word_table([["Continent", "Country", "People"], [start, "France", "68"], [on, "Spain", "48"]])
-    text = read_file(docx(tmp_path / "r.docx", body)).text
-    assert text.splitlines()[1] == "Continent: Europe | Country: Spain | People: 48"
-
-
 def test_slides_come_in_the_order_of_the_presentation_with_tables_charts_and_notes(tmp_path):
     chart = (
         '<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"><c:ser><c:tx><c:strRef><c:strCache>'
@@ -192,17 +179,6 @@ def test_rows_of_a_sheet_name_their_columns_and_show_values_with_formulas(tmp_pa
         "row 4: Region: South | Sales: 80 | Share: 40% | Day: 2024-01-02 12:00:00",
         "row 5: Region: Total | Sales: 200 (=SUM(B3:B4))",
     ]
-
-
-def test_a_formula_that_was_never_computed_says_so_and_a_shared_one_says_where_it_holds(tmp_path):
-    sheet = rows(
-        ["a", "b", "c"],
-        [1, "<c><f>A2*2</f></c>", '<c><f t="shared" ref="C2:C3" si="0">A2+1</f><v>2</v></c>'],
-        [2, "<c><f>A3*2</f></c>", '<c><f t="shared" si="0"/><v>3</v></c>'],
-    )
-    lines = read_file(xlsx(tmp_path / "s.xlsx", {"S": sheet})).parts[0].text.splitlines()
-    assert lines[1] == "row 2: a: 1 | b: not computed (=A2*2) | c: 2 (=A2+1, likewise in C2:C3)"
-    assert lines[2] == "row 3: a: 2 | b: not computed (=A3*2) | c: 3"
 
 
 def test_a_book_is_read_chapter_by_chapter(tmp_path):

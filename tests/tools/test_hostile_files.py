@@ -60,15 +60,6 @@ def test_closing_the_reader_ends_a_reading_under_way(tmp_path: Path) -> None:
     assert time.monotonic() - began < 20
 
 
-def test_the_child_knows_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    with FileReader() as reader:
-        reader.read(docx(tmp_path / "a.docx", paragraph("x")))
-        child = reader.worker._child
-        assert child
-        assert b"secret" not in Path(f"/proc/{child.pid}/environ").read_bytes()
-
-
 @pytest.mark.parametrize("name", ["undefined", "no-such"])
 def test_a_charset_that_is_no_charset_of_text_is_not_believed(tmp_path: Path, name: str) -> None:
     path = tmp_path / "page.txt"

@@ -115,19 +115,6 @@ def test_no_markup_is_too_broken_to_read(html):
     assert page.state in {"ok", "empty", "script"}
 
 
-def test_an_encyclopedia_keeps_its_tables_and_loses_its_marks():
-    html = f"""<div id="mw-content-text"><div class="mw-parser-output">
-    <table class="infobox"><tr><th>Length</th><td>1,805&nbsp;km</td></tr></table>
-    <p>{BODY * 6}<sup class="reference"><a href="#cite-1">[1]</a></sup></p>
-    <h2><span>Course</span><span class="mw-editsection">[<a href="/edit">edit</a>]</span></h2><p>{BODY * 3}</p>
-    <div class="navbox"><ul><li><a href="/lena">Lena</a></ul></div></div></div>"""
-    text = extract(html).text
-    assert text.startswith("| Length | 1,805 km |")
-    assert "\n## Course\n" in text
-    for mark in ("[1]", "edit", "Lena"):
-        assert mark not in text
-
-
 def test_stray_end_tags_do_not_tear_tables_and_blocks():
     html = "<div><span><table><tr><td>a</div></span></td><td>b</td></tr></table></div>"
     assert extract(html).text == "| a | b |"

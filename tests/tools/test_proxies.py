@@ -9,7 +9,7 @@ import pytest_asyncio
 from hira.core.errors import ToolError, UsageError
 from hira.tools.addresses import Refused
 from hira.tools.fetch import Fetcher
-from hira.tools.proxies import of_environment, read_proxy
+from hira.tools.proxies import read_proxy
 
 PUBLIC = "93.184.215.14"
 NAMES = {
@@ -134,25 +134,3 @@ async def test_a_proxy_that_cannot_be_used_is_told_before_anything_is_sent(way: 
     with pytest.raises(UsageError, match=r"socks5://proxy\.example:1080 cannot") as error:
         read_proxy("socks5://ida:secret@proxy.example:1080")
     assert "secret" not in str(error.value)
-
-
-async def test_servers_of_ones_own_network_are_opened_directly(way: Way) -> None:
-    async def resolve(host: str, port: int) -> list[str]:
-        return ["127.0.0.1"]
-
-    host = f"localhost:{way.server_port}"
-    fetcher = Fetcher([host], resolve=resolve, proxies=lambda scheme, host: f"http://127.0.0.1:{way.port}")
-    assert (await fetcher.get(f"http://{host}/ok")).text == "hello"
-    assert not way.asked
-
-
-def test_the_environment_names_the_proxy_and_whom_it_is_not_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    assert of_environment("https", "example.org") == ""
-    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
-    monkeypatch.setenv("NO_PROXY", "example.net")
-    assert of_environment("https", "example.org") == "http://proxy.example:3128"
-    assert of_environment("http", "example.org") == ""
-    assert of_environment("https", "www.example.net") == ""
-    assert read_proxy("proxy.example:3128").port == 3128

@@ -1,5 +1,4 @@
 import asyncio
-import time
 from contextlib import suppress
 from importlib.util import find_spec
 
@@ -22,7 +21,6 @@ from hira.tools.search import (
     scholar_tool,
     search_tool,
 )
-from hira.tools.search.service import DAY, retry_after
 from hira.tools.search.tool import merge_hits
 
 PAGES = {
@@ -60,24 +58,6 @@ async def test_a_search_shows_its_hits_as_sources_and_lets_them_be_opened(client
         assert first.text == first.source.text == "The river Kama is 1,805 kilometres long and joins the Volga."
         assert canonicalise_url(f"{web.url}/kama") in seen
         assert "contact: ann@example.org" in web.visits[0].headers["user-agent"]
-
-
-async def test_a_wiki_is_searched_by_title_in_its_language(client):
-    told = {
-        "batchcomplete": True,
-        "query": {"search": [{"title": "Кама (река)", "snippet": "<span>Ка́ма</span> &amp; Волга"}]},
-    }
-    with FakeWeb({"/w/api.php": Served(told, "application/json")}) as web:
-        (hit,) = await open_backend("mediawiki", client, base_url=web.url).search("Кама", 3)
-        assert hit.url == f"{web.url}/wiki/%D0%9A%D0%B0%D0%BC%D0%B0_%28%D1%80%D0%B5%D0%BA%D0%B0%29"
-        assert hit.snippet == "Ка́ма & Волга"
-        asked = web.visits[0].query
-        assert (asked["srsearch"], asked["srlimit"], asked["format"], asked["formatversion"]) == (
-            "Кама",
-            "3",
-            "json",
-            "2",
-        )
 
 
 WEB = {"title": "The <b>Kama</b>", "url": "https://a.example/kama"}
@@ -118,6 +98,11 @@ SHAPES = {  # service: path, answer, and what its request must hold
         },
         "api_key=KEY",
     ),
+    "mediawiki": (
+        "/w/api.php",
+        {"query": {"search": [{"title": "The Kama", "snippet": "A <b>long</b> river.", "timestamp": "2024-05-06"}]}},
+        "srsearch=the river Kama",
+    ),
     "arxiv": ("/api/query", Served(ATOM, "application/atom+xml"), 'search_query=all:"river" AND all:"Kama"'),
 }
 
@@ -128,7 +113,8 @@ async def test_each_service_is_asked_and_read_in_its_own_form(client, name):
     with FakeWeb({path: answer if isinstance(answer, Served) else Served(answer, "application/json")}) as web:
         backend = open_backend(name, client, base_url=web.url + "/", key="KEY", contact="ann@example.org")
         (hit,) = await backend.search("the river Kama", 5)
-        assert (hit.title, hit.url, hit.backend, hit.rank) == ("The Kama", "https://a.example/kama", name, 1)
+        url = f"{web.url}/wiki/The_Kama" if name == "mediawiki" else "https://a.example/kama"
+        assert (hit.title, hit.url, hit.backend, hit.rank) == ("The Kama", url, name, 1)
         assert hit.snippet.startswith("A long river.")
         assert hit.date.startswith("2024")
         visit = web.visits[0]
@@ -180,12 +166,6 @@ async def test_a_service_that_wants_to_be_left_alone_for_long_is_not_asked_again
         assert len(web.visits) == 1
 
 
-def test_retry_after_is_seconds_or_a_date():
-    assert [retry_after(value) for value in ("7", "0.5", "-3", "", "soon")] == [7, 0.5, 0, 0, 0]
-    assert retry_after("Thu, 01 Jan 1970 00:01:40 GMT", now=lambda: 40.0) == 60
-    assert [retry_after(value) for value in ("inf", "nan", "Thu, 01 Jan 99999 00:00:00 GMT")] == [DAY, 0, 0]
-
-
 async def test_searxng_without_answering_engines_says_which(client):
     told = {"results": [], "unresponsive_engines": [["google", "Suspended: CAPTCHA"], ["bing", "timeout"]]}
     failing = pytest.raises(ToolError, match="do not answer: google, bing")
@@ -222,34 +202,6 @@ async def test_the_next_service_answers_where_one_fails_and_that_is_told(client)
         assert notice.text.startswith("search: serper refused the request: its key was not accepted")
         assert notice.text.endswith("; searxng is used instead")
         assert [visit.method for visit in web.visits] == ["POST", "GET", "GET"]
-
-
-async def test_two_hundred_searches_are_in_flight_together_while_the_loop_goes_on(client):
-    beats = 0
-
-    async def beat() -> None:
-        nonlocal beats
-        while True:
-            beats += 1
-            await asyncio.sleep(0)
-
-    with FakeWeb(PAGES, together=200) as web:
-        search = search_tool([open_backend("searxng", client, base_url=web.url)])
-        heart = asyncio.create_task(beat())
-        found = await asyncio.gather(*(search.call({"query": f"Kama {n}"}) for n in range(200)))
-        heart.cancel()
-        assert web.most_at_once == 200
-        assert all(one.passages for one in found)
-        assert beats > 200
-
-
-async def test_a_paced_service_is_asked_one_after_another(client):
-    with FakeWeb({"/res/v1/web/search": Served({"web": {"results": []}}, "application/json")}) as web:
-        backend = open_backend("brave", client, base_url=web.url, key="k")
-        began = time.monotonic()
-        await asyncio.gather(backend.search("a", 3), backend.search("b", 3))
-        assert time.monotonic() - began >= 1.0
-        assert len(web.visits) == 2
 
 
 def test_a_service_may_be_used_from_one_event_loop_after_another():

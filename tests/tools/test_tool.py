@@ -9,9 +9,8 @@ from hira.agents.calls import use
 from hira.core.errors import UsageError
 from hira.core.tokens import count
 from hira.core.tool import SHOWN
-from hira.evidence import Source
 from hira.testing.script import make_context
-from hira.tools import Observation, Passage, Tool, tool
+from hira.tools import Observation, Tool, tool
 
 
 def counting(described: str = "how many", most: int = 9, default: Any = 3) -> Tool:
@@ -47,18 +46,6 @@ async def test_a_long_text_is_shown_by_its_ends_and_stays_whole_as_a_source() ->
     assert (source.location, source.evidence) == ('tool:table({"year": 1742})', LONG)
     assert source.call.strip() == 'table({"year": 1742})'
     assert f"[{source.id}]" in seen.text
-
-
-async def test_a_long_passage_of_an_own_source_is_cut_too_and_its_source_is_not() -> None:
-    @tool
-    def page() -> Observation:
-        """A page."""
-        return Observation("Read.", (Passage(Source("page", "Page", LONG), LONG),))
-
-    seen = await page.call({})
-    assert seen.text == "Read."
-    assert count(seen.passages[0].text) < SHOWN * 1.1
-    assert seen.passages[0].source.text == LONG
 
 
 async def test_a_tool_may_be_given_another_measure() -> None:
