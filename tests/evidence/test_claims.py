@@ -5,6 +5,7 @@ import pytest
 from hira.core.sources import Sources
 from hira.evidence import Citation, claims, drop_unknown, flag_claims, is_refusal, remove_marks
 from hira.evidence.citations import references_start
+from hira.evidence.claims import Claim
 
 
 def texts(answer: str) -> list[str]:
@@ -136,3 +137,12 @@ def test_a_megabyte_of_blanks_or_stops_is_read_in_one_pass(text: str) -> None:
     remove_marks(text)
     drop_unknown(text, Sources())
     references_start(text)
+
+
+def test_a_short_list_item_is_read_with_the_line_that_announces_it() -> None:
+    answer = "The ferrymen of Arn were [s1]:\n- Otto\n- Lena Brook [s2]\n\nThey were paid in eels."
+    assert claims(answer)[:2] == [
+        Claim("The ferrymen of Arn were: Otto", ("s1",), answer.index("Otto") + 4),
+        Claim("The ferrymen of Arn were: Lena Brook", ("s2",), answer.index("[s2]") + 4),
+    ]
+    assert claims(answer)[2].text == "They were paid in eels"
