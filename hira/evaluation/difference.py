@@ -28,8 +28,6 @@ class Flip:
     gold: str
     before: float
     after: float
-    said_before: str
-    said_after: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +168,8 @@ def _shares(records: Sequence[Record]) -> dict[tuple[str, str], tuple[float, Rec
 
 
 def _flip(before: tuple[float, Record], after: tuple[float, Record]) -> Flip:
-    (was, first), (became, second) = before, after
-    return Flip(first.id, first.question, first.gold, was, became, first.answer, second.answer)
+    (was, first), (became, _) = before, after
+    return Flip(first.id, first.question, first.gold, was, became)
 
 
 def format_difference(found: Difference) -> str:

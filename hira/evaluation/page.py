@@ -50,8 +50,10 @@ def _sections(found: Sequence[Row]) -> list[str]:
     if any(row.categories for row in found):
         sections.append(_section("By category", "right answers in %", _categories(found, names)))
     calls = draw_bars([(names[row.name], row.calls, None) for row in found], "calls of models a question")
-    tools = draw_bars([(names[row.name], row.interactions, None) for row in found], "calls of tools a question")
-    length = draw_bars([(names[row.name], row.written, None) for row in found], "completion tokens a question")
+    tools = draw_bars([(names[row.name], row.tool_calls, None) for row in found], "calls of tools a question")
+    length = draw_bars(
+        [(names[row.name], row.completion_tokens, None) for row in found], "completion tokens a question"
+    )
     sections.append(_section("Calls and length of reasoning", "as in HiRA, Fig. 5", calls + tools + length))
     sections.append(_section("What ended how", "", _endings(found, names)))
     return sections
@@ -107,8 +109,8 @@ def _endings(found: Sequence[Row], names: Mapping[str, str]) -> str:
     head = ["", *(status.replace("_", " ") for status in statuses), "citations supported", "failures"]
     body = []
     for row in found:
-        checked = sum(row.verdicts.values())
-        held = f"{row.verdicts.get('supported', 0)} of {checked}" if checked else "–"
+        checked = sum(row.citations.values())
+        held = f"{row.citations.get('supported', 0)} of {checked}" if checked else "–"
         failures = ", ".join(f"{kind} × {count}" for kind, count in row.failures.items())
         body.append([names[row.name], *(str(row.statuses.get(one, "")) for one in statuses), held, failures])
     return _table(head, body)

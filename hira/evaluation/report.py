@@ -97,11 +97,13 @@ def markdown(found: Sequence[Row], data: str, metric: str) -> str:
         lines += ["", "## By category", "", *table(["", *names], shown)]
         spent = [[row.name, *(_format_spent(row, name) for name in names)] for row in found]
         lines += ["", "## Completion tokens and tool calls of a question", "", *table(["", *names], spent)]
-    if any(len(row.roles) > 1 for row in found):
-        shown = [[row.name, ", ".join(f"{role} {calls:.2f}" for role, calls in row.roles.items())] for row in found]
+    if any(len(row.calls_by_role) > 1 for row in found):
+        shown = [
+            [row.name, ", ".join(f"{role} {calls:.2f}" for role, calls in row.calls_by_role.items())] for row in found
+        ]
         lines += ["", "## Calls of each role", "", *table(["", "calls of a question"], shown)]
     if several := [row for row in found if row.seeds > 1]:
-        shown = [[row.name, str(row.seeds), percent(row.pass_k), percent(row.voted)] for row in several]
+        shown = [[row.name, str(row.seeds), percent(row.pass_at_k), percent(row.majority)] for row in several]
         lines += ["", "## Several seeds", "", *table(["", "k", "pass@k", "majority"], shown)]
     if failures := [(row.name, kind, count) for row in found for kind, count in row.failures.items()]:
         shown = [[name, kind, str(count)] for name, kind, count in failures]
@@ -117,7 +119,7 @@ HEAD = [
 
 def _cells(row: Row) -> list[str]:
     interval = row.accuracy
-    checked = sum(row.verdicts.values())
+    checked = sum(row.citations.values())
     return [
         row.name,
         f"{row.asked:,}",
@@ -127,9 +129,9 @@ def _cells(row: Row) -> list[str]:
         "–" if row.value is None else f"{row.value:.3f}",
         f"{row.calls:.1f}",
         f"{row.tokens:,.0f}",
-        f"{row.written:,.0f}",
-        f"{row.interactions:.1f}",
-        percent(row.verdicts.get("supported", 0) / checked) if checked else "–",
+        f"{row.completion_tokens:,.0f}",
+        f"{row.tool_calls:.1f}",
+        percent(row.citations.get("supported", 0) / checked) if checked else "–",
         percent(row.success_rate(SEARCHES)),
         percent(row.success_rate(FETCHES)),
         "–" if row.cost is None else f"${row.cost:,.2f}",
@@ -144,7 +146,7 @@ def _format_right(row: Row, category: str) -> str:
 def _format_spent(row: Row, category: str) -> str:
     """Length of the reasoning and interactions with the environment (HiRA, Fig. 5)."""
     one = row.categories.get(category)
-    return f"{one.written:,.0f} · {one.interactions:.1f}" if one else "–"
+    return f"{one.completion_tokens:,.0f} · {one.tool_calls:.1f}" if one else "–"
 
 
 def percent(share: float | None) -> str:

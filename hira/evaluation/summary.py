@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from hira.evaluation.cells import Cell
@@ -20,8 +20,8 @@ class Row:
     """One way of asking, over all its seeds. Means are over questions that were asked; accuracy is over those that are
     scored, each question counting once (avg@k), with its bootstrap interval.
 
-    `pass_k` is whether any seed was right (pass@k for k = all seeds), `voted` whether the majority's answer was; both
-    None for one seed. `roles` are the calls of each role: of the search agent of MaMs, the interaction turns of the
+    `pass_at_k` is whether any seed was right (pass@k for k = all seeds), `majority` whether the majority's answer was; both
+    None for one seed. `calls_by_role` are those of each role: of the search agent of MaMs, the interaction turns of the
     rubrics paper, Table 6.
     """
 
@@ -32,20 +32,19 @@ class Row:
     asked: int
     scored: int
     accuracy: Interval | None
-    pass_k: float | None
-    voted: float | None
+    pass_at_k: float | None
+    majority: float | None
     value: float | None
     calls: float
-    roles: Mapping[str, float]
+    calls_by_role: Mapping[str, float]
     tokens: float
-    written: float
-    interactions: float
+    completion_tokens: float
+    tool_calls: float
     subtasks: float
-    seconds: float
     cost: float | None
     statuses: Mapping[str, int]
     failures: Mapping[str, int]
-    verdicts: Mapping[str, int]
+    citations: Mapping[str, int]
     tools: Mapping[str, tuple[int, int]]
     categories: Mapping[str, "Category"]
 
@@ -67,8 +66,8 @@ class Category:
 
     scored: int
     right: int
-    written: float
-    interactions: float
+    completion_tokens: float
+    tool_calls: float
 
     @property
     def accuracy(self) -> float | None:
@@ -102,20 +101,19 @@ def _row(group: tuple[str, str, str], seeds: int, asked: Sequence[Record]) -> Ro
         asked=len(asked),
         scored=len(scored),
         accuracy=_accuracy(shares),
-        pass_k=_pass_at_k(scored) if seeds > 1 else None,
-        voted=_score_majority(scored) if seeds > 1 else None,
+        pass_at_k=_pass_at_k(scored) if seeds > 1 else None,
+        majority=_score_majority(scored) if seeds > 1 else None,
         value=mean(values) if values else None,
         calls=mean([record.calls for record in asked]),
-        roles=_calls_by_role(asked),
+        calls_by_role=_calls_by_role(asked),
         tokens=mean([record.tokens for record in asked]),
-        written=mean([record.written for record in asked]),
-        interactions=mean([record.interactions for record in asked]),
+        completion_tokens=mean([record.written for record in asked]),
+        tool_calls=mean([record.interactions for record in asked]),
         subtasks=mean([record.subtasks for record in asked]),
-        seconds=mean([record.seconds for record in asked]),
         cost=sum(costs) if costs else None,
         statuses=_count(record.status for record in asked),
         failures=_count(record.error.partition(":")[0] for record in asked if record.error),
-        verdicts=_sum(record.verdicts for record in asked),
+        citations=_sum(record.verdicts for record in asked),
         tools=_tools(asked),
         categories=_categories(asked),
     )
@@ -198,41 +196,19 @@ def _tools(asked: Sequence[Record]) -> dict[str, tuple[int, int]]:
 
 
 def as_json(row: Row) -> dict[str, Any]:
-    """A row for `summary.json`. Wall time is left out: it is not had again."""
+    """A row for `summary.json`."""
     interval = row.accuracy
-    return {
-        "workflow": row.workflow,
-        "model": row.model,
-        "variant": row.variant,
-        "seeds": row.seeds,
-        "asked": row.asked,
-        "scored": row.scored,
+    told: dict[str, Any] = _round(asdict(row))
+    return told | {
+        "calls_by_role": _round(row.calls_by_role),
         "accuracy": interval and round(interval.value, 6),
         "accuracy_95": interval and [round(interval.low, 6), round(interval.high, 6)],
-        "pass_at_k": row.pass_k,
-        "majority": row.voted,
-        "value": row.value,
-        "calls": round(row.calls, 3),
-        "calls_by_role": {role: round(calls, 3) for role, calls in row.roles.items()},
-        "tokens": round(row.tokens, 1),
-        "completion_tokens": round(row.written, 1),
-        "tool_calls": round(row.interactions, 3),
-        "subtasks": round(row.subtasks, 3),
-        "cost": row.cost,
-        "statuses": row.statuses,
-        "failures": row.failures,
-        "citations": row.verdicts,
         "tools": {tool: {"made": made, "ok": well} for tool, (made, well) in row.tools.items()},
         "search_success": row.success_rate(SEARCHES),
         "fetch_success": row.success_rate(FETCHES),
-        "categories": {
-            name: {
-                "scored": one.scored,
-                "right": one.right,
-                "accuracy": one.accuracy,
-                "completion_tokens": round(one.written, 1),
-                "tool_calls": round(one.interactions, 3),
-            }
-            for name, one in row.categories.items()
-        },
+        "categories": {name: {**_round(asdict(one)), "accuracy": one.accuracy} for name, one in row.categories.items()},
     }
+
+
+def _round(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: round(value, 3) if isinstance(value, float) else value for name, value in values.items()}

@@ -8,7 +8,7 @@ from typing import Any
 
 from hira.agents.trajectory import Rollout, Trajectory
 from hira.evaluation.rewards.answers import Score
-from hira.trainers.rows import Attempt, Credited, Group, Row, histogram
+from hira.trainers.rows import Attempt, Credited, Group, Row
 
 
 @dataclass(slots=True)
@@ -57,7 +57,11 @@ def measure_update(groups: Sequence[Group], credited: Credited) -> dict[str, flo
         "excluded": credited.excluded,
         **credited.told,
     }
-    return told | {f"group_size/{size}": many for size, many in histogram(credited.sizes).items()} | _shares(credited)
+    return (
+        told
+        | {f"group_size/{size}": many for size, many in sorted(Counter(credited.sizes).items())}
+        | _shares(credited)
+    )
 
 
 def _of_row(means: Means, row: Row) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -147,14 +147,6 @@ def _cut(trajectory: Trajectory, rollout: str, question: str) -> Cut:
         if one.sound
     )
     return Cut(rows, breaks, sum(not one.sound for one in opened))
-
-
-def histogram(sizes: Iterable[int]) -> dict[int, int]:
-    """How often each size comes, in the order of the sizes."""
-    counted: dict[int, int] = {}
-    for size in sorted(sizes):
-        counted[size] = counted.get(size, 0) + 1
-    return counted
 
 
 Status = Literal["ok", "agent_failed", "infra_failed"]

@@ -103,7 +103,7 @@ def test_what_no_judge_scored_is_left_out_and_counted() -> None:
     (row,) = rows([record(cell.name, 1, True), record(cell.name, 2, None), record(cell.name, 3, False)], [cell])
     assert row.accuracy
     assert (row.asked, row.scored, row.accuracy.value) == (3, 2, 0.5)
-    assert (row.calls, row.tokens, row.written) == (2, 120, 20)
+    assert (row.calls, row.tokens, row.completion_tokens) == (2, 120, 20)
 
 
 def test_calls_are_counted_by_role_and_tool() -> None:
@@ -115,8 +115,8 @@ def test_calls_are_counted_by_role_and_tool() -> None:
     }
     few = {"roles": {"search": Spent(7, 10, 5)}, "tools": {}}
     (row,) = rows([record(cell.name, 1, None, **many), record(cell.name, 2, None, **few)], [cell])
-    assert (row.roles, row.interactions, row.written) == ({"search": 7.5, "state": 10.0}, 20.0, 7.5)
-    assert (row.categories["c"].interactions, row.categories["c"].written) == (20.0, 7.5)
+    assert (row.calls_by_role, row.tool_calls, row.completion_tokens) == ({"search": 7.5, "state": 10.0}, 20.0, 7.5)
+    assert (row.categories["c"].tool_calls, row.categories["c"].completion_tokens) == (20.0, 7.5)
     assert row.success_rate(["search"]) == 29 / 30
 
 
@@ -130,8 +130,8 @@ def test_seeds_are_averaged_by_question_and_any_right_one_passes() -> None:
     ]
     (row,) = rows(records, cells)
     assert row.accuracy
-    assert (row.seeds, row.accuracy.value, row.pass_k) == (2, 0.25, 0.5)
-    assert row.voted == 0.5  # of a draw the first answer counts
+    assert (row.seeds, row.accuracy.value, row.pass_at_k) == (2, 0.25, 0.5)
+    assert row.majority == 0.5  # of a draw the first answer counts
     assert rows(records[::-1], cells) == [row]
 
 
