@@ -1,6 +1,5 @@
 """RACE by hand, and a published table from its figures by query."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -54,10 +53,3 @@ async def test_the_judge_rates_both_reports_on_every_criterion_of_each_dimension
     assert found
     assert found.overall == pytest.approx(5.6 / 11.2)
     assert all("TARGET" in str(request.messages[-1].text) for request in policy.requests)
-
-
-async def test_a_judge_that_leaves_a_criterion_out_is_asked_again_and_then_scores_nothing() -> None:
-    lacking = json.dumps({"ratings": [{"number": 1, "first": 8, "second": 4}]})
-    policy = ScriptedPolicy([lacking, lacking])
-    assert await judge_race(make_context(policy), "q", DIMENSIONS[:1], "a", "b") is None
-    assert len(policy.requests) == 2

@@ -65,10 +65,6 @@ def seen(turn: Turn) -> tuple[int, ...]:
     return turn.completion.tokens.prompt
 
 
-def prompts(record: Rollout) -> dict[str, list[tuple[int, ...]]]:
-    return {name: [seen(turn) for turn in one.turns] for name, one in record.trajectories.items()}
-
-
 def at_run_time(turn: Turn, template: Template) -> tuple[int, ...]:
     """The ids of the prompt that a server would make of the same request: the template's text, encoded as a whole."""
     return tuple(template.encode(template.prompt(turn.request)))
@@ -80,18 +76,11 @@ def leaves_out_the_end(trajectory: Trajectory) -> int:
     return sum(after.request.continues and before.completion.stop is None for before, after in pairs)
 
 
-FAST = {("native", False), ("tags", False), ("tags", True)}
-# in one chain only where calls are text: a native call ends its message
-WAYS = [
-    pytest.param(dialect, chain, marks=() if (dialect, chain) in FAST else pytest.mark.heavy)
-    for dialect in DIALECTS
-    for chain in (False, True)
-    if dialect != "native" or not chain
-]
+WAYS = [("hira", dialect, False) for dialect in DIALECTS] + [("hira", "tags", True)]
+WAYS += [(name, "tags", False) for name in WORKFLOWS if name != "hira"]
 
 
-@pytest.mark.parametrize(("dialect", "chain"), WAYS)
-@pytest.mark.parametrize("name", WORKFLOWS)
+@pytest.mark.parametrize(("name", "dialect", "chain"), WAYS)
 async def test_a_rollout_sees_the_token_ids_of_the_run_time_prompt(
     name: str, dialect: str, chain: bool, tools: Toolbox
 ) -> None:

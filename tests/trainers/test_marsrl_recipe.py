@@ -10,7 +10,6 @@ from hira.trainers import records
 from hira.trainers.assembly import TrainingPlan, credit_of, make_plan
 from hira.trainers.configuration import load_configuration
 from hira.trainers.rows import Attempt, Group, Row
-from hira.trainers.schedule import Limits
 
 run_grpo = later("hira.trainers.training:run_grpo")
 make_training = later("hira.trainers.training:make_training")
@@ -51,18 +50,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "rivers.md").write_text("# Rivers\n\nRiver 1 has 4 hills.\n")
     return tmp_path
-
-
-def test_stages_the_pipeline_and_the_roles_come_from_the_configuration(folder: Path) -> None:
-    def training(**settings: object) -> Any:
-        return make_training(plan(folder, **settings), None, None)
-
-    assert (training().staged, training().limits, training().search) == (True, None, True)
-    piped = training(**PIPELINE, **{"marsrl.picks": 3, "marsrl.sampling": "random"})
-    assert piped.limits == Limits(2, 2, 2, 4)
-    assert piped.updates.train.old == "sampler", "what is trained on may be older than the weights"
-    assert not training(**{"marsrl.roles": '["solver"]', "workflow.search": "false"}).search
-    assert not training(recipe="grpo").staged
 
 
 def test_credit_is_of_the_chosen_roles_and_masks_what_is_mastered(folder: Path) -> None:

@@ -37,14 +37,6 @@ def test_under_the_target_mastered_tokens_of_right_answers_leave_the_numerator_a
     assert measure_update([], after)["masked"] == 2 / 5
 
 
-def test_at_the_target_and_over_it_nothing_is_masked() -> None:
-    before = credited((row(SURE, UNSURE), 1.0))
-    assert drop_mastered(before).rows == before.rows
-    at = entropy([one.row for one in before.rows])
-    assert drop_mastered(before, target=at).rows == before.rows
-    assert drop_mastered(before, target=at + 1e-9).rows != before.rows
-
-
 @pytest.mark.parametrize(("norm", "before", "left"), [("dapo", 9.0, 7.0), ("grpo", 3.0, 2.0)])
 def test_overlong_members_are_compared_with_and_not_trained(norm: Any, before: float, left: float) -> None:
     lengths, rewards = (2, 3, 4), (0.0, 1.0, 1.0)

@@ -124,32 +124,16 @@ def test_the_profiles_of_a_run_are_settings(tmp_path: Path) -> None:
 
 def test_serve_prints_the_command_with_each_adapter_by_its_name(terminal: Terminal) -> None:
     run = run_folder(terminal.folder / "run")
+    for adapter in (run / "adapters").iterdir():
+        (adapter / "chat_template.jinja").write_text("{{ '<tool_call>\\n' }}")
     assert terminal("serve", "run", "--port", "9000") == 0
     words = terminal.out.split()
     assert words[:3] == ["vllm", "serve", "some/base"]
     assert f"planner={run}/adapters/planner" in words
     assert words[words.index("--max-lora-rank") + 1] == "32"
     assert words[words.index("--port") + 1] == "9000"
+    assert words[words.index("--tool-call-parser") + 1] == "hermes", "calls are read as they were in training"
     assert "--base-url http://127.0.0.1:9000/v1" in terminal.err
-
-
-@pytest.mark.parametrize(
-    ("template", "parser"),
-    [
-        ("{{ '<tool_call>\\n' }}", "hermes"),
-        ("{{ messages }}", None),
-    ],
-)
-def test_a_server_reads_native_calls_as_they_were_read_in_training(
-    template: str, parser: str | None, terminal: Terminal
-) -> None:
-    run = run_folder(terminal.folder / "run")
-    for adapter in (run / "adapters").iterdir():
-        (adapter / "chat_template.jinja").write_text(template)
-    assert terminal("serve", "run") == 0
-    words = terminal.out.split()
-    assert ("--enable-auto-tool-choice" in words) is (parser is not None)
-    assert parser is None or words[words.index("--tool-call-parser") + 1] == parser
 
 
 # --- show
