@@ -20,9 +20,9 @@ class Row:
     """One way of asking, over all its seeds. Means are over questions that were asked; accuracy is over those that are
     scored, each question counting once (avg@k), with its bootstrap interval.
 
-    `pass_at_k` is whether any seed was right (pass@k for k = all seeds), `majority` whether the majority's answer was; both
-    None for one seed. `calls_by_role` are those of each role: of the search agent of MaMs, the interaction turns of the
-    rubrics paper, Table 6.
+    `pass_at_k` is whether any seed was right (pass@k for k = all seeds), `majority` whether the majority's answer was;
+    both None for one seed. `calls_by_role`: of the search agent of MaMs, the interaction turns of the rubrics paper,
+    Table 6.
     """
 
     workflow: str
