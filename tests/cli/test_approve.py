@@ -92,18 +92,6 @@ def test_what_is_typed_decides(docs: Path, tmp_path: Path) -> None:
     assert "subtask 2" in re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", terminal.seen)
 
 
-def test_what_is_rejected_is_not_looked_for(docs: Path, tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path, "ask", QUESTION, "--docs", str(docs), "--approve")
-    while terminal.process.poll() is None:
-        try:
-            terminal.until("that follow: ")
-        except AssertionError:
-            break
-        terminal.type("n\nwe know it\n")
-    assert terminal.end() == 4
-    assert "Lund" not in terminal.out.read_text(encoding="utf-8")
-
-
 def test_a_terminal_that_is_closed_ends_the_run_and_it_goes_on_later(docs: Path, tmp_path: Path) -> None:
     arguments = ["--journal", str(tmp_path / "j.sqlite")]
     terminal = Terminal(tmp_path, "ask", QUESTION, "--docs", str(docs), "--approve", *arguments)
@@ -184,9 +172,3 @@ def test_without_a_person_it_is_refused(docs: Path, tmp_path: Path, more: list[s
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr
-
-
-def test_a_workflow_without_subtasks_is_refused(docs: Path, tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path, "ask", QUESTION, "--docs", str(docs), "--approve", "--workflow", "rag")
-    assert terminal.end() == 2
-    assert "has no subtasks to approve" in terminal.seen

@@ -114,13 +114,6 @@ def test_a_mistake_leaves_no_file(folder: Path, argv: tuple[str, ...], what: str
     assert not [path.name for path in folder.iterdir() if path.name.startswith("a.jsonl")]
 
 
-def test_a_batch_needs_a_file_for_its_answers(folder: Path) -> None:
-    err = io.StringIO()
-    shell = Shell(io.StringIO(), io.StringIO(), err, {}, folder, folder / "home")
-    assert main(("ask", "--batch", "q.jsonl"), shell) == 2
-    assert "--output" in err.getvalue()
-
-
 def test_what_is_answered_is_not_asked_again(folder: Path) -> None:
     first = ask(folder)
     text = (folder / "a.jsonl").read_text(encoding="utf-8")
@@ -151,15 +144,6 @@ def ask_raw(folder: Path) -> tuple[int, str]:
     err = io.StringIO()
     shell = Shell(io.StringIO(), io.StringIO(), err, {"HIRA_MODEL": "offline"}, folder, folder / "home")
     return main(("ask", "--batch", "q.jsonl", "--output", "a.jsonl", "--docs", "docs"), shell), err.getvalue()
-
-
-def test_the_exit_code_says_whether_all_were_answered(folder: Path) -> None:
-    (folder / "q.jsonl").write_text(f"{QUESTIONS[0]}\nWho composed the opera Fidelio?\n", encoding="utf-8")
-    said = ask(folder)
-    assert said.code == 4
-    assert [line["status"] for line in said.lines] == ["answered", "insufficient_evidence"]
-    assert "1 insufficient evidence" in said.err
-    assert ask(folder).code == 4
 
 
 def test_events_name_the_question_they_belong_to(folder: Path) -> None:

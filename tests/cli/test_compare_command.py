@@ -42,12 +42,6 @@ def test_the_table_has_a_row_for_each_workflow_in_the_order_named(tmp_path: Path
     assert max(map(len, said.out.splitlines())) <= 100
 
 
-def test_progress_goes_to_stderr_and_can_be_left_out(tmp_path: Path) -> None:
-    said = hira(tmp_path, QUESTION, "--docs", str(LIBRARY), *PAIR)
-    assert "hira: react-report: answered after" in said.err
-    assert "after" not in hira(tmp_path, QUESTION, "--docs", str(LIBRARY), *PAIR, "--quiet").err
-
-
 def test_documents_that_cannot_be_read_are_told_once(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     shutil.copytree(LIBRARY, docs)
@@ -70,25 +64,10 @@ def test_json_is_one_object_with_what_ask_gives_for_each(tmp_path: Path) -> None
         assert one["run_id"]
 
 
-def test_runs_of_a_comparison_are_recorded_each_by_itself(tmp_path: Path) -> None:
-    said = hira(tmp_path, QUESTION, "--docs", str(LIBRARY), *PAIR, "--json", "--journal", "runs.sqlite")
-    runs = {one["run_id"] for one in json.loads(said.out)["workflows"]}
-    out = io.StringIO()
-    shell = Shell(io.StringIO(), out, io.StringIO(), {}, tmp_path, tmp_path / "home")
-    assert main(("runs", "--json", "--journal", "runs.sqlite"), shell) == OK
-    assert {run["run_id"] for run in json.loads(out.getvalue())} == runs
-
-
 def test_without_an_answer_the_exit_code_is_the_best_of_what_happened(tmp_path: Path) -> None:
     said = hira(tmp_path, "Who painted the Sistine Chapel?", "--docs", str(LIBRARY), *PAIR, "--quiet")
     assert said.code == NO_EVIDENCE
     assert "insufficient evidence" in said.out
-
-
-def test_workflows_that_lack_what_they_need_say_so_and_end_with_2(tmp_path: Path) -> None:
-    said = hira(tmp_path, QUESTION, "--workflow", "react-report,mams")
-    assert said.code == USAGE
-    assert "a report needs something to be read" in said.out
 
 
 @pytest.mark.parametrize(
@@ -108,8 +87,3 @@ def test_what_is_wrong_with_the_command_is_told_in_three_lines(tmp_path: Path, a
     assert told in said.err
     assert len(said.err.strip().splitlines()) <= 3
     assert said.out == ""
-
-
-def test_the_question_may_come_from_standard_input(tmp_path: Path) -> None:
-    said = hira(tmp_path, "-", "--docs", str(LIBRARY), *PAIR, "--json", stdin=QUESTION)
-    assert json.loads(said.out)["question"] == QUESTION

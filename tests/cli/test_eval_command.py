@@ -249,20 +249,6 @@ def judging(body: Any) -> str:
     return json.dumps({"reason": "by the number", "verdict": "correct" if right else "incorrect"})
 
 
-def test_a_judge_at_an_endpoint_scores_the_answers_of_offline(folder: Path) -> None:
-    with Endpoint(lambda request: judging([m.text for m in request.messages])) as endpoint:
-        (folder / "hira.toml").write_text(
-            f'[roles.judge]\nbase_url = "{endpoint.base_url}"\nmodel = "scripted"\napi_key = "k"\n'
-        )
-        words = ("eval", "q.jsonl", *OFFLINE, "--workflow", "rag", "--metric", "hira", "--output", "j", "--json")
-        said = hira(folder, *words, HIRA_TRUST=endpoint.base_url)
-    assert said.code == 0, said.err
-    (row,) = json.loads(said.out)["rows"]
-    assert (row["scored"], round(row["accuracy"] * 3)) == (3, 2)
-    # where nothing can be known, no judge is asked about an answer that says so
-    assert len(endpoint.calls) == 2
-
-
 @pytest.mark.parametrize(
     ("flags", "limit", "scored"),
     [(("--max-calls", "2", "--max-tokens", "4000"), "", 3), ((), "max_calls = 1", 2)],

@@ -68,11 +68,6 @@ def test_the_command_takes_a_workflow_and_a_tool_by_the_names_of_a_package(hira:
     assert hira("replay", "last", "-q").out == hira("resume", "last", "-q").out == said.out
 
 
-def test_nothing_of_a_package_is_loaded_before_it_is_named(hira: Command) -> None:
-    hira("ask", "-q", "What is 2 + 3?")
-    assert "lakes_of_a_test" not in sys.modules
-
-
 def test_a_projects_file_names_code_of_a_package_only_with_consent(hira: Command) -> None:
     (hira.folder / "hira.toml").write_text('workflow = "echo-of-lakes"\ntools = ["depth"]\n', encoding="utf-8")
     refused = hira(*ASK)

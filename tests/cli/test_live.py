@@ -86,27 +86,8 @@ def test_the_tree_shows_what_the_role_at_work_writes_how_fast_and_what_was_read(
     assert "1967" not in drawn(view), "what was written is shown while it is written"
 
 
-def test_roles_that_write_side_by_side_have_one_line_each() -> None:
-    view = watching()
-    view(RunStarted("r1", "When?", "hira", {"*": "m"}))
-    for at in ("1", "2"):
-        view(SubtaskIssued(at, f"find {at}"))
-        view(TurnStarted(f"{at}/code", "code"))
-        view(TurnText(f"{at}/code", f"first {at} " + "and more " * 20 + f"last {at}", reasoning=True))
-    text = drawn(view)
-    assert "last 1" in text
-    assert "last 2" in text
-    assert "first" not in text
-
-
 def test_a_meter_shows_what_was_spent_against_its_limits() -> None:
     view = watching()
     view(RunStarted("r1", "When?", "hira", {"*": "m"}, {"tokens": 9_000, "cost": 0.5, "seconds": 60}))
     view(TurnEnded("planner", "planner", "…", Usage(1, 4_000, 500, cost=0.0123)))
     assert "██████░░░░░░ · 4,500 of 9,000 tokens · $0.0123 of $0.5 · 0 of 60 s · 1 call" in drawn(view)
-
-
-def test_what_was_read_is_shown_as_it_is_and_styles_nothing() -> None:
-    view = watching()
-    view(SubtaskIssued("1", "[bold red]loud[/] \x1b[31m[s1]"))
-    assert "1. [bold red]loud[/] [s1]" in drawn(view)

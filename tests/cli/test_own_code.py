@@ -67,14 +67,6 @@ def test_code_that_a_projects_file_names_runs_once_it_is_allowed(hira: Command) 
     assert allowed.out == "Hello? depth\n"
 
 
-def test_an_expert_of_a_module_stands_beside_the_built_in_ones(hira: Command) -> None:
-    said = hira("ask", "-q", "What is 2 + 3?", HIRA_EXPERTS="own_code_of_a_test:Diver")
-
-    assert said.out.startswith("2 + 3 = 5")
-    twice = hira("ask", "What is 2 + 3?", HIRA_EXPERTS="own_code_of_a_test:Diver,own_code_of_a_test:Diver")
-    assert "contain the name 'diver' twice" in twice.err
-
-
 @pytest.mark.parametrize(
     ("variable", "named", "said"),
     [
@@ -139,20 +131,6 @@ def test_a_journal_that_came_with_a_folder_names_no_endpoint_and_gets_no_key(hir
     assert (refused.code, unasked) == (2, before)
     assert sent
     assert "of-the-user" not in str(sent)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"), [("raise KeyError('lake')", "KeyError: 'lake'"), ("import sys; sys.exit(3)", "SystemExit: 3")]
-)
-def test_a_module_that_cannot_be_loaded_is_named_and_its_folder_does_not_stay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "broken_code_of_a_test.py").write_text(text, encoding="utf-8")
-    refused = Command(tmp_path, {"HIRA_MODEL": "offline"})("ask", "--workflow", "broken_code_of_a_test:Echo", "Hi?")
-
-    assert (refused.code, f"'broken_code_of_a_test:Echo' cannot be loaded: {said}" in refused.err) == (2, True)
-    assert str(tmp_path) not in sys.path
 
 
 def test_a_workflow_of_ones_own_takes_no_options_of_the_command_line(hira: Command) -> None:

@@ -21,15 +21,6 @@ def test_what_is_loaded_is_left_out_of_collections_and_counted_again_afterwards(
     assert gc.get_threshold() == often
 
 
-def test_garbage_of_the_meantime_is_still_collected() -> None:
-    with short_pauses():
-        gc.collect()
-        circle: list[object] = []
-        circle.append(circle)
-        del circle
-        assert gc.collect() > 0
-
-
 def test_threads_switch_more_often_in_the_meantime() -> None:
     usual = sys.getswitchinterval()
     with short_pauses():

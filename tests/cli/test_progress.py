@@ -1,14 +1,9 @@
 """What a person reads while a run goes on."""
 
 import asyncio
-import io
-import json
-import re
-from pathlib import Path
 
 from hira.cli import batch_progress
-from hira.cli.progress import JsonLines, Lines, brief
-from hira.cli.shell import Shell
+from hira.cli.progress import Lines, brief
 from hira.core.events import (
     Event,
     Notice,
@@ -86,18 +81,6 @@ async def test_a_silence_is_told_with_what_is_waited_for() -> None:
     assert told[0] == "          … waiting for planner (0 s)"
 
 
-async def test_a_text_that_streams_in_is_no_reason_to_say_nothing() -> None:
-    told: list[str] = []
-    lines = Lines(told.append, heartbeat=0.05)
-    lines(TurnStarted("planner", "planner"))
-    keeping = asyncio.create_task(lines.keep())
-    for _ in range(20):
-        lines(TurnText("planner", "word ", reasoning=False))
-        await asyncio.sleep(0.01)
-    keeping.cancel()
-    assert re.fullmatch(r" +… waiting for planner \(0 s, \d+ tokens\)", told[0])
-
-
 async def test_many_questions_are_told_on_while_none_of_them_ends() -> None:
     told: list[str] = []
     heard = asyncio.Event()
@@ -121,25 +104,6 @@ async def test_many_questions_are_told_on_while_none_of_them_ends() -> None:
     async with batch_progress.keep_shown(quiet):
         await asyncio.sleep(0.1)
     assert not told
-
-
-def test_events_as_json_are_one_object_a_line_with_their_kind_first() -> None:
-    err = io.StringIO()
-    view = JsonLines(Shell(io.StringIO(), io.StringIO(), err, {}, Path(), Path(), events=True))
-    for event in RUN:
-        view(event)
-    told = err.getvalue().splitlines()
-    assert len(told) == len(RUN)
-    assert json.loads(told[0]) == {
-        "event": "RunStarted",
-        "at": 0.0,
-        "run": "r1",
-        "question": "When?",
-        "workflow": "hira",
-        "models": {"*": "m"},
-        "limits": {},
-    }
-    assert told[0].startswith('{"event": "RunStarted"')
 
 
 def test_a_line_is_short_and_holds_no_control_characters() -> None:

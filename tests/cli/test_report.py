@@ -59,13 +59,6 @@ def test_with_o_it_goes_to_the_file_and_stdout_stays_empty(hira: Command, tmp_pa
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_the_baseline_and_the_options_of_the_workflow_can_be_chosen(hira: Command) -> None:
-    said = hira("report", TOPIC, "--docs", LIBRARY, "--json", "--quiet", "--workflow", "react-report")
-    assert json.loads(said.out)["workflow"] == "react-report"
-    said = hira("report", TOPIC, "--docs", LIBRARY, "--json", "--quiet", "--set", "mams.max_turns=1")
-    assert json.loads(said.out)["usage"]["calls"] == 3
-
-
 def test_a_report_is_replayed_in_the_form_in_which_it_was_told(hira: Command, tmp_path: Path) -> None:
     journal = ("--journal", str(tmp_path / "journal.sqlite"))
     said = hira("report", TOPIC, "--docs", LIBRARY, "--quiet", *journal)
@@ -73,18 +66,6 @@ def test_a_report_is_replayed_in_the_form_in_which_it_was_told(hira: Command, tm
     assert again.code == 0
     assert (tmp_path / "again.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert hira("replay", "last", "--quiet", *journal).out == said.out
-
-
-def test_a_topic_that_nothing_read_has_to_do_with_is_said_so(hira: Command) -> None:
-    said = hira("report", "Unicorns of Patagonia", "--docs", LIBRARY, "--quiet")
-    assert said.code == 4
-    assert "Nothing that was read has to do with the topic." in said.out
-    assert "complete" not in said.out
-
-
-def test_a_workflow_that_settings_name_for_questions_is_none_for_reports(hira: Command) -> None:
-    said = hira("report", TOPIC, "--docs", LIBRARY, "--json", "--quiet", HIRA_WORKFLOW="hira")
-    assert json.loads(said.out)["workflow"] == "mams"
 
 
 @pytest.mark.parametrize(
@@ -110,19 +91,6 @@ def test_what_cannot_be_done_ends_with_2_and_says_what_to_do(
     assert (said.code, said.out) == (2, "")
     assert told in said.err
     assert "Traceback" not in said.err
-
-
-def test_a_report_of_nothing_ends_with_4(hira: Command, tmp_path: Path) -> None:
-    said = hira("report", "Quantum chromodynamics", "--docs", LIBRARY, "--quiet")
-    assert said.code == 4
-    assert "not enough evidence" in said.err
-
-
-def test_a_budget_ends_it_with_5_and_what_was_written(hira: Command) -> None:
-    said = hira("report", TOPIC, "--docs", LIBRARY, "--quiet", "--max-calls", "5")
-    assert said.code == 5
-    assert "[1]" in said.out
-    assert "the budget" in said.err
 
 
 def test_a_report_that_its_budget_ended_is_gone_on_with_and_written_as_a_report(hira: Command, tmp_path: Path) -> None:
@@ -274,15 +242,6 @@ def test_the_page_asks_for_nothing_and_its_policy_lets_nothing_be_asked_for() ->
     assert "light-dark(" in read.style
 
 
-def test_marks_are_links_to_the_references_that_they_stand_for() -> None:
-    page = as_html(hostile())
-    assert 'Tides rise\u2060<sup><a href="#ref-1">[1]</a></sup>.' in page
-    assert '<a href="#ref-1">[1]</a></sup>\u2060<sup><a href="#ref-2">[2]</a></sup>' in page
-    ids = {attributes["id"] for tag, attributes in Page(page).tags if tag == "li" and attributes}
-    assert ids == {"ref-1", "ref-2"}
-    assert "#ref-9" not in page, "no text can make a mark of its own"
-
-
 def test_titles_of_sources_are_text_in_markdown_too() -> None:
     listed = as_markdown(hostile()).partition("## References\n\n")[2]
     first, second = listed.splitlines()
@@ -290,21 +249,3 @@ def test_titles_of_sources_are_text_in_markdown_too() -> None:
         '1. Tides \\<b\\> \\[x\\](https://evil.example) & "more" — <https://tides.example/a?b=1&c=2> (1 supported)'
     )
     assert second == "2. notes/a\\<script\\>.md"
-
-
-def test_a_page_without_references_shows_no_list() -> None:
-    record = Rollout("run", "Topic", "mams")
-    record.answer = "Nothing is known."
-    page = as_html(answer_of(record, "offline"))
-    assert "<h1>Topic</h1>\n<p>Nothing is known.</p>" in page
-    assert "<h2></h2>" in page
-    assert "h2:empty" in page
-
-
-def test_importing_the_command_loads_no_renderer_before_it_is_needed() -> None:
-    import subprocess
-    import sys
-
-    code = "import sys, hira.cli.report; print('markdown_it' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

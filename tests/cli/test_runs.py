@@ -72,15 +72,6 @@ def test_runs_lists_what_was_asked_with_status_and_cost(hira: Command, endpoint:
     assert QUESTION in line
 
 
-def test_a_run_whose_process_is_gone_is_interrupted(hira: Command, endpoint: Endpoint) -> None:
-    hira("ask", QUESTION, *at(endpoint), "--quiet")
-    with sqlite3.connect(hira.journal) as other:
-        other.execute("update runs set status = 'running', pid = 1, heard = began - 1000")
-    other.close()
-    (listed,) = json.loads(hira("runs", "--json").out)
-    assert listed["status"] == "interrupted"
-
-
 def test_show_tells_subtasks_experts_costs_answer_and_verdicts(hira: Command, endpoint: Endpoint) -> None:
     hira("ask", QUESTION, *at(endpoint), "--quiet")
     out = hira("show", "last").out
@@ -185,14 +176,6 @@ def test_a_run_that_its_budget_ended_says_how_to_resume_and_goes_on_with_a_large
     assert len(endpoint.calls) > before
 
 
-def test_resuming_an_answered_run_prints_its_answer_and_asks_nothing(hira: Command, endpoint: Endpoint) -> None:
-    first = hira("ask", QUESTION, *at(endpoint), "--quiet")
-    before = len(endpoint.calls)
-    again = hira("resume", "last")
-    assert (again.code, again.out, len(endpoint.calls)) == (0, first.out, before), again.err
-    assert "has already ended; this is its answer" in again.err
-
-
 def test_an_endpoint_that_was_down_is_tried_again_by_resume_with_the_key_of_today(hira: Command) -> None:
     with Endpoint(replies(3), faults=["401"]) as endpoint:  # type: ignore[arg-type]
         failed = hira("ask", QUESTION, *at(endpoint), "--quiet", OPENAI_API_KEY="sk-old-and-wrong")
@@ -265,16 +248,6 @@ def test_deleted_runs_leave_nothing_behind(hira: Command, endpoint: Endpoint) ->
     assert b"Kama" not in hira.journal.read_bytes()
 
 
-def test_with_cache_a_question_that_was_asked_before_costs_no_call(hira: Command, endpoint: Endpoint) -> None:
-    first = hira("ask", QUESTION, *at(endpoint), "--quiet")
-    before = len(endpoint.calls)
-    again = hira("ask", QUESTION, *at(endpoint), "--quiet", "--cache", "--json")
-    assert len(endpoint.calls) == before
-    said = json.loads(again.out)
-    assert first.out.startswith(said["answer"])
-    assert (said["usage"]["calls"], said["usage"]["prompt_tokens"]) == (0, 0)
-
-
 def test_with_cache_sources_keep_their_ids_though_parallel_subtasks_read_in_another_order(hira: Command) -> None:
     def slow(request: Request) -> float:
         """The first subtask of three reads last."""
@@ -288,23 +261,6 @@ def test_with_cache_sources_keep_their_ids_though_parallel_subtasks_read_in_anot
         assert len(endpoint.calls) == before
     assert "[s1]" not in first.out.partition(".")[0], "the first subtask was to read last"
     assert again.out == first.out
-
-
-def test_journal_off_records_nothing_and_another_file_is_taken(hira: Command, endpoint: Endpoint) -> None:
-    hira("ask", QUESTION, *at(endpoint), "--quiet", "--journal", "off")
-    assert not hira.journal.exists()
-    hira("ask", QUESTION, *at(endpoint), "--quiet", "--journal", "here.sqlite")
-    assert len(json.loads(hira("runs", "--json", "--journal", "here.sqlite").out)) == 1
-    assert (hira.place / "here.sqlite").stat().st_mode & 0o077 == 0
-
-
-def test_a_journal_that_cannot_be_written_is_one_line_and_the_run_goes_on(hira: Command, endpoint: Endpoint) -> None:
-    (hira.place / "home").mkdir()
-    (hira.place / "home" / ".local").write_text("in the way")
-    said = hira("ask", QUESTION, *at(endpoint), "--quiet")
-    assert (said.code, plain(said.out)) == (0, ANSWER)
-    (line,) = [line for line in said.err.splitlines() if "the journal cannot be opened" in line]
-    assert "not recorded" in line
 
 
 @pytest.mark.parametrize(

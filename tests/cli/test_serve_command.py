@@ -1,6 +1,5 @@
 """`hira serve` from the command line: by which names it may be called."""
 
-import itertools
 import os
 import re
 import socket
@@ -37,20 +36,3 @@ def test_a_port_that_is_taken_is_told_with_what_to_do(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "cannot be used" in done.stderr
     assert "choose another with --port" in done.stderr
-
-
-@pytest.mark.heavy(seconds=1)
-def test_a_model_that_is_down_is_told_at_the_start_and_the_server_goes_on(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        url = f"http://127.0.0.1:{nobody.getsockname()[1]}/v1"
-    command = [sys.executable, "-m", "hira", "serve", "--port", "0", "--model", "m", "--base-url", url]
-    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environ) as server:
-        try:
-            assert server.stderr is not None
-            lines = list(itertools.islice(server.stderr, 3))
-            found = next(filter(None, (re.search(r"a page to watch runs: (http://\S+)", line) for line in lines)))
-            assert any(f"{url} does not answer (nothing listens there)" in line for line in lines)
-            assert httpx.get(f"{found[1]}healthz", trust_env=False).json() == {"status": "ok"}
-        finally:
-            server.terminate()

@@ -139,15 +139,6 @@ async def test_a_call_that_is_given_up_ends_its_run_and_so_does_a_client_that_le
 
 
 @pytest.mark.heavy
-async def test_an_endpoint_that_fails_is_told_as_an_error_of_the_call(place: Path):
-    with Endpoint([], faults=["401"]) as endpoint:
-        async with serving(place, "--model", endpoint.model, "--base-url", endpoint.base_url) as client:
-            said = await client.call_tool("ask", {"question": QUESTION})
-    assert said.is_error
-    assert endpoint.base_url in said.content[0].text
-
-
-@pytest.mark.heavy
 async def test_hira_answers_over_http_on_this_machine_and_leaves_when_told(place: Path):
     process = running(place, "--http", "0")
     try:
@@ -186,18 +177,6 @@ def test_a_signal_ends_the_server_though_the_client_says_nothing(place: Path, nu
     finally:
         process.kill()
         process.communicate()
-
-
-@pytest.mark.heavy(seconds=2)
-def test_what_is_wrong_with_the_settings_is_told_before_anything_is_served(place: Path):
-    process = running(place, "--workflow", "hero")
-    try:
-        out, err = process.communicate(timeout=120)
-    finally:
-        process.kill()
-        process.communicate()
-    assert (process.returncode, out) == (2, "")
-    assert err.startswith("hira: unknown workflow 'hero'")
 
 
 def test_the_doctor_lists_servers_with_their_tools_and_what_is_wrong_with_others(place: Path):

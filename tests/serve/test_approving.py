@@ -1,6 +1,5 @@
 """Over HTTP and in the page: a run waits for decisions on its subtasks, and takes them."""
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,17 +56,6 @@ def ended(server: Served, run: str, **more: Any) -> dict[str, Any]:
     return dict(told)
 
 
-def reject_all(server: Served, run: str) -> None:
-    """Reject whatever the run comes to wait for, until it ends."""
-    number, deadline = 1, time.monotonic() + 20
-    while get(f"{server.url}/api/runs/{run}").json()["status"] == "running":
-        assert time.monotonic() < deadline
-        decision = {"id": str(number), "rejected": "we know it"}
-        reply = post(f"{server.url}/api/runs/{run}/approve", json={"decisions": [decision]})
-        number += reply.status_code == 200
-        time.sleep(0.02)
-
-
 def test_a_run_waits_and_goes_on_with_what_was_decided(server: Served) -> None:
     run = begun(server)
     assert decide(server, run, {"id": "1", "text": "Who was the builder of the tower of Alta?"}).status_code == 200
@@ -75,12 +63,6 @@ def test_a_run_waits_and_goes_on_with_what_was_decided(server: Served) -> None:
     told = ended(server, run)
     assert "Lund" in told["answer"]["answer"]
     assert told["answer"]["subtasks"][0]["text"] == "Who was the builder of the tower of Alta?"
-
-
-def test_a_rejected_subtask_is_told_with_its_reason(server: Served) -> None:
-    run = begun(server)
-    reject_all(server, run)
-    assert "we know it" in ended(server, run)["answer"]["subtasks"][0]["conclusion"]
 
 
 @pytest.mark.parametrize(
@@ -111,13 +93,6 @@ def test_a_decision_that_cannot_be_taken_is_refused_and_the_run_still_waits(
     assert reply.status_code == status, reply.text
     assert says in reply.json()["error"]["message"]
     assert get(f"{server.url}/api/runs/{run}").json()["status"] == "running"
-
-
-def test_of_two_tabs_the_later_one_is_told_that_it_is_decided(server: Served) -> None:
-    run = begun(server)
-    reject_all(server, run)
-    late = post(f"{server.url}/api/runs/{run}/approve", json={"decisions": [{"id": "1"}]})
-    assert late.status_code == 409
 
 
 @tool(needs_approval=True)
@@ -238,57 +213,3 @@ def test_in_the_page_a_subtask_is_changed_in_a_form_and_another_rejected(driven:
     until(driven, rejects)
     assert "we know it" in driven.run("return document.querySelector('.tree').textContent")
     assert not driven.run("return document.querySelector('.decide')")
-
-
-@pytest.mark.heavy
-@pytest.mark.skipif(bool(missing()), reason=missing())
-def test_in_the_page_those_that_are_left_are_handed_out_at_once(driven: Browser, tmp_path: Path) -> None:
-    (tmp_path / "towers.txt").write_text("The tower of Alta is 31 metres high. The tower of Bode is 20 metres high.\n")
-    steps = ["How high is the tower of Alta?", "How high is the tower of Bode?"]
-    script = {
-        "planner": [json.dumps({"steps": steps}), r"\boxed{The tower of Bode is 20 metres high [s1].}"],
-        "*": lambda _: "The tower of Bode is 20 metres high [s1].",
-    }
-    settings = Settings(model="offline", docs=(tmp_path / "towers.txt",), journal=tmp_path / "journal.sqlite")
-    with served(settings, {"*": ScriptedPolicy(script)}) as server:
-        asked = {
-            "question": "Is the tower of Alta higher than the tower of Bode?",
-            "approve": True,
-            "workflow": "plan-and-solve",
-        }
-        run = post(f"{server.url}/api/runs", json=asked).json()["id"]
-        driven.send("POST", "/url", {"url": f"{server.url}/#/{run}"})
-        until(driven, "return document.querySelectorAll('.decide').length === 2")
-        driven.run("document.querySelector('.decide .reject').click()")
-        assert "as soon as the others are decided" in until(
-            driven, "return document.querySelector('.decide .why')?.textContent"
-        )
-        driven.run("document.querySelector('.every').click()")
-        told = ended(server, run)
-        until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
-    assert {one["text"]: "rejected" in one["conclusion"] for one in told["answer"]["subtasks"]} == {
-        "How high is the tower of Alta?": True,
-        "How high is the tower of Bode?": False,
-    }
-
-
-@pytest.mark.heavy
-@pytest.mark.skipif(bool(missing()), reason=missing())
-def test_in_the_page_a_call_of_a_tool_is_changed_in_a_form(driven: Browser) -> None:
-    policy = ScriptedPolicy([calling("order", thing="rope"), r"\boxed{It is ordered.}"])
-    settings = Settings(workflow="react", verify="lexical", tools=(f"{__name__}:order",))
-    with served(settings, {"*": policy}) as server:
-        run = asked_by_page(server)
-        driven.send("POST", "/url", {"url": f"{server.url}/#/{run}"})
-        assert until(driven, "return document.querySelector('.decide textarea')?.value") == '{"thing": "rope"}'
-        assert driven.run("return document.querySelector('.subtask .head p').textContent") == "order"
-        driven.run(
-            "document.querySelector('.decide textarea').value = arguments[0];"
-            "document.querySelector('.decide').requestSubmit()",
-            '{"thing": "boat"}',
-        )
-        until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
-        assert not driven.run(
-            "return (document.querySelector('.decide') || document.querySelector('.subtask'))?.outerHTML"
-        )
-    assert "boat is ordered" in policy.requests[1].messages[-1].text

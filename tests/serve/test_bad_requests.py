@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from serving import Served, Slow, get, post, served
+from serving import Served, get, post, served
 from starlette.requests import Request
 
 from hira.runtime.settings import Settings
@@ -32,13 +32,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with served(Settings(model="offline", docs=docs, journal=folder / "journal.sqlite")) as one:
         yield one
         assert post(f"{one.url}{CHAT}", json=ASKED).status_code == 200, "it went down meanwhile"
-
-
-@pytest.fixture(scope="module")
-def slow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    journal = tmp_path_factory.mktemp("slow") / "journal.sqlite"
-    with served(Settings(model="offline", journal=journal), policies={"*": Slow(60)}) as one:
-        yield one
 
 
 def refused(reply: httpx.Response, status: int, says: str) -> None:
@@ -258,52 +251,6 @@ async def test_a_body_that_does_not_come_is_not_waited_for_for_ever() -> None:
     with pytest.raises(Refused, match="did not come within") as found:
         await body_of(Request({"type": "http", "method": "POST", "headers": []}, receive), seconds=0.01)
     assert found.value.status == 408
-
-
-def states(server: Served) -> list[str]:
-    return [run["status"] for run in get(f"{server.url}/api/runs").json()["runs"]]
-
-
-@pytest.mark.parametrize("streamed", [True, False])
-def test_a_client_may_leave_in_any_phase(slow_server: Served, *, streamed: bool) -> None:
-    body = json.dumps({**ASKED, "stream": streamed}).encode()
-    whole = head(f"content-length: {len(body)}") + body
-    runs = len(states(slow_server))
-    for sent in (whole[:20], whole[: len(whole) - len(body)], whole[:-5]):
-        connected(slow_server, sent).close()
-    with connected(slow_server, whole) as one:
-        if streamed:
-            assert one.recv(1000).startswith(b"HTTP/1.1 200")
-        until_running(slow_server, runs + 1)
-    deadline = time.monotonic() + 20
-    while "running" in states(slow_server):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    assert states(slow_server) == ["interrupted"] * (runs + 1)
-
-
-def until_running(server: Served, many: int) -> None:
-    deadline = time.monotonic() + 20
-    while len(found := states(server)) < many or "running" not in found:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def test_a_button_that_is_pressed_twice_or_too_late_does_no_harm(server: Served) -> None:
-    run = post(f"{server.url}/api/runs", json={"question": QUESTION["content"], "approve": True}).json()["id"]
-    place, decided = f"{server.url}/api/runs/{run}", {"decisions": [{"id": "1"}]}
-    deadline = time.monotonic() + 20
-    while (first := post(f"{place}/approve", json=decided)).status_code == 409:  # it has not come to it
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    assert first.status_code == 200
-    refused(post(f"{place}/approve", json=decided), 409, "does not wait for a decision")
-    assert [post(f"{place}/stop", json={}).status_code for _ in range(2)] == [200, 200]
-    while (status := get(place).json()["status"]) == "running":
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    assert post(f"{place}/stop", json={}).json()["status"] == status
-    refused(post(f"{place}/approve", json=decided), 409, "does not wait for a decision")
 
 
 def test_a_run_that_has_its_answer_is_not_gone_on_with(server: Served) -> None:

@@ -1,10 +1,8 @@
 """`hira serve` as an OpenAI client meets it: plain, streamed, cancelled, with a wrong key, and with nonsense."""
 
-import base64
 import json
-import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,6 @@ import openai
 import pytest
 from serving import Served, get, post, served
 
-from hira.journal import Journal
 from hira.runtime.settings import KeySettings, Settings
 from hira.testing import Endpoint
 from hira.workflows import WORKFLOWS
@@ -95,12 +92,6 @@ def test_a_stream_tells_the_work_as_reasoning_then_the_answer_then_what_it_took(
     assert not chunks[-1].choices
 
 
-def test_what_nothing_supports_is_an_answer_without_annotations(open_server: Served) -> None:
-    reply = asked(client_of(open_server), "Who painted the tower of Nowhere?")
-    assert reply.choices[0].message.annotations == []
-    assert reply.model_extra["hira"]["status"] == "insufficient_evidence"
-
-
 @pytest.mark.parametrize(
     ("body", "status", "says"),
     [
@@ -152,21 +143,6 @@ def test_a_body_of_100_mb_is_refused_and_the_server_stays_up(open_server: Served
     assert asked(client_of(open_server)).choices[0].message.content
 
 
-def test_paths_that_are_not_served_and_other_types_get_the_same_shape(open_server: Served) -> None:
-    for reply in (
-        get(f"{open_server.url}/v1/embeddings"),
-        get(f"{open_server.url}/v1/chat/completions"),
-        post(f"{open_server.url}/v1/chat/completions", content=b"x", headers={"content-type": "text/plain"}),
-    ):
-        assert reply.status_code in (404, 405, 415)
-        assert reply.json()["error"]["message"]
-
-
-def test_a_page_of_another_site_cannot_ask_even_where_no_key_is_needed(open_server: Served) -> None:
-    reply = get(f"{open_server.url}/v1/models", headers={"host": "evil.example"})
-    assert reply.status_code == 403
-
-
 def test_the_conversation_so_far_is_told_with_the_question(docs: Path) -> None:
     with Endpoint(["It is 31 metres high."]) as endpoint:
         settings = Settings(model="m", base_url=endpoint.base_url, docs=(docs,), api_key="k")
@@ -181,45 +157,6 @@ def test_the_conversation_so_far_is_told_with_the_question(docs: Path) -> None:
         told = json.dumps(endpoint.requests[-1].body)
     assert all(part in told for part in ("How high is the first?", "Alta and Brava."))
     assert "Follow these instructions as well:\\nBe brief." in told
-
-
-def test_an_attached_file_is_read(open_server: Served) -> None:
-    data = base64.b64encode(b"The cook of the ferry is Bettine Aalto.\n").decode()
-    parts = [
-        {"type": "text", "text": "Who is the cook of the ferry?"},
-        {"type": "file", "file": {"filename": "session.txt", "file_data": f"data:text/plain;base64,{data}"}},
-    ]
-    messages: Any = [{"role": "user", "content": parts}]
-    reply = client_of(open_server).chat.completions.create(model="mams", messages=messages)
-    assert "Bettine Aalto" in (reply.choices[0].message.content or "")
-
-
-@pytest.mark.heavy(seconds=2)
-def test_when_the_client_goes_away_its_run_ends_and_can_be_gone_on_with(docs: Path, tmp_path: Path) -> None:
-    with Endpoint(lambda _: "late", delay=30.0) as endpoint:
-        settings = Settings(
-            model="m", base_url=endpoint.base_url, docs=(docs,), api_key="k", journal=tmp_path / "j.sqlite"
-        )
-        with served(settings) as server:
-            for streamed in (False, True):
-                client = client_of(server, "x", timeout=0.7)
-                with pytest.raises(
-                    (openai.APITimeoutError, httpx.TimeoutException)
-                ):  # 2.x tells the latter of a stream
-                    for _ in asked(client, stream=streamed):
-                        pass
-            deadline = time.monotonic() + 10
-            while True:
-                listed = get(f"{server.url}/api/runs").json()
-                assert "runs" in listed, listed
-                runs = listed["runs"]
-                if all(run["status"] != "running" for run in runs) or time.monotonic() > deadline:
-                    break
-                time.sleep(0.1)
-            assert [run["status"] for run in runs] == ["interrupted", "interrupted"]
-        with closing(Journal(tmp_path / "j.sqlite")) as journal:
-            entries = journal.runs()
-        assert [entry.state for entry in entries] == ["interrupted", "interrupted"]
 
 
 KEYS = {
@@ -281,14 +218,3 @@ def test_an_endpoint_that_refuses_its_key_is_no_fault_of_the_client(docs: Path) 
     assert failed.value.status_code == 502
     assert "secret-of-the-server" not in str(failed.value)
     assert endpoint.base_url not in str(failed.value)
-
-
-def test_what_a_client_leaves_open_may_be_null(open_server: Served) -> None:
-    left_open = dict.fromkeys(("n", "stream", "stream_options", "tools", "tool_choice", "response_format", "stop"))
-    body = {"model": "direct", "messages": [{"role": "user", "content": QUESTION}], **left_open}
-    assert post(f"{open_server.url}/v1/chat/completions", json=body).status_code == 200
-
-
-def test_another_part_of_the_api_is_refused_with_what_there_is(open_server: Served) -> None:
-    with pytest.raises(openai.NotFoundError, match="POST /v1/chat/completions and POST /v1/responses"):
-        client_of(open_server).embeddings.create(model="hira", input=QUESTION)

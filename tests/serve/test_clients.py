@@ -2,10 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
-from dataclasses import fields
-from itertools import pairwise
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +10,9 @@ import httpx
 import pytest
 from serving import Slow
 
-from hira.agents.run_context import RunContext
 from hira.core.errors import EndpointError
 from hira.core.policy import Completion, Request, Usage, Watch
 from hira.journal import Journal
-from hira.runtime.run import Run
-from hira.runtime.session import Session
 from hira.runtime.settings import KeySettings, Settings
 from hira.server.app import application
 
@@ -125,14 +119,6 @@ async def test_a_run_is_gone_on_with_once_however_often_that_is_asked(tmp_path: 
     assert sorted(reply.status_code for reply in replies) == [200, 200, 201]
 
 
-async def test_a_page_of_another_site_stops_nothing(tmp_path: Path) -> None:
-    async with application(settings_of(tmp_path), policies={"*": Slow(5)}) as app, client_of(app) as client:
-        run = (await client.post("/api/runs", json={"question": "How high?", "workflow": "direct"})).json()["id"]
-        plain = await client.post(f"/api/runs/{run}/stop", content="{}", headers={"content-type": "text/plain"})
-        assert plain.status_code == 415
-        assert (await client.get("/api/runs")).json()["runs"][0]["status"] == "running"
-
-
 @pytest.mark.parametrize(
     "part",
     [
@@ -149,15 +135,6 @@ async def test_a_strange_name_of_an_attachment_is_the_clients_fault(tmp_path: Pa
         reply = await client.post("/v1/chat/completions", json=asked)
     assert reply.status_code == 400
     assert "is not a file format" in reply.json()["error"]["message"]
-
-
-async def test_events_are_told_from_any_number_on_and_from_nonsense_all(tmp_path: Path) -> None:
-    async with application(settings_of(tmp_path)) as app, client_of(app) as client:
-        told = (await client.post("/v1/chat/completions", json={**ASKED, "model": "hira"})).json()
-        for start in ("²", "9" * 5_000, "-1", "x"):
-            told_from = await client.get(f"/api/runs/{told['hira']['run_id']}/events", params={"from": start})
-            assert told_from.status_code == 200
-            assert "RunStarted" in told_from.text
 
 
 async def test_a_run_that_its_key_has_nothing_left_for_stays_as_it_ended(tmp_path: Path) -> None:
@@ -204,28 +181,6 @@ async def test_a_run_that_ends_while_it_waits_for_a_place_can_be_gone_on_with(tm
     assert (entry.status, entry.answer, entry.usage) == (ended.status, ended.answer, ended.usage)
 
 
-async def test_a_run_that_is_cancelled_before_its_question_is_asked_is_interrupted(tmp_path: Path) -> None:
-    class Slowly(Session):
-        """Takes its time to open what a run needs."""
-
-        @asynccontextmanager
-        async def open_context(self, *given: Any, **more: Any) -> AsyncIterator[RunContext]:
-            await asyncio.sleep(30)
-            async with super().open_context(*given, **more) as made:
-                yield made
-
-    async with application(settings_of(tmp_path), policies={"*": Slow(0)}) as app:
-        ready = app.state.session
-        run = Run(Slowly(**{one.name: getattr(ready, one.name) for one in fields(ready) if one.init}), "How high?", ())
-        working = asyncio.ensure_future(run.work())
-        await asyncio.sleep(0.05)
-        working.cancel()
-        await asyncio.wait([working])
-    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
-        entry = journal.entry(run.id)
-    assert (entry.status, entry.question) == ("interrupted", "How high?")
-
-
 async def test_a_run_that_only_calls_under_way_stand_against_may_be_asked_again(tmp_path: Path) -> None:
     slow = Slow(0.3)
     settings = settings_of(tmp_path, keys={"someone": KeySettings.model_validate({"key": "k", "max_tokens": 3_000})})
@@ -240,24 +195,3 @@ async def test_a_run_that_only_calls_under_way_stand_against_may_be_asked_again(
     assert (refused.status_code, error["code"]) == (429, "rate_limit_exceeded")
     assert "is held by other calls under way; try again" in error["message"]
     assert again.status_code == 200
-
-
-async def test_clients_who_come_at_once_are_taken_in_one_by_one_with_the_loop_going_round(tmp_path: Path) -> None:
-    begun: list[int] = []
-
-    async def counting() -> None:
-        while True:
-            names = [getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks()]
-            begun.append(names.count("Runs._work"))
-            await asyncio.sleep(0)
-
-    async with application(settings_of(tmp_path), policies={"*": Slow(30)}) as app, client_of(app) as client:
-        round_and_round = asyncio.ensure_future(counting())
-        asking = [asyncio.ensure_future(client.post("/v1/chat/completions", json=ASKED)) for _ in range(30)]
-        while not begun or begun[-1] < len(asking):
-            await asyncio.sleep(0.01)
-        round_and_round.cancel()
-        for one in asking:
-            one.cancel()
-        await asyncio.wait(asking)
-    assert max(after - before for before, after in pairwise(begun)) == 1

@@ -67,11 +67,6 @@ async def test_an_endpoint_is_told_by_what_it_answers_to_a_list_of_models(status
     assert [line.removeprefix(f"{url} ").partition(";")[0] for line in told] == [says.partition(";")[0]] * bool(says)
 
 
-@pytest.mark.parametrize("model", ["offline", "litellm/openai/gpt-5", "hf:some/model"])
-async def test_models_that_are_asked_elsewhere_are_left_alone(model: str) -> None:
-    assert await unready(Settings(model=model)) == []
-
-
 class Down(Slow):
     """As a policy whose endpoint is down has it."""
 
@@ -92,21 +87,3 @@ async def test_a_server_whose_model_is_down_is_well_itself_and_says_whose_fault_
         reply = await client.post("/v1/chat/completions", json=ASKED, headers={"authorization": "Bearer key-of-ada-1"})
     assert reply.status_code == 502
     assert reply.json()["error"]["message"] == "the model of this server: nothing listens there"
-
-
-async def test_the_runs_of_one_key_push_none_of_anothers_out() -> None:
-    keys = {name: KeySettings.model_validate({"key": f"key-of-{name}-1"}) for name in ("ada", "bob")}
-    settings = Settings(model="m", base_url=nowhere(), keys=keys)
-    async with (
-        application(settings, policies={"*": Slow(0)}) as app,
-        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client,
-    ):
-        ada, bob = ({"authorization": f"Bearer key-of-{name}-1"} for name in ("ada", "bob"))
-        first = (await client.post("/v1/chat/completions", json=ASKED, headers=ada)).json()["hira"]["run_id"]
-        for _ in range(205):
-            last = await client.post("/v1/chat/completions", json=ASKED, headers=bob)
-        kept = (await client.get(f"/api/runs/{first}", headers=ada)).status_code
-        own = len((await client.get("/api/runs", headers=bob)).json()["runs"])
-    assert last.status_code == 200
-    assert kept == 200
-    assert 200 <= own <= 201

@@ -85,22 +85,6 @@ def test_subtasks_are_seen_before_the_answer_and_stop_answers_now(driven: Browse
             assert state in ("interrupted", "partial", "insufficient evidence")
 
 
-def test_workflows_stand_side_by_side_on_a_phone_one_below_the_other(
-    driven: Browser, docs: Path, tmp_path: Path
-) -> None:
-    with served(Settings(model="offline", docs=(docs,), journal=tmp_path / "j.sqlite")) as server:
-        go(driven, f"{server.url}/")
-        for name in ("rag", "mars"):
-            driven.run(f"document.querySelector('#workflows input[value={name}]').click()")
-        driven.run(ASK, "How high is the tower of Alta?")
-        until(driven, "return document.querySelectorAll('.answer:not([hidden])').length === 3")
-        assert driven.run(
-            "return [...document.querySelectorAll('.meters')].every(one => one.textContent.includes('calls'))"
-        )
-        driven.size(390, 800)
-        assert driven.run("return document.documentElement.scrollWidth") <= 390
-
-
 def test_the_page_asks_for_the_key_where_one_is_needed(driven: Browser, docs: Path) -> None:
     keys: Any = {"ada": {"key": "key-of-ada-1"}}
     with served(Settings(model="offline", docs=(docs,), keys=keys)) as server:
@@ -140,13 +124,6 @@ def test_markup_in_questions_names_and_documents_stays_text(driven: Browser, tmp
         go(driven, f"{server.url}/#/<img src=x onerror=window.hit=1>")
         assert "cannot be shown" in until(driven, "return document.querySelector('h1')?.textContent")
         assert driven.run(found) + (driven.run("return window.hit") or 0) == 0
-
-
-def test_a_server_that_is_gone_is_told_in_words(driven: Browser, docs: Path) -> None:
-    with served(Settings(model="offline", docs=(docs,))) as server:
-        go(driven, f"{server.url}/")
-    driven.run(ASK, "How high is the tower of Alta?")
-    assert "Is hira serve still running?" in until(driven, "return document.getElementById('trouble').textContent")
 
 
 def test_nothing_is_loaded_from_elsewhere(docs: Path) -> None:

@@ -9,7 +9,6 @@ from pages import ASK, go, until
 from serving import served
 
 from hira.core.policy import Completion, Request, Watch
-from hira.journal import Journal
 from hira.runtime.settings import Settings
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(bool(missing()), reason=missing())]
@@ -173,23 +172,3 @@ def test_the_keyboard_alone_is_enough(driven: Browser, settings: Settings) -> No
         assert driven.run(focused) == "close"
         driven.press(escape)
         assert str(driven.run(focused)).startswith("cite")
-
-
-def test_a_run_that_is_deleted_while_a_tab_shows_it_is_told_to_be_gone(driven: Browser, settings: Settings) -> None:
-    assert settings.journal is not None
-    gone = "return document.querySelector('.run')?.textContent.includes('may have been deleted')"
-    with served(settings) as server:
-        go(driven, f"{server.url}/")
-        driven.run("document.getElementById('approve').click()")
-        driven.run(ASK, QUESTION)
-        until(driven, "return document.querySelector('.decide textarea')?.value")
-        driven.run("document.querySelector('.stop').click()")
-        until(driven, "return document.querySelector('.resume:not([hidden])')?.textContent")
-        journal = Journal(settings.journal)
-        journal.delete([journal.entry("last").id])
-        journal.close()
-        driven.run("document.querySelector('.resume').click()")
-        until(driven, gone)
-        driven.run("location.reload()")
-        until(driven, gone)
-        assert driven.run("return document.querySelector('.status').textContent") == "not there"

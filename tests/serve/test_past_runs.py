@@ -1,10 +1,8 @@
 """Runs of the journal, as the server tells them: of every workflow, of other versions, deleted, and of programs."""
 
-import asyncio
 import json
-import sqlite3
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +11,10 @@ import httpx
 import pytest
 
 from hira import Hira, tool
-from hira.core.errors import UsageError
 from hira.core.events import Event, Notice
 from hira.journal import Journal
 from hira.runtime.settings import Settings
 from hira.server.app import application
-from hira.server.watching import LISTED
 
 QUESTION = "Where did the builder of the tower of Alta study?"
 
@@ -60,27 +56,6 @@ async def test_a_run_of_any_workflow_is_told_from_the_journal_as_it_was(settings
     assert "Lund" in live["answer"]["answer"]
     assert later["answer"] == live["answer"]
     assert later["texts"] == live["texts"]
-
-
-async def test_a_run_of_the_server_goes_on_elsewhere_in_its_own_workflow(settings: Settings) -> None:
-    async with application(settings) as app:
-        sent = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=sent, base_url="http://localhost") as client:
-            asked = {"question": QUESTION, "workflow": "matpo", "approve": True}
-            run = (await client.post("/api/runs", json=asked)).json()["id"]
-            while (await client.post(f"/api/runs/{run}/approve", json={"decisions": [{"id": "1"}]})).is_error:
-                await asyncio.sleep(0.02)
-
-    async def approve(subtasks: Sequence[Any]) -> Sequence[Any]:
-        return subtasks
-
-    async with Hira(settings=settings, approve=approve) as hira:
-        with pytest.raises(UsageError, match="used the workflow 'matpo', not 'hira'"):
-            await hira.resume(run)
-    async with Hira(settings=settings.with_values({"workflow": "matpo"}, "a test"), approve=approve) as hira:
-        going = await hira.resume(run)
-        await going.work()
-    assert "Lund" in going.answer.text
 
 
 async def test_what_is_deleted_from_the_journal_is_told_no_more(settings: Settings) -> None:
@@ -139,46 +114,6 @@ async def test_what_another_version_recorded_does_not_end_the_stream(settings: S
     assert (last["event"], ended["event"]) == ("Notice", "Ended")
 
 
-@pytest.mark.heavy(seconds=2)
-async def test_a_run_is_told_while_another_process_holds_the_journal_and_a_new_one_waits(settings: Settings) -> None:
-    assert settings.journal is not None
-    async with asking(settings) as client:
-        before = await ran(client)
-        await client.get("/api/runs")  # reads what is written, and so waits for it
-        with closing(sqlite3.connect(settings.journal, isolation_level=None)) as other:
-            other.execute("begin immediate")
-            new = asyncio.create_task(ran(client))
-            async with asyncio.timeout(20):
-                asked = [f"/api/runs/{before}{part}" for part in ("", "/events")] * 20
-                replies = await asyncio.gather(*map(client.get, asked))
-            assert not new.done()
-            other.execute("rollback")
-        assert {reply.status_code for reply in replies} == {200}
-        assert (await client.get(f"/api/runs/{await new}")).json()["status"] == "answered"
-
-
-async def test_a_run_that_is_gone_on_with_stays_in_the_list_however_many_are_newer(settings: Settings) -> None:
-    assert settings.journal is not None
-    async with asking(settings) as client:
-        run = (await client.post("/api/runs", json={"question": QUESTION, "approve": True})).json()["id"]
-        await client.post(f"/api/runs/{run}/stop", json={})
-        await client.get(f"/api/runs/{run}/events")
-    journal = Journal(settings.journal)
-    for number in range(LISTED):
-        journal.begin(f"29990101-000000-{number:06}", settings={}, files=(), versions={}).describe(QUESTION, "hira")
-    journal.close()
-    async with asking(settings) as client:
-        assert (await client.post(f"/api/runs/{run}/resume", json={})).status_code == 201
-        await client.post(f"/api/runs/{run}/stop", json={})
-        await client.get(f"/api/runs/{run}/events")
-        for _ in range(2):
-            assert run in [one["id"] for one in (await client.get("/api/runs")).json()["runs"]]
-        journal = Journal(settings.journal)
-        journal.delete([run])
-        journal.close()
-        assert run not in [one["id"] for one in (await client.get("/api/runs")).json()["runs"]]
-
-
 @tool
 def tide(harbour: str) -> str:
     """Today's tide in a harbour."""
@@ -195,17 +130,6 @@ async def test_a_run_that_a_program_made_with_tools_of_its_own_does_not_go_on_he
         assert (line["status"], line["resumable"]) == ("interrupted", False)
         reply = await client.post(f"/api/runs/{run.id}/resume", json={})
     assert (reply.status_code, "with its own tool 'tide'" in reply.text) == (409, True)
-
-
-async def test_a_run_that_was_stopped_says_that_it_can_go_on(settings: Settings) -> None:
-    async with asking(settings) as client:
-        run = (await client.post("/api/runs", json={"question": QUESTION, "approve": True})).json()["id"]
-        await client.post(f"/api/runs/{run}/stop", json={})
-        await client.get(f"/api/runs/{run}/events")
-        live = (await client.get(f"/api/runs/{run}")).json()
-    async with asking(settings) as client:
-        later = (await client.get(f"/api/runs/{run}")).json()
-    assert (live["status"], live["resumable"]) == (later["status"], later["resumable"]) == ("interrupted", True)
 
 
 async def test_files_that_a_journal_of_a_folder_names_are_not_read_from_the_page(

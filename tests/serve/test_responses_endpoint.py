@@ -1,16 +1,13 @@
 """`/v1/responses` with OpenAI's own client: whole, streamed, parsed, continued, and refused."""
 
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import httpx
 import openai
 import pytest
 from pydantic import BaseModel
-from serving import Served, Slow, get, served
+from serving import Served, get, served
 
 from hira.journal import Journal
 from hira.runtime.replay import replay
@@ -68,22 +65,6 @@ def test_a_response_has_its_course_its_text_and_its_citations_whole_and_streamed
     )
     assert "response.output_text.annotation.added" in [one.type for one in events]
     assert "".join(one.delta for one in events if one.type == "response.output_text.delta") == whole.output_text
-
-
-@pytest.mark.parametrize("api", ["chat", "responses"])
-def test_a_claim_without_a_mark_is_annotated_with_the_source_that_supports_it(settings: Settings, api: str) -> None:
-    said = "The tower of Alta is 31 metres high. I hope that this helps you."
-    with served(settings, {"*": ScriptedPolicy([said])}) as server, client_of(server) as client:
-        if api == "chat":
-            reply = client.chat.completions.create(model="rag", messages=[{"role": "user", "content": ASKED}])
-            (mark,) = reply.choices[0].message.annotations or []
-            text, cited = reply.choices[0].message.content or "", mark.url_citation
-            assert text[cited.start_index : cited.end_index].rstrip(".") == "The tower of Alta is 31 metres high"
-            assert cited.url.endswith("alta.txt")
-        else:
-            response: Any = client.responses.create(model="rag", input=ASKED)
-            (found,) = response.output[-1].content[0].annotations
-            assert found.filename == "alta.txt"
 
 
 def test_a_model_is_parsed_whole_and_streamed(settings: Settings) -> None:
@@ -223,35 +204,9 @@ def test_what_hira_does_not_do_is_refused_with_what_to_do(server: Served, more: 
         client.responses.create(**{"model": "direct", "input": ASKED, **more})
 
 
-def test_an_attached_file_is_read(server: Served) -> None:
-    file = {
-        "type": "input_file",
-        "filename": "session.txt",
-        "file_data": "data:text/plain;base64,VGhlIGNvb2sgaXMgQWRhLg==",
-    }
-    said: Any = [{"role": "user", "content": [{"type": "input_text", "text": "Who is the cook?"}, file]}]
-    with client_of(server) as client:
-        assert "Ada" in client.responses.create(model="mams", input=said).output_text
-
-
 def test_a_response_whose_model_fails_ends_its_stream_as_failed(settings: Settings) -> None:
     with served(settings, {"*": ScriptedPolicy([])}) as server, client_of(server) as client:
         *_, last = client.responses.create(model="direct", input=ASKED, stream=True)
     assert last.type == "response.failed"
     assert last.response.error
     assert last.response.error.message
-
-
-@pytest.mark.heavy(seconds=2)
-def test_a_response_that_its_client_leaves_is_ended(settings: Settings) -> None:
-    with served(settings, {"*": Slow(60)}) as server:
-        for streamed in (False, True):
-            with client_of(server, timeout=0.7) as client, suppress(openai.APITimeoutError, httpx.TimeoutException):
-                made: Any = client.responses.create(model="direct", input=ASKED, stream=streamed)
-                next(iter(made))
-                made.close()
-        deadline = time.monotonic() + 10
-        while "running" in (states := [run["status"] for run in get(f"{server.url}/api/runs").json()["runs"]]):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    assert states == ["interrupted"] * 2

@@ -1,6 +1,5 @@
 """`response_format` of the chat API: the answer as JSON that fits a schema."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +46,3 @@ def test_without_a_value_the_text_is_a_refusal(settings: Settings) -> None:
         message = post(f"{server.url}/v1/chat/completions", json=asked).json()["choices"][0]["message"]
     assert message["content"] is None
     assert "31 metres" in message["refusal"]
-
-
-def test_a_schema_that_is_none_is_refused(settings: Settings) -> None:
-    form = {"type": "json_schema", "json_schema": {"name": "tower", "schema": {"type": "towre"}}}
-    asked = {"model": "rag", "messages": [{"role": "user", "content": "How high?"}], "response_format": form}
-    with served(settings, {"*": ScriptedPolicy([])}) as server:
-        reply = post(f"{server.url}/v1/chat/completions", json=asked)
-    assert (reply.status_code, "not valid" in json.dumps(reply.json())) == (400, True)
