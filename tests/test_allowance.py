@@ -48,20 +48,6 @@ def test_runs_of_one_key_never_spend_more_than_it_has_whichever_calls_go_side_by
         assert shared.purse.held == Usage(), "something is held for calls that have ended"
 
 
-def test_near_the_end_the_room_for_a_reply_is_given_to_one_call_only() -> None:
-    shared, (one, other) = budgets(2, 4_000)
-    first, second = Wanted("planner", 1_000), Wanted("planner", 1_000)
-    room = one.admit(first)
-    assert room is not None
-    with pytest.raises(OutOfBudget, match=r"the budget of 4,000 tokens of the key 'ada'"):
-        other.admit(second)
-    one.charge(first, Usage(1, 1_000, 50))
-    room = other.admit(second)
-    assert room is not None
-    other.charge(second, Usage(1, 1_000, room))
-    assert shared.purse.spent.tokens <= 4_000
-
-
 def test_what_another_run_spends_leaves_each_run_its_answer() -> None:
     shared, (one, other) = budgets(2, 20_000)
     asked = Wanted("planner", 2_000, answers=True)
@@ -94,14 +80,6 @@ def test_what_comes_from_the_record_was_paid_for_when_it_was_recorded() -> None:
     run.charge(call, Usage(1, 5_000, 500), paid=False)
     assert shared.purse.spent == Usage()
     assert run.spent.tokens == 5_500
-
-
-def test_no_more_is_held_for_a_reply_than_it_may_have() -> None:
-    shared, runs = budgets(10, 20_000)
-    calls = [Wanted("planner", 500, reply=200) for _ in runs]
-    for run, call in zip(runs, calls, strict=True):
-        run.admit(call)
-    assert shared.purse.held.tokens == 10 * 700
 
 
 def test_a_call_that_only_others_under_way_stand_against_is_told_so_and_may_be_tried_again() -> None:

@@ -13,10 +13,8 @@ from hira.core.errors import of_the_machine
 
 SCARCE = {
     "files of this process": (OSError(errno.EMFILE, "Too many open files"), "ulimit -n"),
-    "files of the machine": (OSError(errno.ENFILE, "Too many open files in system"), "whole machine"),
     "processes": (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "ulimit -u"),
     "threads": (RuntimeError("can't start new thread"), "ulimit -u"),
-    "memory for the kernel": (OSError(errno.ENOMEM, "Cannot allocate memory"), "out of memory"),
     "memory": (MemoryError(), "out of memory"),
 }
 OTHERS = [OSError(errno.ENOENT, "No such file or directory"), RuntimeError("a fault"), ValueError(24), OSError("odd")]

@@ -13,8 +13,6 @@ from hira.policies.failures import no_connection
 from hira.policies.transport import Heading, StreamTransport, heading_of
 
 log = logging.getLogger("hira.policies")
-MAX_REDIRECTS = 4
-_REDIRECTS = frozenset({307, 308})
 LOGGED = 20_000
 """Characters of a request that the log shows."""
 
@@ -31,8 +29,7 @@ class DirectClient:
     """Posts to one endpoint under headers that are written once. It does without cookies, hooks and merged URLs, which
     take most of the processor time of a general client.
 
-    It follows a redirect within the endpoint's own host, with method and body, and no other: neither the key nor the
-    prompt goes to another host. A redirect that it does not follow is returned as the response.
+    It follows no redirect: neither the key nor the prompt goes to another place than the one that was named.
     """
 
     def __init__(
@@ -56,21 +53,8 @@ class DirectClient:
         else:
             request = httpx.Request("POST", url, headers=headers, content=raw, extensions=self._extensions)
             response = await self._transport.handle_async_request(request)
-        if response.status_code in _REDIRECTS:
-            request = httpx.Request("POST", url, headers=headers, content=raw, extensions=self._extensions)
-            response = await self._follow(request, response)
         if log.isEnabledFor(logging.DEBUG):
             log.debug("%s %s", response.status_code, response.headers.get("content-type", ""))
-        return response
-
-    async def _follow(self, request: httpx.Request, response: httpx.Response) -> httpx.Response:
-        for _ in range(MAX_REDIRECTS):
-            response.request = request
-            onward = _onward(request, response)
-            if onward is None:
-                break
-            await response.aclose()
-            request, response = onward, await self._transport.handle_async_request(onward)
         return response
 
     async def aclose(self) -> None:
@@ -142,19 +126,3 @@ def _http_errors() -> tuple[type[Exception], ...]:
     """The errors of the HTTP library under `openai`: httpx up to its version 2, httpx2 from version 3 on."""
     newer = sys.modules.get("httpx2")
     return (httpx.HTTPError, newer.HTTPError) if newer else (httpx.HTTPError,)
-
-
-def _onward(request: httpx.Request, response: httpx.Response) -> httpx.Request | None:
-    """The request that a redirect asks for, if it stays at its host."""
-    if response.status_code not in _REDIRECTS:
-        return None
-    try:
-        url = request.url.join(response.headers.get("location", ""))
-    except httpx.InvalidURL:
-        return None
-    same = (url.scheme, url.host, url.port) == (request.url.scheme, request.url.host, request.url.port)
-    safer = (request.url.scheme, url.scheme, url.host) == ("http", "https", request.url.host)
-    if not (same or safer):  # another port may be another server
-        return None
-    headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"host"]
-    return httpx.Request(request.method, url, headers=headers, content=request.content, extensions=request.extensions)

@@ -34,7 +34,6 @@ from hira.policies.streaming import (
     Bounds,
     Heard,
     NoEvents,
-    Unended,
     may_end,
     read_stream,
     take_chunk,
@@ -83,7 +82,6 @@ class OpenAIPolicy:
         self._api_key = api_key if client is None else str(client.api_key or "")
         self._model = model
         self._noted: dict[str, str] = {}
-        self._tells_ends: bool | None = None
         self._refused = known_at(self.base_url, model)
         self._timeout = timeout
         self._pace = pace_at(self.base_url, model)
@@ -218,24 +216,17 @@ class OpenAIPolicy:
     async def _streamed(
         self, response: httpx.Response, heard: Heard, watch: Watch | None, bounds: Bounds, path: str
     ) -> Parts:
-        """A reply that streams in. A server that never tells how its replies end is believed the second time that one
-        is over: the first time, it may have broken off."""
+        """A reply that streams in."""
         try:
             parts = await read_stream(heard, _pieces(response), watch, bounds, where=self.where)
         except NoEvents as other:
             parts = self._parts(other.raw, path)
             tell(watch, parts.text, parts.reasoning)
-        except Unended as over:
-            if self._tells_ends is not False:
-                self._tells_ends = self._tells_ends or False
-                raise _spent(over, heard) from None
-            return over.parts
         except httpx.HTTPError as error:
             raise _spent(no_connection(error, where=self.where, base_url=self.base_url), heard) from error
         except EndpointError as error:
             raise _spent(error, heard) from None
         else:
-            self._tells_ends = True
             self._measure(heard)
         return parts
 

@@ -45,14 +45,6 @@ class NoEvents(Exception):
         self.raw = raw
 
 
-class Unended(BadReply):
-    """The server said that the stream is over, but never how the reply ended. `parts` is what came."""
-
-    def __init__(self, parts: Parts, *, where: str) -> None:
-        super().__init__("the stream ended before the reply did", where=where, retryable=True)
-        self.parts = parts
-
-
 async def data_of(pieces: AsyncIterator[bytes], *, where: str) -> AsyncIterator[list[str]]:
     """The data of the events that each piece ends. Raises `NoEvents` at the end of what held none."""
     data: list[str] = []
@@ -189,8 +181,7 @@ async def read_stream(
 
     A reply that repeats itself, is longer than it may be, or still flows when its time is over is cut (`Parts.cut`).
     `TimedOut` if nothing comes for too long, `BadReply` if the stream ends early, holds something unreadable, or never
-    ends; of that, `Unended` if the server says that it is over. A connection that breaks when the reply was whole
-    breaks nothing.
+    ends. A connection that breaks when the reply was whole breaks nothing.
     """
     parts = heard.parts
     try:
@@ -207,9 +198,7 @@ async def read_stream(
     heard.join()
     if parts.cut:
         parts.finish = "length"
-    if parts.finish is None and heard.done:
-        raise Unended(parts, where=where)
-    if parts.finish is None:
+    if parts.finish is None and not heard.done:
         raise BadReply("the stream ended before the reply did", where=where, retryable=True)
     return parts
 

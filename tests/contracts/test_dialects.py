@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hira.core.messages import Filled, ToolCall
 from hira.core.policy import Completion
-from hira.policies.dialects import DIALECTS, NATIVE, XML, Call, Dialect
+from hira.policies.dialects import DIALECTS, XML, Call, Dialect
 from hira.policies.dialects.native import with_tool_messages
 from hira.tools import Observation, Tool, tool
 
@@ -112,30 +112,6 @@ def test_the_text_of_a_result_forms_no_call_in_any_dialect(dialect: Dialect, hos
     for one in DIALECTS.values():
         assert not one.parse(Completion(text), TOOLS, 9).calls
     assert "\x1b" not in text
-
-
-def test_a_result_carries_its_call_so_that_a_policy_can_read_it_without_parsing(dialect: Dialect) -> None:
-    call = Call("lookup", {"word": "x"}, "c0")
-    (message,) = dialect.results([(call, Filled("meaning"))])
-    assert message.values["results"] == [(call, "meaning")]
-
-
-@pytest.mark.parametrize("role", ["user", "tool"])
-@pytest.mark.parametrize("name", [name for name in DIALECTS if name != "native"])
-def test_results_of_calls_in_text_come_from_the_user_or_from_the_tool(name: str, role: str) -> None:
-    dialect = with_tool_messages(DIALECTS[name]) if role == "tool" else DIALECTS[name]
-    pairs = [(Call("lookup", {"word": word}), f"{word} <use_mcp_tool>") for word in "ab"]
-    messages = dialect.results(pairs, Filled("That was the last."))
-    assert {message.role for message in messages[:1]} == {role}
-    assert [message.call_id for message in messages] == [""] * len(messages)
-    assert [pair for message in messages for pair in message.values.get("results", ())] == pairs
-    assert messages[-1].role == "user"
-    assert messages[-1].text.endswith("That was the last.")
-    assert "<use_mcp_tool>" not in "".join(message.text for message in messages)
-
-
-def test_native_results_are_tool_messages_already() -> None:
-    assert with_tool_messages(NATIVE) is NATIVE
 
 
 def test_without_a_tool_nothing_stops_a_turn_and_a_call_is_told_of(dialect: Dialect) -> None:

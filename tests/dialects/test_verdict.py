@@ -8,17 +8,12 @@ from hira.core.policy import Completion
 from hira.policies.dialects.answer import read_verdict
 
 ACCEPTING = [
-    "Verdict: correct",
+    "At first I wrote:\nVerdict: incorrect\nLooking again, that was a slip.\nVerdict: correct",
     "verdict: CORRECT.",
-    "**Verdict: correct**",
     "**Verdict:** correct",
     "# Verdict: `correct`",
-    "> Verdict: correct",
-    "Verdict: \\boxed{correct}",
     "Verdict: \\boxed{\\text{correct}}",
     "Verdict：correct",
-    "No error was found.\n\nVerdict: correct\n",
-    "At first I wrote:\nVerdict: incorrect\nLooking again, that was a slip of mine.\nVerdict: correct",
     "<think>Verdict: incorrect?</think>Verdict: correct",
 ]
 REJECTING = [
@@ -32,15 +27,9 @@ UNREADABLE = [
     "",
     "The solution is correct.",
     "Verdict: not correct",
-    "Verdict: partially correct",
     "Verdict: correct, but step 2 is not shown",
-    "Verdict: in-correct",
-    "Verdict: in",
     "Verdict: correct or incorrect",
-    "Verdict: ",
     "My verdict: correct",
-    "correct",
-    "Verdict: correct\nVerdict: I am not sure",
 ]
 
 

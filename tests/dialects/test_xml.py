@@ -48,24 +48,15 @@ def test_the_tags_are_those_of_matpo_to_the_letter() -> None:
     )
 
 
-def test_the_instructions_name_each_tool_under_its_server_with_its_schema() -> None:
-    told = XML.instructions(TOOLS)
-    assert "Server browsing_agent\n- search_and_browse: does search_and_browse\n  - " in told
-    assert "Server web\n- search: " in told
-
-
 @pytest.mark.parametrize(
     ("text", "how"),
     [
-        (f"I look. {CALL}", {}),
-        (f"I look. {CALL.removesuffix('</use_mcp_tool>')}", {}),  # the server strips the stop string
-        (f"I look. {CALL.removesuffix('</use_mcp_tool>')}", {"stop": "</use_mcp_tool>"}),  # it names it
-        (f"<think>hm {CALL}</think>I look. {CALL}", {}),
-        ("", {"reasoning": f"I look. {CALL}"}),  # the stop string fired in the open reasoning
-        (f"I look.\n```xml\n{CALL}\n```", {}),  # a fence around nothing but the call
+        (f"I look. {CALL.removesuffix('</use_mcp_tool>')}", {}),
+        (f"I look. {CALL.removesuffix('</use_mcp_tool>')}", {"stop": "</use_mcp_tool>"}),
+        ("", {"reasoning": f"I look. {CALL}"}),
+        (f"I look.\n```xml\n{CALL}\n```", {}),
         (f"I look. {CALL.replace('<', '< ').replace('_name>', '_NAME >')}", {}),
         (f"I look. {CALL.replace('>web<', '>no such server<')}", {}),
-        (f"I look. {CALL.replace('<server_name>web</server_name>', '')}", {}),
     ],
 )
 def test_a_call_is_read_whatever_the_server_does_with_the_stop_string(text: str, how: dict[str, str]) -> None:
@@ -102,13 +93,8 @@ def test_code_with_fences_of_its_own_is_read_as_code() -> None:
     ("text", "finish", "says"),
     [
         ("<use_mcp_tool><tool_name>search</tool_name><arguments>{", "length", "cut off before </use_mcp_tool>"),
-        (called('{"query": "x"}', tool="teleport"), "stop", "no tool named 'teleport'. Available: search_and_browse,"),
-        (called('{"query": "say "hi""}'), "stop", "check its quotation marks"),
-        (called('["x"]'), "stop", "must be one JSON object with: query"),
-        (called('{"q": "x"}'), "stop", "lacks query"),
         ("<use_mcp_tool>search for x</use_mcp_tool>", "stop", "names no tool: write <tool_name>"),
         ("<use_mcp_tool><tool_name>search</tool_name></use_mcp_tool>", "stop", "lacks <arguments>"),
-        (called('{"a":' * 100_000), "stop", "nested too deeply"),
     ],
 )
 def test_what_cannot_be_read_is_told_to_the_model_with_the_way_out(text: str, finish: Any, says: str) -> None:
@@ -132,24 +118,3 @@ def test_what_is_written_is_read_back_whatever_it_is_and_past_every_stop(value: 
     for turn in (written, cut_at_stop(written, XML.stops(TOOLS, several))):
         (read,) = XML.parse(turn, TOOLS, several).calls
         assert read.arguments == {"code": value or "x"}
-
-
-tags = st.sampled_from(
-    [
-        "<use_mcp_tool>",
-        "</use_mcp_tool>",
-        "<tool_name>search</tool_name>",
-        "<arguments>",
-        "</arguments>",
-        "{}",
-        "```",
-        "`",
-    ]
-)
-
-
-@given(st.lists(tags | st.text(max_size=8), max_size=12), st.sampled_from(["stop", "length"]), st.integers(1, 3))
-def test_no_text_of_a_model_breaks_the_reader(pieces: list[str], finish: Any, several: int) -> None:
-    parsed = XML.parse(Completion("".join(pieces), finish=finish), TOOLS, several)
-    assert len(parsed.calls) <= several
-    assert not (parsed.error and parsed.calls)

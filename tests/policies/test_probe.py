@@ -22,18 +22,6 @@ async def test_a_url_without_v1_is_found_out():
     assert (found.ok, found.lacks_v1, found.base_url) == (True, True, endpoint.base_url)
 
 
-async def test_nothing_there_is_told_in_one_line():
-    found = await probe("http://127.0.0.1:9/v1")
-    assert not found.ok
-    assert "9" in found.error
-
-
-async def test_another_kind_of_server_is_no_endpoint():
-    with Endpoint() as endpoint:
-        found = await probe(endpoint.base_url + "/elsewhere")
-    assert (found.ok, found.status, found.error) == (False, 404, "/models answered with status 404")
-
-
 @pytest.mark.parametrize(
     ("model", "listed", "said"),
     [

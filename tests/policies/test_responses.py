@@ -2,11 +2,10 @@
 
 import json
 
-import openai
 import pytest
 
 from hira import Hira
-from hira.core.errors import BadReply, ContextOverflow, EndpointError, UsageError
+from hira.core.errors import BadReply, EndpointError, UsageError
 from hira.core.messages import Media, Message, ToolCall, assistant, system, user
 from hira.core.policy import Completion, Delta, Request, Sampling, Usage
 from hira.policies.openai import OpenAIPolicy
@@ -113,7 +112,7 @@ async def test_the_reasoning_of_a_turn_with_calls_is_sent_back_as_it_was_written
     assert sent[0]["encrypted_content"]
 
 
-@pytest.mark.parametrize(("finish", "told"), [("length", "length"), ("filtered", "filtered")])
+@pytest.mark.parametrize(("finish", "told"), [("length", "length")])
 async def test_a_reply_that_was_cut_off_says_so(finish, told):
     with Endpoint([Completion("half of it", finish=finish)]) as endpoint:
         assert (await ask(endpoint)).finish == told
@@ -138,7 +137,6 @@ async def test_a_model_that_has_no_other_api_is_asked_through_it_by_itself():
 @pytest.mark.parametrize(
     ("said", "gone"),
     [
-        (error("Unsupported parameter: 'temperature' is not supported with this model."), "temperature"),
         (error("Encrypted content is not supported with this model.", param="include"), "include"),
         (error("Unsupported parameter: 'reasoning.effort' is not supported with this model."), "reasoning"),
     ],
@@ -160,15 +158,7 @@ FAILED = {
 
 @pytest.mark.parametrize(
     ("fault", "kind", "watch"),
-    [
-        (refuses(200, {"object": "response", "status": "completed"}), BadReply, None),
-        (streams(FAILED, done=False), EndpointError, lambda _: None),
-        (streams({"type": "error", "code": "server_error", "message": "x"}, done=False), EndpointError, lambda _: None),
-        (streams({"type": "response.output_text.delta", "delta": "hal"}, done=False), BadReply, lambda _: None),
-        (Fault(alter=lambda reply: reply | {"choices": [{"message": {}, "finish_reason": "stop"}]}), EmptyReply, None),
-        (refuses(400, error("Your input exceeds the context window of this model.", code="context_length_exceeded")),
-         ContextOverflow, None),
-    ],
+    [(refuses(200, {"object": "response", "status": "completed"}), BadReply, None), (streams(FAILED, done=False), EndpointError, lambda _: None), (streams({"type": "response.output_text.delta", "delta": "hal"}, done=False), BadReply, lambda _: None), (Fault(alter=lambda reply: reply | {"choices": [{"message": {}, "finish_reason": "stop"}]}), EmptyReply, None)],
 )  # fmt: skip
 async def test_what_goes_wrong_is_told_as_in_the_chat_api(fault, kind, watch):
     with Endpoint(faults=lambda _: fault) as endpoint, pytest.raises(kind):
@@ -178,22 +168,6 @@ async def test_what_goes_wrong_is_told_as_in_the_chat_api(fault, kind, watch):
 async def test_a_message_cannot_be_continued():
     with Endpoint() as endpoint, pytest.raises(UsageError, match="Responses API cannot"):
         await ask(endpoint, Request((user("a"), assistant("b")), continues=True))
-
-
-async def test_the_openai_package_understands_the_scripted_responses():
-    with Endpoint([THOUGHT, "It is Mars.", "plain"]) as endpoint:
-        async with openai.AsyncOpenAI(base_url=endpoint.base_url, api_key="k") as client:
-            given = {"model": "m", "input": [{"role": "user", "content": "?"}]}
-            async with client.responses.stream(**given) as stream:
-                kinds = [event.type async for event in stream]
-                first = await stream.get_final_response()
-            second = await client.responses.create(**given, stream=False)
-            assert (await ask(endpoint, client=client)).text == "plain"
-    assert kinds[0] == "response.created"
-    assert kinds[-1] == "response.completed"
-    assert [item.type for item in first.output] == ["reasoning", "message", "function_call"]
-    assert second.output_text == "It is Mars."
-    assert second.usage is not None
 
 
 async def test_a_whole_run_goes_through_the_responses_api(tmp_path):

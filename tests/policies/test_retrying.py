@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from hira.core.errors import BadReply, EndpointError, RateLimited, UsageError
+from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited, UsageError
 from hira.core.messages import user
 from hira.core.policy import Completion, Request, Usage
+from hira.policies.fallback import Fallback, names_of, place_of
+from hira.policies.limited import Down
 from hira.policies.reply import EmptyReply
 from hira.policies.retrying import retrying
 from hira.testing import ScriptedPolicy
@@ -34,25 +36,12 @@ async def test_waits_grow_and_are_a_random_share():
     assert sleeps == [0.5, 1, 2, 4, 8, 8]
 
 
-async def test_no_wait_is_so_short_that_it_hammers():
-    sleeps = Sleeps()
-    await retrying(ScriptedPolicy([trouble(), "good"]), sleep=sleeps, jitter=lambda: 0.0).complete(ASKED)
-    assert sleeps == [0.1]
-
-
 async def test_what_cannot_pass_is_raised_at_once():
     sleeps = Sleeps()
     for error in (EndpointError("no"), UsageError("no"), BadReply("no")):
         with pytest.raises(type(error)):
             await retrying(ScriptedPolicy([error]), sleep=sleeps).complete(ASKED)
     assert sleeps == []
-
-
-async def test_the_server_says_how_long_to_wait():
-    sleeps = Sleeps()
-    limited = RateLimited("slow", retryable=True, retry_after=7)
-    await retrying(ScriptedPolicy([limited, "good"]), sleep=sleeps, jitter=lambda: 0.0).complete(ASKED)
-    assert sleeps == [7]
 
 
 async def test_a_wait_of_hours_fails_at_once_and_says_until_when():
@@ -70,21 +59,9 @@ async def test_attempts_are_bounded_and_told():
     assert len(script.requests) == 3
 
 
-async def test_replies_that_are_no_completion_are_asked_for_three_times():
-    script = ScriptedPolicy([BadReply("what", retryable=True) for _ in range(9)])
-    with pytest.raises(BadReply, match="asked 3 times"):
-        await retrying(script, sleep=Sleeps()).complete(ASKED)
-
-
 async def test_silence_is_asked_once_more_and_then_handed_on():
     completion = await retrying(ScriptedPolicy([empty(), empty()]), sleep=Sleeps()).complete(ASKED)
     assert (completion.text, completion.usage) == ("", Usage(2, 20, 0))
-
-
-async def test_the_cost_of_silence_is_counted():
-    good = Completion("good", usage=Usage(1, 10, 3))
-    completion = await retrying(ScriptedPolicy([empty(), good]), sleep=Sleeps()).complete(ASKED)
-    assert (completion.text, completion.usage) == ("good", Usage(2, 20, 3))
 
 
 async def test_a_watcher_is_told_the_new_reply_from_its_beginning():
@@ -133,7 +110,57 @@ async def test_more_room_for_thought_stays_within_what_is_left_of_the_budget():
     assert script.requests[1].sampling.max_tokens == 1500 - 850 - 50
 
 
-async def test_silence_is_handed_on_where_no_budget_is_left_to_ask_again():
-    script = ScriptedPolicy([thought(800)])
-    completion = await retrying(script, sleep=Sleeps()).complete(replace(ASKED, left=900))
-    assert (completion.text, completion.usage) == ("", Usage(1, 50, 800))
+# --- models that fall back
+
+
+def test_a_setting_may_name_several_models_and_where_they_are() -> None:
+    assert names_of(" a, b ,,litellm/c/d") == ["a", "b", "litellm/c/d"]
+    assert place_of("qwen@http://127.0.0.1:1/v1") == ("qwen", "http://127.0.0.1:1/v1")
+    assert place_of("claude@20250101") == ("claude@20250101", "")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Down("gone"), AccessDenied("no", status=401)],
+)
+async def test_the_next_model_speaks_to_the_end_of_the_run_when_one_is_down(error: EndpointError) -> None:
+    told: list[str] = []
+    first = ScriptedPolicy([error, "never again"], model="a")
+    policy = Fallback((first, ScriptedPolicy(["one", "two"], model="b"))).for_run()
+    replies = [await policy.complete(ASKED) for _ in range(2)]
+    assert [(reply.text, reply.model) for reply in replies] == [("one", "b"), ("two", "b")]
+    told = [note for reply in replies for note in reply.notes]
+    assert told == [f"a: {error.what}; b is used from now on"] * 2
+    assert policy.model == "a,b"
+    assert len(first.requests) == 1
+
+
+async def test_another_run_begins_with_the_first_model_again() -> None:
+    shared = Fallback((ScriptedPolicy([trouble(), "back"], model="a"), ScriptedPolicy(["b"], model="b")))
+    assert (await shared.for_run().complete(ASKED)).model == "b"
+    assert (await shared.for_run().complete(ASKED)).model == "a"
+
+
+async def test_a_request_that_is_at_fault_itself_is_not_asked_of_another_model() -> None:
+    for error in (ContextOverflow("long", status=400), EndpointError("field", status=422)):
+        with pytest.raises(type(error)):
+            await Fallback((ScriptedPolicy([error]), ScriptedPolicy([]))).complete(ASKED)
+
+
+async def test_a_model_that_has_replied_may_take_all_the_time_that_is_left() -> None:
+    given: list[float | None] = []
+
+    def speaks(request: Request) -> str:
+        given.append(request.seconds)
+        return "here"
+
+    timed = Request((user("x"),), conversation="planner", seconds=10.0)
+    policy = Fallback((ScriptedPolicy(speaks, model="a"), ScriptedPolicy(["b"], model="b"))).for_run()
+    for _ in range(3):
+        await policy.complete(timed)
+    assert given == [5.0, 10.0, 10.0]
+    down = ScriptedPolicy([trouble()], model="down")
+    policy = Fallback((down, ScriptedPolicy(speaks, model="a"), ScriptedPolicy(["b"], model="b"))).for_run()
+    for _ in range(2):
+        assert (await policy.complete(timed)).model == "a"
+    assert given[-2:] == [pytest.approx(5.0, abs=1.0), 10.0]

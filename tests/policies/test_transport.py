@@ -94,14 +94,6 @@ async def test_a_connection_is_used_again():
         assert (server.made, len(server.requests)) == (1, 3)
 
 
-async def test_requests_at_once_get_a_connection_each_and_these_are_kept():
-    async with serving(ok) as server, client() as http:
-        for _ in range(2):
-            await asyncio.gather(*(http.get(server.url) for _ in range(20)))
-        assert server.made <= 20
-        assert len(server.requests) == 40
-
-
 async def test_a_large_body_arrives_whole_both_ways():
     async def echo(writer, reader):
         body = seen.requests[-1][1]
@@ -149,14 +141,6 @@ async def test_a_body_without_a_length_ends_with_the_connection():
         assert (await http.get(server.url)).text == "all of it"
         assert (await http.get(server.url)).text == "all of it"
         assert server.made == 2
-
-
-async def test_interim_responses_are_passed_over():
-    async def early(writer, reader):
-        writer.write(b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" + OK)
-
-    async with serving(early) as server, client() as http:
-        assert (await http.get(server.url)).text == "ok"
 
 
 async def test_a_connection_that_the_server_closed_while_idle_is_replaced():
@@ -220,57 +204,6 @@ async def test_a_cancelled_request_is_gone_at_the_server_within_half_a_second():
         await until(lambda: server.open == 0)
 
 
-async def test_a_stream_left_early_closes_its_connection():
-    async def endless(writer, reader):
-        writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
-        while True:
-            writer.write(b"3\r\nabc\r\n")
-            await writer.drain()
-            await asyncio.sleep(0.001)
-
-    async with serving(endless) as server, client() as http:
-        async with http.stream("GET", server.url) as response:
-            async for _ in response.aiter_bytes():
-                break
-        await until(lambda: server.open == 0)
-
-
-async def test_silence_ends_with_a_read_timeout():
-    async def silent(writer, reader):
-        await reader.read()
-        raise ConnectionError
-
-    async with serving(silent) as server, client(timeout=0.05) as http:
-        with pytest.raises(httpx.ReadTimeout):
-            await http.get(server.url)
-        await until(lambda: server.open == 0)
-
-
-async def test_a_body_cut_short_is_an_error():
-    async def short(writer, reader):
-        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf")
-        return "close"
-
-    async with serving(short) as server, client() as http:
-        with pytest.raises(httpx.RemoteProtocolError):
-            await http.get(server.url)
-
-
-async def test_what_is_no_http_is_an_error():
-    async def other(writer, reader):
-        writer.write(b"SSH-2.0-OpenSSH_9.0\r\n\r\n")
-
-    async with serving(other) as server, client() as http:
-        with pytest.raises(httpx.RemoteProtocolError):
-            await http.get(server.url)
-
-
-async def test_a_refused_connection_is_an_error():
-    async with client() as http:
-        with pytest.raises(httpx.ConnectError):
-            await http.get("http://127.0.0.1:9/")
-
-
 def test_one_transport_serves_one_event_loop_after_another():
     transport = StreamTransport()
 
@@ -310,12 +243,6 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused():
         with pytest.raises(httpx.ConnectError, match="certificate verify failed"):
             await http.get(server.url)
         assert server.requests == []
-
-
-async def test_a_certificate_for_another_name_is_refused(trusted):
-    async with serving(ok, tls=tls(), host="127.0.0.2") as server, client() as http:
-        with pytest.raises(httpx.ConnectError, match="certificate"):
-            await http.get(server.url.replace("127.0.0.1", "127.0.0.2"))
 
 
 async def test_tls_to_a_plain_port_is_an_error_and_does_not_hang():

@@ -1,5 +1,3 @@
-import asyncio
-
 import httpx
 import pytest
 
@@ -34,12 +32,6 @@ def test_it_serves_pages_by_path_and_query_and_keeps_the_requests():
             opened(f"{web.url}/none")
 
 
-def test_pages_can_be_changed_while_it_runs():
-    with FakeWeb({"/a": "before"}) as web:
-        web.pages["/a"] = Served("after")
-        assert opened(f"{web.url}/a") == "after"
-
-
 def test_failures_come_one_a_search_and_never_for_pages():
     with FakeWeb(PAGES, failures=[503]) as web:
         opened(f"{web.url}/kama")
@@ -47,15 +39,6 @@ def test_failures_come_one_a_search_and_never_for_pages():
             opened(f"{web.url}/search?q=kama&format=json")
         assert "Kama joins" in opened(f"{web.url}/search?q=kama&format=json")
         assert web.searches == ["kama", "kama"]
-
-
-def test_what_waits_for_others_in_vain_is_not_held_after_the_end():
-    web = FakeWeb(PAGES, together=2)
-    with web:
-        assert web.url.endswith(web.host)
-        with pytest.raises(httpx.ReadTimeout):
-            httpx.get(f"{web.url}/search?q=kama", timeout=0.2, trust_env=False)
-    assert web.most_at_once == 1
 
 
 async def test_an_agent_searches_opens_what_it_found_and_follows_its_links():
@@ -73,9 +56,3 @@ async def test_an_agent_searches_opens_what_it_found_and_follows_its_links():
         assert [source.id for source in sources] == ["s1", "s1", "s2"]
         assert [source.kind for source in sources] == ["hit", "page", "page"]
         assert "Caspian Sea" in sources[2].text
-
-
-async def test_it_serves_many_at_once():
-    with FakeWeb({"/slow": Served("late", seconds=0.2)}) as web:
-        await asyncio.gather(*(asyncio.to_thread(opened, f"{web.url}/slow") for _ in range(4)))
-        assert len(web.visits) == 4

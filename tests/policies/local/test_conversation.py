@@ -8,8 +8,8 @@ from later import needs
 from tiny_hf import CHATML, FORGETFUL, PLAIN, byte_pairs, tiny_tokenizer
 from told_engine import ToldEngine
 
-from hira.core.errors import ContextOverflow, MediaRefused, TimedOut, ToolsRefused, UsageError
-from hira.core.messages import Media, Message, assistant, system, user
+from hira.core.errors import ContextOverflow, TimedOut, ToolsRefused, UsageError
+from hira.core.messages import Message, assistant, system, user
 from hira.core.policy import Completion, Delta, Request, Sampling
 from hira.policies.fitting import fitting
 from hira.policies.local.policy import LocalPolicy
@@ -79,24 +79,6 @@ async def test_a_conversation_of_many_turns_is_one_row() -> None:
     assert talk.text(2).endswith("two<|im_end|>\n<|im_start|>user\nafter two<|im_end|>\n<|im_start|>assistant\n")
 
 
-async def test_a_turn_that_was_cut_short_is_closed_by_what_is_added() -> None:
-    talk = Talk("one", "two", ended=False)
-    asked = user("first")
-    said = await talk.ask(asked)
-    await talk.ask(asked, assistant(said.text), user("go on"))
-    assert talk.counts == {"turns": 2, "rows": 1}
-    assert "one<|im_end|>\n<|im_start|>user\ngo on" in talk.text(1)
-
-
-async def test_what_a_dialect_has_cut_begins_a_new_row_with_what_the_run_time_prompt_says() -> None:
-    talk = Talk("one call and another", "two")
-    asked = user("first")
-    await talk.ask(asked)
-    await talk.ask(asked, assistant("one call"), user("result"))
-    assert talk.counts == {"turns": 2, "rows": 2, "broken": 1}
-    assert "one call<|im_end|>" in talk.text(1)
-
-
 async def test_a_template_that_strips_earlier_thought_begins_a_new_row_each_turn() -> None:
     talk = Talk("<think>hm</think>one", "<think>so</think>two", template=FORGETFUL)
     assert "each later turn begins a new row" in talk.policy.template.notices[0]
@@ -163,22 +145,12 @@ async def test_native_calls_are_read_and_their_results_added() -> None:
     assert "<tool_response>\nMars is red.\n</tool_response>" in talk.text(1)
 
 
-async def test_calls_that_are_no_json_reach_the_dialect_as_they_are() -> None:
-    talk = Talk('<tool_call>{"name": "search", "arguments": {"query": </tool_call>', "<tool_call>oh</tool_call>")
-    [broken] = (await talk.ask(user("Which?"), tools=(SEARCH,))).calls
-    assert (broken.name, broken.arguments) == ("search", '{"name": "search", "arguments": {"query":')
-    [nameless] = (await talk.ask(user("Which?"), tools=(SEARCH,))).calls
-    assert (nameless.name, nameless.arguments) == ("", "oh")
-
-
 @pytest.mark.parametrize(
     ("said", "text", "calls"),
     [
         (f"Both.\n{CALL}\n{CALL}", "Both.", ["search", "search"]),
         ('Look.[TOOL_CALLS] [{"name": "search", "arguments": {"query": "mars"}}]', "Look.", ["search"]),
         ('{"name": "search", "parameters": {"query": "mars"}}', "", ["search"]),
-        ('{"name": "Mars", "moons": 2}', '{"name": "Mars", "moons": 2}', []),
-        ('{"name": half', '{"name": half', []),
         ("no call at all", "no call at all", []),
     ],
 )
@@ -189,12 +161,6 @@ async def test_calls_are_read_in_the_forms_of_common_models(said: str, text: str
     assert all(call.arguments == '{"query": "mars"}' for call in completion.calls)
     assert len({call.id for call in completion.calls}) == len(calls)
     assert "".join(delta.text for delta in seen) == text
-
-
-async def test_where_no_call_may_be_made_none_is_read() -> None:
-    talk = Talk(CALL)
-    said = await talk.ask(user("Which?"), tools=(SEARCH,), choose="none")
-    assert (said.calls, said.text) == ((), CALL)
 
 
 async def test_thought_that_the_template_opened_or_that_never_ends_is_no_text() -> None:
@@ -258,7 +224,6 @@ def test_a_tokenizer_without_a_chat_template_is_refused_with_a_way_out() -> None
 
 
 ENDLESS = {
-    "loops": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
     "late loops": "{% if messages | length > 3 %}{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}"
     "{% endfor %}{% endif %}",
     "a text that doubles": "{% set it = namespace(x='abcdefgh') %}{% for a in range(99) %}{% set it.x = it.x ~ it.x %}"
@@ -282,9 +247,3 @@ async def test_a_template_without_tools_and_system_messages_is_used_as_it_can_be
         await talk.ask(user("Which?"), tools=(SEARCH,))
     await talk.ask(system("Be brief."), user("Which?"), user("Now."))
     assert talk.text(0) == "<|im_start|>user\nBe brief.\n\nWhich?\n\nNow.<|im_end|>\n<|im_start|>assistant\n"
-
-
-async def test_pictures_are_refused() -> None:
-    talk = Talk("one")
-    with pytest.raises(MediaRefused, match="takes no pictures"):
-        await talk.ask(user("Look", Media("image", "data:image/png;base64,AAAA")))

@@ -1,17 +1,12 @@
 """`hf:NAME`: a model of this process by its folder, shared by the roles, with adapters of their own."""
 
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from later import later, needs
-from tiny_hf import PLAIN, tiny_model, tiny_tokenizer, with_adapters
+from tiny_hf import tiny_model, tiny_tokenizer, with_adapters
 
-from hira import Hira
-from hira.core.errors import HiraError, OutOfBudget, UsageError
-from hira.core.events import Notice
+from hira.core.errors import HiraError, UsageError
 from hira.core.messages import user
 from hira.core.policy import Completion, Request, Sampling, counting
 from hira.core.tokens import count
@@ -95,31 +90,6 @@ async def test_a_model_of_this_process_counts_by_its_own_tokenizer(saved: Path) 
     assert counting(open_policy("offline")) is None
 
 
-async def test_a_question_is_answered_in_this_process(saved: Path) -> None:
-    settings = Settings(model=f"hf:{saved}/base", docs=(DOCS,), journal=None, cache=None, max_tokens=4000)
-    async with Hira(settings=settings) as hira:
-        answer = await hira.ask("What is the capital of Myanmar?")
-    turns = answer.rollout.trajectories["planner"].turns
-    assert turns[0].completion.tokens
-    assert turns[0].completion.usage.cost == 0
-    assert answer.rollout.failure is None or isinstance(answer.rollout.failure, OutOfBudget)  # it talks at random
-
-
-async def test_a_template_without_tools_is_asked_in_text_with_a_notice(saved: Path, tmp_path: Path) -> None:
-    tiny_tokenizer(PLAIN, window=8192).save_pretrained(tmp_path)
-    tiny_model(tiny_tokenizer(), window=8192).save_pretrained(tmp_path)
-    settings = Settings(model=f"hf:{tmp_path}", docs=(DOCS,), journal=None, cache=None, max_tokens=4000)
-    events: list[Any] = []
-    async with Hira(settings=settings) as hira:
-        run = hira.stream("What is the capital of Myanmar?")
-        await run.work(events.append)
-    notices = [event.text for event in events if isinstance(event, Notice)]
-    assert any("tool calls" in notice for notice in notices), notices
-    asked = run.answer.rollout.trajectories["planner"].turns[0].request
-    assert not asked.tools
-    assert '{"name": "subtask", ' in asked.messages[0].text
-
-
 async def broken(model: str, adapter: str = "") -> HiraError:
     with pytest.raises(UsageError) as refused:
         await told(model, adapter)
@@ -149,33 +119,3 @@ async def test_an_adapter_of_a_model_elsewhere_is_refused() -> None:
             await find_model(settings, ())
         assert "--model hf:" in refused.value.fix
     await find_model(Settings(model="offline", adapter="run", roles={"planner": RoleSettings(model="hf:base")}), ())
-
-
-def test_casting_a_model_of_this_process_loads_no_weights() -> None:
-    code = (
-        "import sys; from hira.runtime.factory import cast_of; from hira.runtime.settings import Settings;"
-        "cast_of(Settings(model='hf:base'), {}); print([name for name in ('torch', 'transformers') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.heavy
-def test_the_command_line_answers_with_weights_and_adapter(saved: Path, tmp_path: Path) -> None:
-    flags = [
-        "--model",
-        f"hf:{saved}/base",
-        "--adapter",
-        f"{saved}/planner",
-        "--docs",
-        str(DOCS),
-        "--max-tokens",
-        "4000",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "hira", "ask", "What is the capital of Myanmar?", "--journal", "off", *flags],
-        capture_output=True, text=True, cwd=tmp_path, check=False,
-    )  # fmt: skip
-    assert f"hf:{saved}/base+" in done.stderr
-    assert done.returncode in {0, 4, 5}, done.stderr
-    assert done.stdout.strip() or done.returncode == 4

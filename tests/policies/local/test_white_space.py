@@ -7,7 +7,6 @@ from test_conversation import Talk
 from hira.agents.loop import Loop
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.core.messages import user
-from hira.core.policy import Completion
 from hira.policies.dialects import DIALECTS
 from hira.tools import tool
 from hira.trainers.rows import rows_of
@@ -38,28 +37,3 @@ async def test_a_turn_that_begins_with_white_space_stays_one_row(dialect: str) -
     assert step.text == "It is 6."
     assert talk.counts == {"turns": 3, "rows": 1}
     assert len(rows_of(context.rollout).rows) == 1
-
-
-@pytest.mark.parametrize("dialect", CALLS)
-async def test_an_answer_amid_white_space_stays_in_the_row_of_what_is_asked_next(dialect: str) -> None:
-    talk = Talk(" \n It is 4.\n ", "\tYes.\n")
-    context = RunContext({"*": RoleConfig(talk.policy, dialect=DIALECTS[dialect])})
-    conversation = context.conversation("planner")
-    conversation.say(user("What is twice two?"))
-    step = await Loop(conversation, [], final=True).run()
-    assert step.text == "It is 4."
-    await conversation.reply(user("Sure?"))
-    assert talk.counts == {"turns": 2, "rows": 1}
-
-
-@pytest.mark.parametrize("dialect", CALLS)
-def test_what_is_said_is_told_without_the_white_space_and_kept_with_it(dialect: str) -> None:
-    parsed = DIALECTS[dialect].parse(Completion("\n four \n"), [])
-    assert (parsed.text, parsed.message.text) == ("four", "\n four \n")
-
-
-@pytest.mark.parametrize("dialect", CALLS)
-def test_white_space_alone_is_nothing_and_thought_is_not_kept(dialect: str) -> None:
-    for said, kept in ((" \n", ""), ("<think>two and two</think>\n\nfour\n", "four")):
-        parsed = DIALECTS[dialect].parse(Completion(said), [])
-        assert (parsed.text, parsed.message.text) == (kept, kept)

@@ -1,0 +1,262 @@
+"""Prompts that are too long: shortened before or after an endpoint has refused them, and replies that say nothing."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hira.core.errors import ContextOverflow, EndpointError, Withheld
+from hira.core.events import Events, Notice
+from hira.core.messages import Message, ToolCall, assistant, user
+from hira.core.policy import Completion, Request, Sampling, Usage
+from hira.core.tokens import count
+from hira.policies import open_policy
+from hira.policies.dialects import DIALECTS, Call
+from hira.policies.failures import failure
+from hira.policies.fitting import fitting, trim_messages
+from hira.testing import Endpoint, ScriptedPolicy
+from hira.testing.script import make_context
+
+SHORT = Request((user("Where is the court?"),), Sampling(max_tokens=4096))
+LONG = replace(SHORT, messages=(user(" ".join(f"word{at}" for at in range(4000))), user("Where is the court?")))
+CHATML = (
+    "{%- for message in messages -%}\n  {{- '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' -}}"
+    "\n{%- endfor -%}"
+)
+
+
+def listing(**entry: Any) -> dict[str, Any]:
+    return {"object": "list", "data": [{"id": "scripted", "object": "model", **entry}]}
+
+
+def llama(window: int, template: str) -> dict[str, Any]:
+    """The pages of llama.cpp's server."""
+    props = {"default_generation_settings": {"n_ctx": window}, "chat_template": template}
+    return {"/v1/models": listing(owned_by="llamacpp", meta={"n_ctx": window}), "/props": props}
+
+
+SAYING = {
+    "vLLM": {"/v1/models": listing(owned_by="vllm", max_model_len=4096)},
+    "llama.cpp": llama(4096, "{{ messages }}"),
+    "LM Studio": {"/v1/models": listing(max_context_length="4096")},
+}
+
+
+async def sent(pages: dict[str, Any], *requests: Request) -> tuple[list[Any], list[str], Completion]:
+    """The bodies that were sent, what was told before the reply, and the last reply."""
+    told: list[str] = []
+    with Endpoint(["here"] * 9, pages=pages) as endpoint:
+        policy = open_policy("scripted", base_url=endpoint.base_url)
+        for request in requests:
+            completion = await policy.complete(replace(request, tell=told.append))
+        await policy.aclose()
+        bodies = [call.body for call in endpoint.calls if call.path == "/v1/chat/completions"]
+    return bodies, told, completion
+
+
+def tokens(body: Any) -> int:
+    return sum(count(message["content"]) for message in body["messages"])
+
+
+@pytest.mark.parametrize("server", SAYING)
+async def test_a_prompt_is_shortened_before_it_is_sent_and_that_is_told_at_once(server: str) -> None:
+    (body,), told, completion = await sent(SAYING[server], LONG)
+    assert tokens(body) + body["max_tokens"] <= 4096
+    assert body["messages"][-1]["content"] == "Where is the court?"
+    assert told == list(completion.notes)
+    assert "longer than the model's window" in told[0]
+
+
+async def test_a_reply_is_given_no_more_room_than_the_window_has() -> None:
+    short, long = (await sent(SAYING["vLLM"], SHORT, LONG))[0]
+    assert 3900 < short["max_tokens"] < 4096
+    assert long["max_tokens"] == 1024
+
+
+@pytest.mark.parametrize("pages", [{}, {"/v1/models": "nonsense"}, {"/v1/models": {"data": [1]}}, llama(0, "")])
+async def test_a_server_that_says_nothing_is_sent_everything(pages: dict[str, Any]) -> None:
+    (body,), told, _ = await sent(pages, LONG)
+    assert (body["max_tokens"], told) == (4096, [])
+    assert tokens(body) == sum(count(message.text) for message in LONG.messages)
+
+
+async def test_the_server_is_asked_once() -> None:
+    with Endpoint(["here"] * 3, pages=SAYING["vLLM"]) as endpoint:
+        policy = open_policy("scripted", base_url=endpoint.base_url)
+        for _ in range(3):
+            await policy.complete(SHORT)
+        await policy.aclose()
+        assert len([one for one in endpoint.requests if one.method == "GET"]) == 1
+
+
+async def test_a_model_without_a_chat_template_is_refused_in_one_line() -> None:
+    pages = llama(2048, CHATML) | {"/tokenize": {"tokens": [27, 91, 318]}}
+    with pytest.raises(EndpointError, match="the model has no chat template") as refused:
+        await sent(pages, SHORT)
+    assert "instruct" in refused.value.fix
+
+
+async def test_a_vocabulary_that_knows_the_marks_of_the_servers_template_is_enough() -> None:
+    bodies, _, _ = await sent(llama(2048, CHATML) | {"/tokenize": {"tokens": [1]}}, SHORT)
+    assert len(bodies) == 1
+
+
+ASKED = Request((user("x"),), conversation="planner")
+
+
+@pytest.mark.parametrize(
+    ("body", "window", "asked"),
+    [(
+            "maximum context length is 8192 tokens. However, you requested 9100 tokens (8100 in the messages, 1000 in …",
+            8192,
+            8100,
+        ), ({"error": {"message": "exceeds the available context size", "n_ctx": 2048, "n_prompt_tokens": 5000}}, 2048, 5000), ("request (9000 tokens) exceeds the available context size (4096 tokens), try increasing it", 4096, 9000)],
+)  # fmt: skip
+def test_the_window_is_read_from_what_the_endpoint_says(body: Any, window: int, asked: int) -> None:
+    said = body if isinstance(body, dict) else {"error": {"message": body}}
+    error = failure(400, said, {}, where="")
+    assert isinstance(error, ContextOverflow)
+    assert (error.window, error.asked) == (window, asked)
+
+
+def conversation(dialect: str, results: int, words: int = 300) -> tuple[Message, ...]:
+    """A prompt, and as many calls with their results."""
+    messages: list[Message] = [user("The task stands here.")]
+    for at in range(results):
+        call = Call("search", {"query": str(at)}, f"c{at}")
+        messages.append(
+            assistant(f"I look for {at}.", (ToolCall(f"c{at}", "search", "{}"),) if dialect == "native" else ())
+        )
+        messages += DIALECTS[dialect].results([(call, f"result {at} " + "word " * words)])
+    return tuple(messages)
+
+
+@pytest.mark.parametrize("dialect", ["tags", "native"])
+def test_the_oldest_results_give_way_first_and_pairs_stay_paired(dialect: str) -> None:
+    before = conversation(dialect, 5)
+    after = trim_messages(before, 1000)
+    assert sum(count(message.text) for message in after) <= 1000
+    texts = [message.text for message in after]
+    assert texts[0] == "The task stands here."
+    gone = ["left out" in text for text in texts[2::2]]
+    assert gone == sorted(gone, reverse=True)
+    assert (gone[0], gone[-1]) == (True, False)
+    assert [(message.role, message.call_id, message.calls) for message in after] == [
+        (message.role, message.call_id, message.calls) for message in before
+    ]
+    assert texts[-1] == before[-1].text
+
+
+def test_results_inside_one_reasoning_chain_give_way_too() -> None:
+    results = [(Call("search", {"query": str(at)}), f"result {at} " + "word " * 300) for at in range(4)]
+    chain = Message(
+        "assistant", "\n\n".join(f"thought {text}" for _, text in results), prompt="result", values={"results": results}
+    )
+    (_, after) = trim_messages((user("task"), chain), 700)
+    assert "result 0" not in after.text
+    assert "result 3" in after.text
+    assert after.text.count("thought") == 4
+
+
+def test_one_long_prompt_loses_its_middle_and_keeps_both_ends() -> None:
+    (after,) = trim_messages((user("Begin. " + "word " * 5000 + "Answer in JSON."),), 1000)
+    assert count(after.text) <= 1050
+    assert after.text.startswith("Begin.")
+    assert after.text.endswith("Answer in JSON.")
+
+
+async def test_a_prompt_that_is_too_long_is_shortened_sent_again_and_remembered() -> None:
+    sent: list[int] = []
+
+    def reply(request: Request) -> str:
+        sent.append(sum(count(message.text) for message in request.messages))
+        if sent[-1] > 1000:
+            raise _overflow(1000, sent[-1])
+        return "good"
+
+    policy = fitting(ScriptedPolicy(reply, model="m"))
+    request = Request(conversation("tags", 6))
+    first = await policy.complete(request)
+    assert (first.text, len(sent)) == ("good", 2)
+    assert first.notes == ("m: the prompt is longer than the model's window; its oldest parts are removed",)
+    await policy.complete(request)
+    assert len(sent) == 3, "what fits is known by now"
+    assert (await policy.complete(ASKED)).notes == ()
+
+
+async def test_a_window_that_nobody_names_is_found_by_halves_and_given_up_after_two() -> None:
+    policy = ScriptedPolicy([ContextOverflow("too long")] * 3)
+    with pytest.raises(ContextOverflow):
+        await fitting(policy).complete(Request(conversation("tags", 6)))
+    sizes = [sum(count(message.text) for message in request.messages) for request in policy.requests]
+    assert len(sizes) == 3
+    assert sizes[1] <= sizes[0] / 2
+    assert sizes[2] < 0.7 * sizes[1]
+
+
+def _overflow(window: int, asked: int) -> ContextOverflow:
+    error = ContextOverflow("too long", status=400)
+    error.window, error.asked = window, asked
+    return error
+
+
+async def test_a_prompt_that_the_server_cut_silently_is_told_once_a_run() -> None:
+    heard: list[str] = []
+    usage = Usage(1, 2048, 5)
+    with Endpoint([Completion("one", usage=usage), Completion("two", usage=usage)]) as endpoint:
+        policy = open_policy("m", base_url=endpoint.base_url)
+        context = make_context(
+            policy, events=Events(lambda event: heard.append(event.text) if isinstance(event, Notice) else None)
+        )
+        talk = context.conversation("worker")
+        await talk.reply(user("word " * 9000))
+        await talk.reply(user("and?"))
+        await policy.aclose()
+    assert heard == ["the server seems to cut prompts: it read 2,048 of about 9,000 tokens (Ollama: raise num_ctx)"]
+
+
+async def test_a_prompt_that_was_read_is_not_suspected() -> None:
+    for text, read in (("word " * 9000, 8000), ("数学" * 4000, 6000), ("short", 1), ("word " * 9000, 0)):
+        with Endpoint([Completion("one", usage=Usage(1, read, 5))]) as endpoint:
+            policy = open_policy("m", base_url=endpoint.base_url)
+            assert (await policy.complete(Request((user(text),)))).notes == ()
+            await policy.aclose()
+
+
+# --- replies that are no answer
+
+
+@pytest.mark.parametrize(
+    ("asked", "reply", "then"),
+    [
+        (None, Completion("", "thought", finish="length", usage=Usage(1, 9, 3000)), 6000),
+        (100, Completion("", "thought", finish="length", usage=Usage(1, 9, 100)), 1024),
+        (4000, Completion("", "thought", usage=Usage(1, 9, 50)), 8000),
+        (None, Completion("", "thought", usage=Usage(1, 9, 50)), None),
+    ],
+)
+async def test_a_reply_of_nothing_but_thought_is_asked_for_again_with_more_room(
+    asked: int | None, reply: Completion, then: int | None
+) -> None:
+    with Endpoint([reply, "said"]) as endpoint:
+        policy = open_policy("m", base_url=endpoint.base_url)
+        said = await policy.complete(Request((user("x"),), Sampling(max_tokens=asked)))
+        await policy.aclose()
+        assert said.text == "said"
+        assert endpoint.calls[1].body.get("max_tokens") == then
+
+
+async def test_a_thought_that_a_stop_string_ended_is_left_to_the_dialect() -> None:
+    with Endpoint([Completion("", "I need it: <|begin_search_query|>mars")]) as endpoint:
+        policy = open_policy("m", base_url=endpoint.base_url)
+        said = await policy.complete(Request((user("x"),), stop=("<|end_search_query|>",)))
+        await policy.aclose()
+        assert (said.text, said.reasoning, len(endpoint.calls)) == ("", "I need it: <|begin_search_query|>mars", 1)
+
+
+async def test_a_reply_that_was_withheld_is_charged_recorded_and_no_answer() -> None:
+    context = make_context([Completion("I cannot help with that.", finish="filtered", usage=Usage(1, 10, 5))])
+    with pytest.raises(Withheld, match="refused, or a content filter kept its reply back: 'I cannot help") as raised:
+        await context.conversation("worker").reply(user("x"))
+    assert len(str(raised.value).splitlines()) == 3
+    assert context.rollout.usage.tokens == 15

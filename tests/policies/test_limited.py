@@ -1,0 +1,258 @@
+"""One gate for all who ask an endpoint: how many at once, and none while it is down."""
+
+import asyncio
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited
+from hira.core.messages import user
+from hira.core.policy import Completion, Request
+from hira.policies.limited import FAILURES, PATIENCE_SECONDS, SHUT_SECONDS, Down, RateLimiter, gate_at, limit_policy
+from hira.policies.retrying import retrying
+
+ASKED = Request((user("x"),), conversation="planner")
+
+
+class Time:
+    """A clock that sleeping moves on; others run meanwhile."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.slept: list[float] = []
+
+    def clock(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        until = self.now + seconds
+        self.slept.append(seconds)
+        await asyncio.sleep(0)
+        self.now = max(self.now, until)
+
+
+class Server:
+    """A policy that answers as `act` says and counts how many it has under way."""
+
+    model = "m"
+
+    def __init__(self, act: Callable[["Server"], str]) -> None:
+        self.act, self.asked, self.flying, self.most = act, 0, 0, 0
+
+    async def complete(self, request: Request, watch: Any = None) -> Completion:
+        self.asked += 1
+        self.flying += 1
+        self.most = max(self.most, self.flying)
+        try:
+            await asyncio.sleep(0)
+            return Completion(self.act(self))
+        finally:
+            self.flying -= 1
+
+    async def aclose(self) -> None: ...
+
+
+def refuse(error: EndpointError) -> Callable[[Server], str]:
+    def act(_: Server) -> str:
+        raise error
+
+    return act
+
+
+def gate_and_time() -> tuple[RateLimiter, Time]:
+    time = Time()
+    return RateLimiter(clock=time.clock, sleep=time.sleep), time
+
+
+def trouble() -> EndpointError:
+    return EndpointError("status 500", status=500, retryable=True)
+
+
+async def refused(gate: RateLimiter, calls: int) -> None:
+    """So many calls, under way together, that are all told of a rate limit."""
+    for _ in range(calls):
+        await gate.enter("", patient=True)
+    for _ in range(calls):
+        gate.record_failure(RateLimited("slow", status=429, retryable=True), ASKED, gate.clock())
+        gate.leave(trial=False)
+
+
+# --- how many at once
+
+
+async def test_a_healthy_endpoint_is_asked_by_all_at_once() -> None:
+    gate, time = gate_and_time()
+    server = Server(lambda _: "good")
+    policy = limit_policy(server, lambda: gate)
+    await asyncio.gather(*(policy.complete(ASKED) for _ in range(1000)))
+    assert (server.most, gate.limit, gate.flying, time.slept) == (1000, math.inf, 0, [])
+
+
+async def test_a_rate_limit_shrinks_what_is_under_way_once_for_all_that_were() -> None:
+    gate, _ = gate_and_time()
+    await refused(gate, 100)
+    assert gate.limit == 80
+
+
+async def test_a_stray_refusal_among_many_replies_shrinks_it_only_now_and_then() -> None:
+    gate, time = gate_and_time()
+
+    number = iter(range(10_000))
+
+    def act(_: Server) -> str:
+        if next(number) % 20 == 0:
+            raise RateLimited("slow", status=429, retryable=True)
+        return "good"
+
+    policy = limit_policy(Server(act), lambda: gate)
+    for _ in range(20):
+        await asyncio.gather(*(policy.complete(ASKED) for _ in range(50)), return_exceptions=True)
+        time.now += 0.5
+    assert gate.limit >= 40
+
+
+async def test_an_endpoint_that_takes_few_serves_a_crowd_without_using_up_anyones_attempts() -> None:
+    gate, time = gate_and_time()
+
+    def act(server: Server) -> str:
+        if server.flying > 10:
+            raise RateLimited("slow", status=429, retryable=True)
+        return "good"
+
+    server = Server(act)
+    policy = retrying(limit_policy(server, lambda: gate), sleep=time.sleep)
+    replies = await asyncio.gather(*(policy.complete(ASKED) for _ in range(200)))
+    assert [reply.text for reply in replies] == ["good"] * 200
+    assert gate.limit < 200
+
+
+async def test_the_limit_grows_by_rounds_that_use_it() -> None:
+    gate, _ = gate_and_time()
+    await refused(gate, 10)
+    policy = limit_policy(Server(lambda _: "good"), lambda: gate)
+    assert gate.limit == 8
+    await policy.complete(ASKED)
+    assert gate.limit == 8, "what does not use the limit says nothing about it"
+    await asyncio.gather(*(policy.complete(ASKED) for _ in range(8)))
+    assert 8 < gate.limit <= 9
+
+
+async def test_a_retry_after_holds_everyone_at_that_endpoint() -> None:
+    gate, time = gate_and_time()
+    refusing = Server(refuse(RateLimited("slow", status=429, retryable=True, retry_after=20)))
+    with pytest.raises(RateLimited):
+        await limit_policy(refusing, lambda: gate).complete(ASKED)
+    other = Server(lambda _: "good")
+    await limit_policy(other, lambda: gate).complete(ASKED)
+    assert time.slept == [20]
+
+
+async def test_who_gives_up_waiting_takes_nobodys_place() -> None:
+    gate, _ = gate_and_time()
+    gate.limit = 1
+    go = asyncio.Event()
+
+    class Slow(Server):
+        async def complete(self, request: Request, watch: Any = None) -> Completion:
+            await go.wait()
+            return await super().complete(request, watch)
+
+    policy = limit_policy(Slow(lambda _: "good"), lambda: gate)
+    first, second, third = (asyncio.ensure_future(policy.complete(ASKED)) for _ in range(3))
+    await asyncio.sleep(0)
+    second.cancel()
+    await asyncio.sleep(0)
+    go.set()
+    assert [(await first).text, (await third).text, gate.flying] == ["good", "good", 0]
+
+
+# --- the breaker
+
+
+async def broken(gate: RateLimiter) -> None:
+    policy = limit_policy(Server(refuse(trouble())), lambda: gate)
+    for _ in range(FAILURES):
+        with pytest.raises(EndpointError, match="status 500"):
+            await policy.complete(ASKED)
+
+
+async def test_after_five_failures_in_a_row_an_endpoint_is_left_alone_for_half_a_minute() -> None:
+    gate, time = gate_and_time()
+    await broken(gate)
+    server = Server(lambda _: "good")
+    with pytest.raises(Down, match="failed 5 times in a row; requests are paused: status 500"):
+        await limit_policy(server, lambda: gate, patient=False).complete(ASKED)
+    assert server.asked == 0
+    assert (await limit_policy(server, lambda: gate).complete(ASKED)).text == "good"
+    assert time.slept == [SHUT_SECONDS]
+
+
+async def test_one_call_tries_whether_it_is_back_while_the_others_wait_for_it() -> None:
+    gate, _ = gate_and_time()
+    await broken(gate)
+    server = Server(lambda _: "good")
+    trying: list[int] = []
+    server.act = lambda one: (trying.append(one.flying), "good")[1]
+    policy = limit_policy(server, lambda: gate)
+    await asyncio.gather(*(policy.complete(ASKED) for _ in range(20)))
+    assert trying[0] == 1
+    assert max(trying) > 1
+    assert trying.count(1) == 2, "the trial alone, then the others together"
+
+
+async def test_an_endpoint_that_stays_down_is_waited_for_two_minutes_in_all() -> None:
+    gate, time = gate_and_time()
+    began = time.now
+    await broken(gate)
+    server = Server(refuse(trouble()))
+    policy = retrying(limit_policy(server, lambda: gate), attempts=99, sleep=time.sleep)
+    with pytest.raises(Down):
+        await policy.complete(ASKED)
+    assert PATIENCE_SECONDS <= time.now - began <= PATIENCE_SECONDS + 2 * SHUT_SECONDS
+    assert server.asked <= PATIENCE_SECONDS / SHUT_SECONDS + 1
+
+
+async def test_a_trial_that_is_cancelled_leaves_the_next_one_to_try() -> None:
+    gate, time = gate_and_time()
+    await broken(gate)
+    time.now += SHUT_SECONDS
+    stuck = asyncio.Event()
+
+    class Stuck(Server):
+        async def complete(self, request: Request, watch: Any = None) -> Completion:
+            await stuck.wait()
+            return Completion("late")
+
+    trial = asyncio.ensure_future(limit_policy(Stuck(lambda _: ""), lambda: gate).complete(ASKED))
+    await asyncio.sleep(0)
+    waiting = asyncio.ensure_future(limit_policy(Server(lambda _: "good"), lambda: gate).complete(ASKED))
+    await asyncio.sleep(0)
+    trial.cancel()
+    assert (await waiting).text == "good"
+
+
+async def test_what_is_the_requests_own_fault_opens_no_breaker() -> None:
+    gate, _ = gate_and_time()
+    for error in (BadReply("what"), ContextOverflow("long", status=500), AccessDenied("no", status=401)):
+        for _ in range(2 * FAILURES):
+            with pytest.raises(type(error)):
+                await limit_policy(Server(refuse(error)), lambda: gate).complete(ASKED)
+    schema = Request(ASKED.messages, schema={"type": "object"})
+    for _ in range(2 * FAILURES):
+        with pytest.raises(EndpointError):
+            await limit_policy(Server(refuse(trouble())), lambda: gate).complete(schema)
+    assert (await limit_policy(Server(lambda _: "good"), lambda: gate, patient=False).complete(ASKED)).text == "good"
+
+
+async def test_policies_at_one_endpoint_share_its_gate_and_others_have_their_own() -> None:
+    assert gate_at("http://a/v1") is gate_at("http://a/v1")
+    assert gate_at("http://a/v1") is not gate_at("http://b/v1")
+    here = gate_at("http://a/v1")
+    there = await asyncio.to_thread(asyncio.run, _gate_of_this_loop("http://a/v1"))
+    assert here is not there
+
+
+async def _gate_of_this_loop(base_url: str) -> RateLimiter:
+    return gate_at(base_url)
