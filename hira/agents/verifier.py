@@ -18,9 +18,9 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import clean, sanitize
 from hira.core.worker import run_apart
 from hira.evidence import Citation, Judgement, LexicalVerifier, Source, SourcedClaim, Verifier, verify_answer
+from hira.evidence.citations import PackedClaims, pack_claims, unpack_claims
 from hira.evidence.lexical import BARE
 from hira.evidence.lexical_verifier import flat, is_echo
-from hira.evidence.verdict import PackedClaims, pack_claims, unpack_claims
 from hira.journal import Asked
 from hira.journal.encoding import digest_of_tool
 

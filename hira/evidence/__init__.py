@@ -4,10 +4,20 @@ A model never writes a URL. It cites `[s1]`; the id is resolved here and the cla
 """
 
 from hira.core.sources import OUTPUT, Kind, Source, Sources, join_question_and_answer
-from hira.evidence.citations import CITED, Citation, drop_unknown, find_cited, has_only_marks, inert, remove_marks
+from hira.evidence.citations import (
+    CITED,
+    Citation,
+    Judgement,
+    SourcedClaim,
+    Verdict,
+    drop_unknown,
+    find_cited,
+    has_only_marks,
+    inert,
+    remove_marks,
+)
 from hira.evidence.claims import Claim, claims, flag_claims, is_refusal
 from hira.evidence.lexical_verifier import LexicalVerifier
-from hira.evidence.verdict import Judgement, SourcedClaim, Verdict
 from hira.evidence.verifiers import (
     Verifier,
     check,

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from hira.evidence.citations import Judgement, SourcedClaim, Verdict
 from hira.evidence.lexical_verifier import LexicalVerifier
-from hira.evidence.verdict import Judgement, SourcedClaim, Verdict
 
 WORDS = 250
 """Words of a piece of a source: with its claim it fits into the 512 tokens of the smallest MiniCheck model."""

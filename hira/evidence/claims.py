@@ -12,9 +12,8 @@ from itertools import pairwise
 
 from hira.core.bm25 import words
 from hira.core.patterns import compile_lazily
-from hira.evidence.citations import CITED, Citation, find_cited, references_start
+from hira.evidence.citations import CITED, Citation, Verdict, find_cited, references_start
 from hira.evidence.passages import BULLET, FENCE, find_sentences
-from hira.evidence.verdict import Verdict
 
 FEW = 3
 """A list item with fewer content words is read together with the line that announces the list."""

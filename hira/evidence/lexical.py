@@ -14,8 +14,8 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import TypedDict
 
+from hira.evidence.citations import Verdict
 from hira.evidence.passages import NEGATIONS, Passages, Token, read_tokens
-from hira.evidence.verdict import Verdict
 
 TOP = 5
 """Sentences that are looked at closely."""

@@ -11,8 +11,8 @@ from functools import cached_property
 from hira.core.bm25 import words
 from hira.core.sources import Source
 from hira.core.worker import run_apart
+from hira.evidence.citations import VERDICTS, Judgement, PackedClaims, SourcedClaim, pack_claims, unpack_claims
 from hira.evidence.lexical import BARE, Passages, score_claim
-from hira.evidence.verdict import VERDICTS, Judgement, PackedClaims, SourcedClaim, pack_claims, unpack_claims
 
 LEXICAL_SECONDS = 30.0
 """Far above what an answer takes by words alone; only a hostile source gets there."""

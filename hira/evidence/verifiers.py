@@ -13,10 +13,9 @@ from hira.core.bm25 import words
 from hira.core.errors import HiraError
 from hira.core.sources import Source, Sources
 from hira.core.worker import run_apart
-from hira.evidence.citations import Citation
+from hira.evidence.citations import VERDICTS, Citation, Judgement, PackedClaims, SourcedClaim, unpack_claims
 from hira.evidence.claims import claims
 from hira.evidence.lexical_verifier import LexicalVerifier
-from hira.evidence.verdict import VERDICTS, Judgement, PackedClaims, SourcedClaim, unpack_claims
 
 SECONDS = 300.0
 """A verifier that takes longer is given up: models on one processor judge a dozen claims in two minutes."""

@@ -268,7 +268,6 @@ def _backends(names: Sequence[str], settings: Settings, stack: AsyncExitStack) -
                 client,
                 key=key.get_secret_value() if key else "",
                 base_url=settings.searxng_url if name == "searxng" else "",
-                contact=settings.contact,
             )
         )
     return tuple(opened)

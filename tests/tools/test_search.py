@@ -111,7 +111,7 @@ SHAPES = {  # service: path, answer, and what its request must hold
 async def test_each_service_is_asked_and_read_in_its_own_form(client, name):
     path, answer, sent = SHAPES[name]
     with FakeWeb({path: answer if isinstance(answer, Served) else Served(answer, "application/json")}) as web:
-        backend = open_backend(name, client, base_url=web.url + "/", key="KEY", contact="ann@example.org")
+        backend = open_backend(name, client, base_url=web.url + "/", key="KEY")
         (hit,) = await backend.search("the river Kama", 5)
         url = f"{web.url}/wiki/The_Kama" if name == "mediawiki" else "https://a.example/kama"
         assert (hit.title, hit.url, hit.backend, hit.rank) == ("The Kama", url, name, 1)

@@ -100,7 +100,8 @@ _DATES = frozenset([*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 5
 _PERCENT = frozenset([9, 10])
 _QUOTED = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.|_.')
 _CELL = re.compile(r"([A-Z]+)(\d+)")
-_LAST_DAY = 2_958_466
+_EPOCH = datetime(1899, 12, 30)  # noqa: DTZ001 - a sheet knows no zone
+_LAST_DAY = 2_958_465
 _LAST_COLUMN = 16_384
 _HEADER_WITHIN = 5
 _FEW_COLUMNS = 2
@@ -108,11 +109,10 @@ _FEW_COLUMNS = 2
 
 @dataclass(frozen=True, slots=True)
 class _Book:
-    """What the cells refer to: shared texts, the kind of number each style shows, the day that dates count from."""
+    """What the cells refer to: shared texts, and the kind of number that each style shows."""
 
     texts: list[str]
     kinds: list[str]
-    epoch: datetime
 
 
 def read_xlsx(path: Path) -> Document:
@@ -120,10 +120,7 @@ def read_xlsx(path: Path) -> Document:
         if _MAIN not in archive.names:
             raise ToolError(f"{path.name} is not an Excel workbook: it contains no sheets")
         root, targets = archive.xml(_MAIN), archive.relations(_MAIN)
-        settings = root.find(f"{S}workbookPr")
-        from_1904 = settings is not None and settings.get("date1904") in ("1", "true")
-        epoch = datetime(1904, 1, 1) if from_1904 else datetime(1899, 12, 30)  # noqa: DTZ001 - a sheet knows no zone
-        book = _Book(_texts(archive), _kinds(archive), epoch)
+        book = _Book(_texts(archive), _kinds(archive))
         parts = []
         for sheet in root.iter(f"{S}sheet"):
             kind, target = targets.get(sheet.get(f"{R}id", ""), ("", ""))
@@ -219,8 +216,7 @@ def _value(cell: Element, book: _Book) -> str:
     formula = cell.find(f"{S}f")
     if formula is None or not formula.text:
         return shown
-    shared = f", likewise in {formula.get('ref')}" if formula.get("t") == "shared" else ""
-    return f"{shown or 'not computed'} (={formula.text}{shared})"
+    return f"{shown or 'not computed'} (={formula.text})"
 
 
 def _number(raw: str, style: str, book: _Book) -> str:
@@ -230,10 +226,7 @@ def _number(raw: str, style: str, book: _Book) -> str:
     except ValueError:
         return raw
     if kind == "date" and 0 <= value < _LAST_DAY:
-        try:
-            moment = book.epoch + timedelta(seconds=round(value * 86_400))
-        except OverflowError:  # dates that count from 1904 end earlier
-            return raw
+        moment = _EPOCH + timedelta(seconds=round(value * 86_400))
         if value < 1:
             return moment.strftime("%H:%M:%S")
         return moment.strftime("%Y-%m-%d" if value == int(value) else "%Y-%m-%d %H:%M:%S")

@@ -35,7 +35,7 @@ _LINUX = sys.platform == "linux"
 _PIPE = 1 << 20
 _CHUNK = 1 << 16
 _REAP = 30.0
-_WAIT, _SOON, _SLOW = 0.2, 0.001, 0.05
+_SOON, _SLOW = 0.001, 0.05
 _STRAY = 64  # frames that answer no call: code that found the channel can send some
 
 
@@ -153,18 +153,6 @@ class Interpreter:
             os.killpg(self.process.pid, signal.SIGKILL)
         self._signal(signal.SIGKILL)
         return asyncio.ensure_future(self._reaped(asyncio.get_running_loop()))
-
-    async def fallen(self) -> bool:
-        """Whether the process has ended, and not by `kill`: waited for, a moment, because its channel closes first."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + _WAIT
-        looked = os.WEXITED | os.WNOHANG | os.WNOWAIT if hasattr(os, "waitid") else 0
-        while looked and loop.time() < until:
-            with contextlib.suppress(ChildProcessError):
-                if os.waitid(os.P_PID, self.process.pid, looked):  # noqa: ASYNC222 - it looks and does not wait
-                    return True
-            await asyncio.sleep(_SOON)
-        return False
 
     async def _reaped(self, loop: asyncio.AbstractEventLoop) -> int:
         """Asks again and again instead of waiting in a thread: that could be the one thread too many."""

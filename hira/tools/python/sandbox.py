@@ -290,12 +290,11 @@ class PythonSandbox:
 
     async def _describe_end(self, interpreter: Interpreter, status: Status, why: str) -> Outcome:
         """The interpreter is gone or has to go; say why, and leave the folder so that the next call can work."""
-        alone = status == "died" and not why and await interpreter.fallen()
         self._discard()
         code = await self._wait_for_end()
         settled = await self._beside(self.workplace.settle)
         if status == "died":
-            why = f"Python was ended: {why}." if why else _last_words(code, alone=alone)
+            why = f"Python was ended: {why}." if why else _last_words(code)
         removed = "What this call wrote was removed." if settled.limit else ""
         error = " ".join(filter(None, (why, removed, RESTARTED)))
         output = printable(interpreter.output.text)
@@ -315,15 +314,13 @@ class PythonSandbox:
         return status
 
 
-def _last_words(status: int, *, alone: bool) -> str:
-    """Why Python ended with that status; `alone` if nobody here made it."""
+def _last_words(status: int) -> str:
+    """Why Python ended with that status."""
     if status >= 0:
         return f"The code ended Python (exit status {status})."
     if status != -signal.SIGKILL:
         return f"Python crashed ({signal.strsignal(-status) or -status})."
-    if alone:
-        return "Python was killed: by the code itself, or because the machine ran out of memory."
-    return "Python was ended: the code closed what Python answers through."
+    return "Python was killed, or the code closed what Python answers through."
 
 
 def _read_text(answer: dict[str, Any], name: str) -> str:

@@ -11,19 +11,8 @@ from inspect import signature
 from typing import TYPE_CHECKING
 
 from hira.core.errors import UsageError
+from hira.tools.search import services
 from hira.tools.search.service import Backend, Hit, Shared, Unusable, open_client
-from hira.tools.search.services import (
-    arxiv,
-    brave,
-    ddgs,
-    litellm,
-    mediawiki,
-    openalex,
-    searxng,
-    serper,
-    serper_scholar,
-    tavily,
-)
 from hira.tools.search.tool import LEAKING, Chain, scholar_tool, search_tool
 
 if TYPE_CHECKING:
@@ -44,31 +33,22 @@ __all__ = [
     "search_tool",
 ]
 
-BACKENDS: dict[str, Callable[..., Backend]] = {
-    "searxng": searxng,
-    "serper": serper,
-    "tavily": tavily,
-    "brave": brave,
-    "mediawiki": mediawiki,
-    "serper_scholar": serper_scholar,
-    "openalex": openalex,
-    "arxiv": arxiv,
-    "ddgs": ddgs,
-}
-
-SCHOLARLY = frozenset({"serper_scholar", "openalex", "arxiv"})
+_WEB = (services.searxng, services.serper, services.tavily, services.brave, services.mediawiki, services.ddgs)
+_WORKS = (services.serper_scholar, services.openalex, services.arxiv)
+BACKENDS: dict[str, Callable[..., Backend]] = {one.__name__: one for one in (*_WEB, *_WORKS)}
+SCHOLARLY = frozenset(one.__name__ for one in _WORKS)
 
 
 def open_backend(name: str, client: "httpx.AsyncClient", **settings: str) -> Backend:
     """The service of that name, or `litellm:<provider>` for one that litellm knows.
 
-    `settings` are `key`, `base_url`, `language` and `contact`. Empty ones are left out, as are those the service has no
+    `settings` are `key`, `base_url` and `language`. Empty ones are left out, as are those the service has no
     use for. `UsageError` for an unknown name and for a key or address that is missing.
     """
     given = {one: value.rstrip("/") for one, value in settings.items() if value}
     if name.startswith("litellm:"):
         place = {one: given[one] for one in ("key", "base_url") if one in given}
-        return litellm(client, provider=name.partition(":")[2], **place)
+        return services.litellm(client, provider=name.partition(":")[2], **place)
     if name not in BACKENDS:
         near = get_close_matches(name, BACKENDS, 1)
         fix = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(BACKENDS)}"

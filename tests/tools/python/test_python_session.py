@@ -96,7 +96,7 @@ DEATHS = {
     "import os; os.kill(os.getpid(), 9)": "Python was killed",
     "import os; os.kill(os.getpid(), 15)": "Python crashed (Terminated).",
     "import ctypes; ctypes.string_at(0)": "Python crashed (Segmentation fault).",
-    "import os, time\nos.closerange(3, 256); time.sleep(9)": "closed what Python answers through",
+    "import os, time\nos.closerange(3, 256); time.sleep(9)": "the code closed what Python answers through",
     "import os, time\nfor fd in range(3, 256):\n    try: os.write(fd, b'?' * 9)\n    except OSError: pass\ntime.sleep(9)": (
         "could not be read"
     ),
