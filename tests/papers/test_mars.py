@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rows import DOZEN
 
 from hira import Hira, Settings
 from hira.agents.mars.system2 import requesting
@@ -26,15 +25,12 @@ from hira.evidence import OUTPUT, Source
 from hira.journal import Journal
 from hira.policies.dialects import DIALECTS, Call
 from hira.policies.fitting import fitting
-from hira.policies.offline import OfflinePolicy
-from hira.policies.openai import OpenAIPolicy
 from hira.runtime.replay import replay
 from hira.runtime.trace import read
 from hira.testing import FakeWeb, ScriptedPolicy, calling
 from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.tools.browse import browse_tool
-from hira.tools.documents import Index, search_documents
 from hira.tools.fetch import Fetcher, identification
 from hira.tools.search import open_backend, open_client, search_tool
 from hira.workflows import rollout
@@ -691,77 +687,3 @@ async def test_tools_of_ones_own_are_given_to_system_2_and_go_straight_back() ->
     assert "Varn has 512 inhabitants" in policy.requests[-1].messages[-1].text
     assert of(policy, "system1") == []
     assert record.answer == "512"
-
-
-def served(request: Request) -> str | Completion:
-    """Whoever asks, and however often, gets what fits: over the wire there are no names of conversations."""
-    if not request.tools:
-        return "The tower is 31 m high [s1]."
-    asked = any(message.role == "tool" and "31 m high" in message.text for message in request.messages)
-    return ANSWER if asked else wanted(f"height {len(request.messages)}")
-
-
-@pytest.mark.parametrize("where", [1, 2, 3])
-@pytest.mark.parametrize(
-    "fault",
-    ["429-ra1", "500", "reset-before", "bad-json", "empty-content", "reasoning-only", "tool-bad-json", "silent"],
-)
-async def test_a_fault_that_passes_costs_no_answer(fault: str, where: int, at_an_endpoint: Any) -> None:
-    record = await at_an_endpoint(MARS(), QUESTION, served, fault, lambda number: number == where, tools=BOX)
-    assert (record.status, record.answer, record.error) == ("answered", "The tower is 31 m high [s1].", "")
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("fault", DOZEN)
-async def test_every_fault_ends_in_an_answer_or_a_clear_partial(fault: str, at_an_endpoint: Any) -> None:
-    for where in (lambda number: number == 2, lambda number: number >= 2):
-        record = await at_an_endpoint(MARS(), QUESTION, served, fault, where, tools=BOX)
-        assert len(record.error.splitlines()) <= 3
-        assert bool(record.error) is (record.status == "failed")
-        assert record.answer or record.error
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-async def test_offline_answers_from_documents_in_every_dialect(dialect: str) -> None:
-    index = Index([ASEAN])
-    box = Toolbox(search=search_documents(index))
-    question = "What is the capital of Myanmar?"
-    answers = {
-        (record.status, record.answer, record.usage.calls)
-        for record in [
-            await rollout(MARS(), question, make_context(OfflinePolicy(), dialect=dialect, tools=box)) for _ in "ab"
-        ]
-    }
-    index.close()
-    ((status, answer, calls),) = answers
-    assert (status, calls) == ("answered", 3)
-    assert "Naypyidaw" in answer
-
-
-CALL = r'root ::= "I look. <|begin_search_query|>\nqueries: capital " [a-z]{4,9} "\npurpose: find " [a-z]{4,12} "\n<|end_search_query|>"'
-
-
-async def test_offline_reads_the_attached_files(tmp_path: Path) -> None:
-    (tmp_path / "kettle.txt").write_text("The kettle of Varn holds 12 litres.\n", encoding="utf-8")
-    async with Hira(settings=Settings(model="offline"), workflow=MARS()) as hira:
-        answer = await hira.ask("How many litres does the kettle of Varn hold?", files=tmp_path / "kettle.txt")
-    assert (answer.text, answer.status) == ("The kettle of Varn holds 12 litres. [s1]", "answered")
-
-
-@pytest.mark.heavy
-async def test_a_real_llama_cpp_server_goes_the_whole_way(llama_server: str) -> None:
-    """Its model is tiny and random: a grammar makes System 2 call."""
-    index = Index([ASEAN])
-    asks = OpenAIPolicy("tiny", llama_server, extra_body={"grammar": CALL})
-    reads = OpenAIPolicy("tiny", llama_server)
-    sampling = Sampling(temperature=0.9, max_tokens=120, seed=3)
-    cast = {"system2": RoleConfig(asks, sampling, DIALECTS["tags"]), "system1": RoleConfig(reads, sampling)}
-    people = RunContext(cast, tools=Toolbox(search=search_documents(index)))
-    record = await rollout(MARS(max_turns=2), "What is the capital of Myanmar?", people)
-    await asks.aclose()
-    await reads.aclose()
-    index.close()
-    assert record.error == ""
-    assert record.status in {"answered", "unverified", "insufficient_evidence"}
-    assert [finding.subtask.text.startswith("find ") for finding in record.findings] == [True, True]
-    assert all(name in record.trajectories for name in ("1/1/system1", "2/1/system1"))

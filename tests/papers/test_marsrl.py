@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rows import DOZEN
 
 from hira import Hira, Settings
 from hira.agents.marsrl.steps import Problem, Solution, correct, pose, solve, verify
@@ -19,9 +18,7 @@ from hira.core.errors import EndpointError
 from hira.core.events import Notice
 from hira.core.policy import Completion, Request, Sampling
 from hira.evidence import Source
-from hira.policies.dialects import DIALECTS
 from hira.policies.offline import OfflinePolicy
-from hira.policies.openai import OpenAIPolicy
 from hira.testing import Endpoint, ScriptedPolicy
 from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox
@@ -301,16 +298,6 @@ async def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path: Path) -> None
     assert names(mended) == ["3/corrector1/corrector", "4/verifier2/verifier"]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-async def test_offline_answers_from_documents_and_reviews_what_it_answered(dialect: str) -> None:
-    index = Index([ASEAN])
-    people = make_context(OfflinePolicy(), dialect=dialect, tools=Toolbox(search=search_documents(index)))
-    record = await rollout(MarsRL(), "What is the capital of Myanmar?", people)
-    index.close()
-    assert (record.status, record.usage.calls) == ("answered", 2)
-    assert "Naypyidaw" in record.answer
-
-
 OFFLINE = [
     ("What is the capital of Myanmar?", r"\boxed{The capital of Myanmar is Yangon [s1].}", "Naypyidaw"),
     ("What is the capital of Myanmar?", r"\boxed{Yangon}", "Naypyidaw"),
@@ -333,49 +320,3 @@ async def test_offline_without_documents_says_that_it_knows_nothing() -> None:
     record = await rollout(MarsRL(), "Who was Ida Lorn?", make_context(OfflinePolicy()))
     assert "do not hold" in record.answer
     assert (record.status, record.usage.calls) == ("insufficient_evidence", 2)
-
-
-def served(request: Request) -> str:
-    """Over the wire there are no names of conversations: the first solution is refused, the next one accepted."""
-    text = request.messages[0].text
-    if "Report:" in text:
-        return BEST
-    if "`Verdict: correct`" not in text:
-        return SOLVED
-    return RIGHT if BEST in text else WRONG
-
-
-@pytest.mark.parametrize("where", [1, 2, 3, 4])
-@pytest.mark.parametrize("fault", ["429-ra1", "500", "reset-before", "bad-json", "error-200", "silent"])
-async def test_a_fault_that_passes_costs_no_answer(fault: str, where: int, at_an_endpoint: Any) -> None:
-    record = await at_an_endpoint(MarsRL(), QUESTION, served, fault, lambda number: number == where)
-    assert (record.answer, record.error) == ("100", "")
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("fault", DOZEN)
-async def test_every_fault_ends_in_an_answer_or_a_clear_partial(fault: str, at_an_endpoint: Any) -> None:
-    for where in (lambda number: number == 2, lambda number: number >= 2):
-        record = await at_an_endpoint(MarsRL(), QUESTION, served, fault, where)
-        assert len(record.error.splitlines()) <= 3
-        assert bool(record.error) is (record.status == "failed")
-        assert record.answer or record.error
-
-
-async def test_offline_reads_the_attached_files(tmp_path: Path) -> None:
-    (tmp_path / "kettle.txt").write_text("The kettle of Varn holds 12 litres.\n", encoding="utf-8")
-    async with Hira(settings=Settings(model="offline"), workflow=MarsRL()) as hira:
-        answer = await hira.ask("How many litres does the kettle of Varn hold?", files=tmp_path / "kettle.txt")
-    assert (answer.text, answer.status) == ("The kettle of Varn holds 12 litres. [s1]", "answered")
-
-
-@pytest.mark.heavy
-async def test_a_real_llama_cpp_server_goes_the_whole_way(llama_server: str) -> None:
-    """Its model is tiny and random, so nothing is accepted."""
-    policy = OpenAIPolicy("tiny", llama_server)
-    part = RoleConfig(policy, Sampling(temperature=0.9, max_tokens=40, seed=3))
-    record = await rollout(MarsRL(rounds=2, tries=1), QUESTION, RunContext({"*": part}))
-    await policy.aclose()
-    assert record.error == ""
-    assert record.answer
-    assert record.usage.calls >= 3

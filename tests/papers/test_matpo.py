@@ -22,11 +22,9 @@ from hira.core.tokens import count
 from hira.evaluation.rewards.answers import form
 from hira.evidence import Source
 from hira.policies.dialects import DIALECTS, Call
-from hira.policies.offline import OfflinePolicy
 from hira.testing import FakeWeb, ScriptedPolicy, Served
 from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
-from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.search import open_backend, search_tool
 from hira.workflows.matpo import MATPO
 from hira.workflows.workflow import rollout
@@ -532,23 +530,3 @@ async def test_a_run_that_broke_off_goes_on_without_the_workers_working_again(tm
     assert again.answer.text == "Naypyidaw is its capital [s1]."
     assert [request.conversation for request in mended.requests] == ["planner", "planner"]
     assert list(again.answer.rollout.trajectories) == ["planner", "1/worker"]
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize(
-    "options", [{}, {"summary": False}, {"recap": False}, {"results": "tool"}, {"parallel": 2}], ids=str
-)
-async def test_offline_answers_from_documents_in_every_dialect(options: dict[str, Any], dialect: str) -> None:
-    index = Index([ASEAN])
-    box = Toolbox(search=search_documents(index), browse=browse_documents(index))
-    answers = set()
-    for _ in range(2):
-        people = make_context(OfflinePolicy(), dialect=dialect, tools=box)
-        record = await rollout(MATPO(**options), "What is the capital of Myanmar?", people)
-        answers.add(record.answer)
-        assert (record.status, record.error) == ("answered", "")
-        assert record.sources.read[record.citations[0].source].location == "myanmar.md"
-        assert "1/worker" in record.trajectories
-    assert len(answers) == 1
-    assert "Naypyidaw" in answers.pop()
-    index.close()

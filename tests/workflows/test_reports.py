@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
-from hira.agents.run_context import RoleConfig, RunContext
 from hira.core.errors import EndpointError, UsageError
-from hira.core.policy import Completion, Request, Sampling, Watch
+from hira.core.policy import Completion, Request, Watch
 from hira.evidence import Source, find_cited
 from hira.policies.dialects import DIALECTS
 from hira.policies.offline import OfflinePolicy
-from hira.policies.openai import OpenAIPolicy
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox
@@ -190,26 +188,6 @@ async def test_react_reports_in_one_conversation_and_its_last_turn_is_the_report
     first, second, _ = policy.requests
     assert second.messages[: len(first.messages)] == first.messages
     policy.assert_done()
-
-
-CALL = r'root ::= "<plan>- [ ] look</plan><|begin_search_query|>" [a-z]{4,12} "<|end_search_query|>"'
-
-
-@pytest.mark.heavy
-async def test_a_real_llama_cpp_server_goes_the_whole_way(tools: Toolbox, llama_server: str) -> None:
-    """Its model is tiny and random: a grammar makes the Search agent call, a JSON schema makes the State agent's records."""
-    grammar: dict[str, Any] = {"extra_body": {"grammar": CALL}}
-    searcher, others = OpenAIPolicy("tiny", llama_server, **grammar), OpenAIPolicy("tiny", llama_server)
-    short, long = (Sampling(temperature=0.9, max_tokens=most, seed=3) for most in (40, 200))
-    dialect = DIALECTS["tags"]
-    cast = {"*": RoleConfig(others, short, dialect), "search": RoleConfig(searcher, long, dialect)}
-    words = Toolbox(search=pages("The tide rises twice a day."))
-    record = await rollout(MaMs(max_turns=1), TOPIC, RunContext(cast, tools=words))
-    await searcher.aclose()
-    await others.aclose()
-    assert record.error == ""
-    assert set(record.trajectories) == {"1/search", "1.1/state", "1.1/report"}
-    assert record.status in {"insufficient_evidence", "unverified", "answered"}
 
 
 GARBAGE: tuple[Any, ...] = (

@@ -1,4 +1,4 @@
-"""The eight baselines on real documents with `offline`: answers with citations, every dialect, resume, budgets."""
+"""The workflows on real documents with `offline`: answers with citations, every dialect, resume, budgets."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from hira.testing.script import make_context
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.python import open_python, refusal
-from hira.workflows import rollout
+from hira.workflows import MARS, MATPO, HiRA, MarsRL, rollout
 from hira.workflows.baselines import (
     CodeAct,
     Direct,
@@ -51,6 +51,10 @@ READING = (
     MultimodalAlone(),
     PlanAndSolve(),
     ReAct(),
+    HiRA(),
+    MARS(),
+    MarsRL(),
+    MATPO(),
 )
 needs_python = pytest.mark.skipif(bool(refusal("auto")), reason=refusal("auto"))
 
