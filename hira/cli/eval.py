@@ -5,6 +5,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 from hira.cli import INTERRUPTED, OK, code_of, explain
@@ -141,8 +142,12 @@ def _diff(args: argparse.Namespace, shell: Shell) -> int:
     if len(others) == 1:
         found = compare_folders(shell.folder / first, shell.folder / others[0])
     else:
-        found = compare_within(shell.folder / first, others)
-    shell.say(json.dumps(found.json(), ensure_ascii=False, indent=2) if args.json else format_difference(found))
+        found = [compare_within(shell.folder / first, others)]
+    shell.say(
+        json.dumps({"pairs": [asdict(one) for one in found]}, ensure_ascii=False, indent=2)
+        if args.json
+        else format_difference(found)
+    )
     return OK
 
 

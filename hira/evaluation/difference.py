@@ -5,9 +5,8 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hira.core.errors import UsageError
 from hira.evaluation.cells import Cell
@@ -48,19 +47,7 @@ class Pair:
     flips: tuple[Flip, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """All pairs, and what stands in only one of them."""
-
-    pairs: tuple[Pair, ...]
-    only_before: tuple[str, ...]
-    only_after: tuple[str, ...]
-
-    def json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def compare_folders(before: Path, after: Path) -> Difference:
+def compare_folders(before: Path, after: Path) -> list[Pair]:
     """Compare the folders of two evaluations. Ways of asking are paired by name; where each has a single one, these.
 
     Raises `UsageError` for folders that hold none, or different questions.
@@ -77,14 +64,10 @@ def compare_folders(before: Path, after: Path) -> Difference:
             where=f"{', '.join(first)} against {', '.join(second)}",
             fix="evaluate the same workflow and model in both, or only one in each",
         )
-    pairs = tuple(_pair(one, other, first[one], second[other]) for one, other in shared)
-    known = {name for pair in shared for name in pair}
-    return Difference(
-        pairs, tuple(one for one in first if one not in known), tuple(one for one in second if one not in known)
-    )
+    return [_pair(one, other, first[one], second[other]) for one, other in shared]
 
 
-def compare_within(folder: Path, ways: Sequence[str] = ()) -> Difference:
+def compare_within(folder: Path, ways: Sequence[str] = ()) -> Pair:
     """Compare two ways of asking in one evaluation: those that are named, by workflow or model, or its only two.
 
     Raises `UsageError` for a name that fits none or several, and where two would have to be chosen.
@@ -97,7 +80,7 @@ def compare_within(folder: Path, ways: Sequence[str] = ()) -> Difference:
     before, after = (_way(name, groups) for name in ways) if ways else groups
     if before == after:
         raise UsageError(f"{before!r} is one way of asking, not two", where=f"{folder} holds {known}", fix="name two")
-    return Difference((_pair(before, after, groups[before], groups[after]),), (), ())
+    return _pair(before, after, groups[before], groups[after])
 
 
 def _way(name: str, groups: Mapping[str, Sequence[Record]]) -> str:
@@ -172,10 +155,10 @@ def _flip(before: tuple[float, Record], after: tuple[float, Record]) -> Flip:
     return Flip(first.id, first.question, first.gold, was, became)
 
 
-def format_difference(found: Difference) -> str:
+def format_difference(pairs: Sequence[Pair]) -> str:
     """The comparison for a person: each pair in a line or two, then the questions that flipped."""
     lines: list[str] = []
-    for pair in found.pairs:
+    for pair in pairs:
         name = pair.before if pair.before == pair.after else f"{pair.before} → {pair.after}"
         share = f"{100 * pair.accuracy_before:.1f} → {100 * pair.accuracy_after:.1f}"
         interval = pair.difference
@@ -187,6 +170,4 @@ def format_difference(found: Difference) -> str:
         for sign, chosen in (("+", 1), ("-", -1)):
             flipped = [flip for flip in pair.flips if (flip.after - flip.before) * chosen > 0]
             lines += [f"  {sign} {flip.id}: {' '.join(flip.question.split())[:100]}" for flip in flipped]
-    for names, where in ((found.only_before, "first"), (found.only_after, "second")):
-        lines += [f"only in the {where}: {', '.join(names)}"] if names else []
     return "\n".join(lines)

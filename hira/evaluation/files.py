@@ -152,10 +152,7 @@ def read_rows(
         raise UsageError("there is no column with the questions", where=f"in {name}", fix=fix)
     folder = folder.absolute()
     kept = (folder, within or folder)
-    items = [
-        _item(row, chosen | _own(row, chosen, columns), kept, f"question {at} of {name}", at)
-        for at, row in enumerate(rows, 1)
-    ]
+    items = [_item(row, chosen, kept, f"question {at} of {name}", at) for at, row in enumerate(rows, 1)]
     seen: dict[str, int] = {}
     for at, item in enumerate(items, 1):
         if item.id in seen:
@@ -164,13 +161,6 @@ def read_rows(
             )
         seen[item.id] = at
     return items
-
-
-def _own(row: Mapping[str, Any], chosen: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:
-    """The columns of a row that has a part under another of its names: `answers` in one line, `answer` in the next."""
-    lacking = [part for part, column in chosen.items() if column not in row and part not in named]
-    found = {part: next((name for name in COLUMNS[part] if name in row), "") for part in lacking}
-    return {part: column for part, column in found.items() if column}
 
 
 def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, Path], where: str, at: int) -> Item:

@@ -34,10 +34,6 @@ class Spent:
     completion_tokens: int
 
 
-_VERDICTS = {"not found": "unsupported"}
-"""Names of verdicts in records of hira 0.1, by today's."""
-
-
 @dataclass(frozen=True, slots=True)
 class Record:
     """One question in one cell. `tools` counts calls by tool as [made, went well]; `seconds` is wall time."""
@@ -145,5 +141,4 @@ def from_json(values: Mapping[str, Any]) -> Record:
     values["score"] = Score(**values["score"])
     values["roles"] = {role: Spent(**spent) for role, spent in values["roles"].items()}
     values["tools"] = {tool: (made, well) for tool, (made, well) in values["tools"].items()}
-    told = Counter({_VERDICTS.get(verdict, verdict): count for verdict, count in values["verdicts"].items()})
-    return Record(**{**values, "verdicts": dict(told)})
+    return Record(**values)

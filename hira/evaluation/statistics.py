@@ -83,13 +83,7 @@ def mcnemar(better: int, worse: int) -> float:
     if flipped == 0:
         return 1.0
     tail = sum(math.comb(flipped, at) for at in range(min(better, worse) + 1))
-    return min(1.0, 2 * tail / math.pow(2, flipped)) if flipped < 1000 else _normal_tail(better, worse)
-
-
-def _normal_tail(better: int, worse: int) -> float:
-    """The same by the normal approximation with continuity correction, where powers of two overflow."""
-    z = max(0.0, abs(better - worse) - 1) / math.sqrt(better + worse)
-    return math.erfc(z / math.sqrt(2))
+    return min(1.0, 2 * tail / (1 << flipped))
 
 
 def permutation_p_value(differences: Sequence[float], *, draws: int = 10_000, seed: int = 0) -> float:

@@ -7,8 +7,8 @@ problem ends early. Every output is a rollout with its own status, seed and dead
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -158,25 +158,13 @@ class Agentic:
         """The groups of the update with that number, all steps of all its problems."""
         own = self.rollouts
         asked = choose_problems(own.problems, update, own.config.questions, own.seed)[own.share[0] :: own.share[1]]
-        async with self.telling():
+        with self.telling():
             groups = await together([self.through(problem, update) for problem in asked])
         return self.collect_groups([one for many in groups for one in many])
 
-    @asynccontextmanager
-    async def telling(self) -> AsyncIterator[None]:
+    def telling(self) -> AbstractContextManager[None]:
         """Tell now and then how far it is, and which calls wait longest."""
-        beat = asyncio.create_task(self._beat())
-        try:
-            yield
-        finally:
-            beat.cancel()
-
-    async def _beat(self) -> None:
-        own = self.rollouts
-        while True:
-            await asyncio.sleep(own.config.heartbeat_seconds)
-            waiting = own.underway.describe()
-            own.tell(f"{self.sampled} outputs sampled" + (f"; waiting: {waiting}" if waiting else ""))
+        return self.rollouts.telling(lambda: f"{self.sampled} outputs sampled")
 
     def collect_groups(self, groups: "Sequence[StepGroup]") -> Collected:
         """Groups as the trainer takes them. Raises where going on would train on nothing but failures."""

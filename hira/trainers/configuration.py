@@ -15,7 +15,6 @@ docs = ["documents"]
 steps = 200
 """
 
-import json
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -306,8 +305,4 @@ def _value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        pass
-    try:
-        return json.loads(text)
-    except ValueError:
         return text

@@ -8,7 +8,6 @@ from hira.agents.run_context import together
 from hira.evaluation.rewards.answers import Score
 from hira.evaluation.statistics import cohens_d
 from hira.trainers.metrics import Means
-from hira.trainers.records import print_progress
 from hira.trainers.rollouts import Problem, Rollouts, ScoredRollout
 
 ACCURACY = "accuracy"
@@ -26,7 +25,7 @@ async def take_exam(rollouts: Rollouts, attempts: int = 1) -> list[Score]:
             done.append(await rollouts.play(problem, 0, at, exam=True))
 
     said = f"of {len(asked)} answers of the exam at temperature {rollouts.temperature:g}"
-    with print_progress(rollouts.config.heartbeat_seconds, rollouts.tell, lambda: f"{len(done)} {said}"):
+    with rollouts.telling(lambda: f"{len(done)} {said}"):
         await together([ask(problem, at) for problem, at in asked])
     return [one.score for one in done if one.attempt.status != "infra_failed"]
 

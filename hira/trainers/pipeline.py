@@ -65,7 +65,7 @@ class PipelinedCollector:
         schedule = self.schedule = self.schedule or self._begin_schedule(update)
         self.gate.open()
         schedule.updated(update)
-        async with self.agentic.telling():
+        with self.agentic.telling():
             batch = await schedule.take()
             await self.gate.close()
         made = [StepGroup(one.name, self.problem(one.problem), one.outputs) for one in batch]

@@ -38,6 +38,7 @@ from hira.trainers.calls import (
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit.grpo import FLOOR, deviation
 from hira.trainers.metrics import Means, make_transcript, measure_tools
+from hira.trainers.records import print_progress
 from hira.trainers.rows import Attempt, Collected, Cut, Group, Status, rows_of
 from hira.workflows.workflow import Workflow, rollout
 
@@ -116,11 +117,9 @@ class Rollouts:
         for again in range(1 + self.config.refill):
             asked += self._others(update, again, wanted - sum(map(_has_signal, groups)), asked) if again else []
             new = asked[len(groups) :]
-            beat = asyncio.create_task(self._beat(done, len(asked) * self.config.attempts))
-            try:
+            of = len(asked) * self.config.attempts
+            with self.telling(lambda: f"{len(done)} of {of} rollouts done"):  # noqa: B023 - told within this turn only
                 groups += await together([self._group(problem, update, gate, done) for problem in new])
-            finally:
-                beat.cancel()
             if sum(map(_has_signal, groups)) >= wanted:
                 break
         played = [one for group in groups for one in group]
@@ -236,11 +235,14 @@ class Rollouts:
             fix = "raise rollouts.window, take a model with a longer one, or give the roles less to read"
             raise _make_error(silent, played, "ended before the model said a word", fix)
 
-    async def _beat(self, done: Sequence[ScoredRollout], of: int) -> None:
-        while True:
-            await asyncio.sleep(self.config.heartbeat_seconds)
+    def telling(self, done: Callable[[], str]) -> AbstractContextManager[None]:
+        """Tell now and then how much is done, and which calls wait longest."""
+
+        def say() -> str:
             waiting = self.underway.describe()
-            self.tell(f"{len(done)} of {of} rollouts done" + (f"; waiting: {waiting}" if waiting else ""))
+            return done() + (f"; waiting: {waiting}" if waiting else "")
+
+        return print_progress(self.config.heartbeat_seconds, self.tell, say)
 
 
 def _make_error(some: Sequence[ScoredRollout], played: Sequence[ScoredRollout], how: str, fix: str) -> HiraError:

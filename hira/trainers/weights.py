@@ -5,7 +5,7 @@ Adapters are never merged into the base: merging and unmerging drifts in bf16.
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -68,35 +68,32 @@ def _sums(parameter: Any) -> tuple[torch.Tensor, ...]:
 
 
 @torch.no_grad()
-def check_sound(model: Any, ids: Sequence[int], adapter: str, device: Any, step: int) -> None:
-    """Raise if the model's words are no numbers any more: before the step that broke it is saved."""
+def _logits(model: Any, ids: Sequence[int], adapter: str, device: Any, *, base: bool = False) -> torch.Tensor:
+    """What the adapter says after these ids, or the base alone."""
     training = model.training
     model.eval()
     activate(model, adapter)
-    logits = model(input_ids=torch.tensor([list(ids)], device=device)).logits
+    with base_alone(model) if base else nullcontext():
+        found: torch.Tensor = model(input_ids=torch.tensor([list(ids)], device=device)).logits
     model.train(training)
-    if not bool(torch.isfinite(logits).all()):
+    return found
+
+
+def check_sound(model: Any, ids: Sequence[int], adapter: str, device: Any, step: int) -> None:
+    """Raise if the model's words are no numbers any more: before the step that broke it is saved."""
+    if not bool(torch.isfinite(_logits(model, ids, adapter, device)).all()):
         raise HiraError(
             f"after step {step} what the adapter {adapter!r} says is not a number",
             fix="lower the learning rate, then resume: the last checkpoint is from before",
         )
 
 
-@torch.no_grad()
 def check_effect(model: Any, ids: Sequence[int], adapter: str, device: Any) -> None:
     """Raise if the model says the same with the adapter as without it: then nothing is trained, or nothing is served.
 
     A canary for after the first step, when an adapter that learns cannot be neutral any more.
     """
-    training = model.training
-    model.eval()
-    activate(model, adapter)
-    given = torch.tensor([list(ids)], device=device)
-    acting = model(input_ids=given).logits
-    with base_alone(model):
-        alone = model(input_ids=given).logits
-    model.train(training)
-    if torch.equal(acting, alone):
+    if torch.equal(_logits(model, ids, adapter, device), _logits(model, ids, adapter, device, base=True)):
         raise HiraError(
             f"after the first step the adapter {adapter!r} changes nothing in what the model says",
             fix="check that the LoRA target modules are in the model, and that the learning rate is not tiny",

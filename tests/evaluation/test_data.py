@@ -41,13 +41,6 @@ def test_csv_and_arrays_and_named_columns(tmp_path: Path) -> None:
     assert items_of(array)[0].answers == ("2",)
 
 
-def test_each_line_may_have_its_own_name_for_the_answer_unless_one_is_named(tmp_path: Path) -> None:
-    lines = '{"question": "Who?", "answer": "Edda"}\n{"question": "When?", "answers": ["1889", "in 1889"]}\n'
-    path = written(tmp_path, "q.jsonl", lines)
-    assert [item.answers for item in items_of(path)] == [("Edda",), ("1889", "in 1889")]
-    assert [item.answers for item in items_of(path, {"answer": "answers"})] == [(), ("1889", "in 1889")]
-
-
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
