@@ -332,8 +332,10 @@ def _arguments(function: Callable[..., Any], context: str = "") -> "tuple[type[B
         _check_parameter(one, function, hints)
         hint, default = hints[one.name], ... if one.default is one.empty else one.default
         fields.append(_Field(one.name, _make_comparable(hint), type(default), default, hint))
-    made = _model if all(map(_hashable, fields)) else _model.__wrapped__
-    return made(function.__name__, tuple(fields))
+    try:
+        return _model(function.__name__, tuple(fields))
+    except TypeError:  # a default such as a list cannot be looked up
+        return _model.__wrapped__(function.__name__, tuple(fields))
 
 
 def _check_parameter(one: inspect.Parameter, function: Callable[..., Any], hints: Mapping[str, Any]) -> None:
@@ -359,14 +361,6 @@ class _Field:
     sort: type
     default: Any
     hint: Any = field(compare=False)
-
-
-def _hashable(one: _Field) -> bool:
-    try:
-        hash(one)
-    except TypeError:
-        return False
-    return True
 
 
 def _make_comparable(hint: Any) -> Any:

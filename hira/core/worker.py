@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -174,14 +174,10 @@ def _start(limits: WorkerLimits) -> subprocess.Popen[bytes]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**_pick_variables(_KEPT), "PYTHONPATH": home},
+            env={**{name: os.environ[name] for name in _KEPT if name in os.environ}, "PYTHONPATH": home},
         )
     except OSError as error:
         raise WorkerError(f"no process could be started: {error.strerror or error}") from None
-
-
-def _pick_variables(names: Collection[str]) -> dict[str, str]:
-    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

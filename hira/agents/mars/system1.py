@@ -18,7 +18,7 @@ from hira.core.messages import Filled, assistant, user
 from hira.core.policy import counting
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.core.tokens import Counter, clip, counter
+from hira.core.tokens import Counter, clip, count
 from hira.evidence import Sources, drop_unknown, find_cited, inert
 from hira.journal import Asked
 from hira.journal.encoding import digest_of_tool
@@ -31,15 +31,15 @@ Bins = list[list[Filled]]
 async def pack_bins(documents: Sequence[Filled], frame: str, window: int, context: RunContext, *, under: str) -> Bins:
     """The documents in bins, each of which fills a window of so many tokens together with the `frame` of a prompt.
 
-    A model in this process counts by its own tokenizer, any other is counted by its name. What came of it is recorded
-    as calls are, since a run that is replayed or gone on with may count otherwise: it has no model to count with, or
-    another vocabulary lies on its machine. Raises `Stop` if the run is stopped while the model counts, or was.
+    A model in this process counts by its own tokenizer; for any other, hira estimates the tokens. The result is recorded
+    as calls are, since a run that is replayed or resumed may have no model to count with. Raises `Stop` if the run is
+    stopped while the model counts, or was.
     """
     part, log = context.part("system1"), context.log
     own, name = counting(part.policy), f"{under}/{PACKING}"
 
     async def make() -> Bins:
-        counted = own.count if own else counter(part.policy.model)
+        counted = own.count if own else count
         packing = asyncio.to_thread(_packed, documents, frame, window, counted)
         return await (
             context.unless_stopped(packing) if own else packing

@@ -124,7 +124,6 @@ class Line:
     client: "httpx.AsyncClient"
     pace: Pace = field(default_factory=Pace)
     refused: str = "its key was not accepted; check it"
-    closed_until: float = 0.0
 
     async def json(self, method: Method, url: str, **sent: Unpack[Sent]) -> Any:
         """The answer as JSON. `ToolError` says why there is none."""
@@ -138,21 +137,13 @@ class Line:
         """The answer as text, asked for once more where that may help."""
         for last in (False, True):
             async with self.pace:
-                await self._wait_until_open()
                 status, answer, wait = await self._send(method, url, sent)
-            if status == 200:
+            if status == HTTPStatus.OK:
                 return answer
-            if status in _SOON and wait > 0:
-                self.closed_until = time.monotonic() + wait
             if last or status not in _SOON or wait > PATIENCE:
                 raise self._failure(status, wait)
+            await asyncio.sleep(wait)
         raise AssertionError("the last try returns or raises")
-
-    async def _wait_until_open(self) -> None:
-        """Wait as the service told us to; where that is too long, it fails without being asked."""
-        if (wait := self.closed_until - time.monotonic()) > PATIENCE:
-            raise ToolDown(f"{self.name} allows no more requests for {wait:.0f} seconds")
-        await asyncio.sleep(max(0.0, wait))
 
     async def _send(self, method: Method, url: str, sent: Sent) -> tuple[int, str, float]:
         """Status, text and the seconds to wait that the service named."""
@@ -185,7 +176,8 @@ class Line:
             return Unusable(f"{self.name} refused the request: its credit is used up")
         if status == 429:
             later = f"; try again in {wait:.0f} seconds" if wait else ""
-            return ToolDown(f"{self.name} allows no more requests now{later}")
+            limited = Unusable if wait > PATIENCE else ToolDown
+            return limited(f"{self.name} allows no more requests now{later}")
         # 400 and its kin are about this query; a query that is too long or malformed is the model's
         kind = ToolDown if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ToolError
         return kind(f"{self.name} answered with an error, status {status}")
