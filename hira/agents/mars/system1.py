@@ -31,9 +31,9 @@ Bins = list[list[Filled]]
 async def pack_bins(documents: Sequence[Filled], frame: str, window: int, context: RunContext, *, under: str) -> Bins:
     """The documents in bins, each of which fills a window of so many tokens together with the `frame` of a prompt.
 
-    A model in this process counts by its own tokenizer; for any other, hira estimates the tokens. The result is recorded
-    as calls are, since a run that is replayed or resumed may have no model to count with. Raises `Stop` if the run is
-    stopped while the model counts, or was.
+    A model in this process counts by its own tokenizer; for any other, hira estimates. The result is recorded as calls
+    are, since a run that is replayed or resumed may have no model to count with. Raises `Stop` if the run is stopped
+    while the model counts, or was.
     """
     part, log = context.part("system1"), context.log
     own, name = counting(part.policy), f"{under}/{PACKING}"
