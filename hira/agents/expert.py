@@ -1,12 +1,12 @@
 """What an expert is: an agent that a planner may be given a subtask for. Adding one is one small file."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from hira.agents.loop import Loop
 from hira.agents.run_context import Conversation, RunContext
+from hira.core.dataclasses import dataclass
 from hira.core.errors import EndpointError
 from hira.core.memory import Recall
 from hira.core.messages import Filled, user

@@ -5,10 +5,11 @@ A workflow never knows whether an endpoint, the weights in training or a script 
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+from hira.core.dataclasses import dataclass, field, replace
 from hira.core.messages import Message, ToolCall
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]

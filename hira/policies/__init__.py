@@ -1,11 +1,11 @@
 """Policies by name. Each is loaded when it is first used, because the SDKs behind them are heavy."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from hira.core.dataclasses import dataclass
 from hira.core.errors import UsageError
 from hira.core.policy import Policy
 from hira.policies.names import GGUF, IN_PROCESS, Api

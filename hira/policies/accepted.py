@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from hira.core.dataclasses import dataclass, replace
 from hira.core.patterns import compile_lazily
 from hira.policies.failures import OVERFLOW, codes_in, message_in, number
 

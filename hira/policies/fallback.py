@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from dataclasses import dataclass, replace
 
+from hira.core.dataclasses import dataclass, replace
 from hira.core.errors import ContextOverflow, EndpointError, MediaRefused, ToolsRefused
 from hira.core.policy import Completion, Policy, Request, Watch
 

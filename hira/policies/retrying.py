@@ -3,10 +3,10 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 
+from hira.core.dataclasses import dataclass, replace
 from hira.core.errors import BadReply, EndpointError, TimedOut
 from hira.core.policy import Completion, Policy, Request, Usage, Watch
 from hira.policies.reply import EmptyReply

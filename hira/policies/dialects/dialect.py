@@ -3,9 +3,9 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from hira.core.dataclasses import dataclass
 from hira.core.messages import Filled, Message, assistant
 from hira.core.policy import Completion
 from hira.core.prompts import safe

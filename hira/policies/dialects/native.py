@@ -4,9 +4,9 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from hira.core.dataclasses import dataclass, replace
 from hira.core.messages import Filled, Message, ToolCall, assistant, user
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt, safe
