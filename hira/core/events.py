@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from hira.core.dataclasses import dataclass, field, replace
@@ -250,12 +252,17 @@ class Events:
         return replace(event, **changed) if changed else event
 
 
+@cache
+def _fields_of(kind: type[Event]) -> tuple[tuple[str, ...], Callable[[Event], tuple[Any, ...]]]:
+    names = tuple(kind.__dataclass_fields__)
+    return names, attrgetter(*names, "at")  # of one name alone it would bring no tuple
+
+
 def record(event: Event) -> dict[str, Any]:
     """The event as one JSON object: its kind first, then its fields. Written out: events are recorded by the dozen."""
     kind = type(event)
-    told: dict[str, Any] = {"event": kind.__name__}
-    for name in kind.__dataclass_fields__:
-        told[name] = getattr(event, name)
+    names, values_of = _fields_of(kind)
+    told: dict[str, Any] = {"event": kind.__name__, **dict(zip(names, values_of(event), strict=False))}
     if kind is TurnEnded or kind is RunEnded:
         told["usage"] = told["usage"].record
     return told

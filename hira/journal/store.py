@@ -107,7 +107,6 @@ class Writer:
         self._wake = threading.Event()
         self._late = self._over = False
         self._timed: asyncio.AbstractEventLoop | None = None
-        self._timer: asyncio.TimerHandle | None = None
         self._commits = 0
         self._thread: threading.Thread | None = None
         self.trouble = ""
@@ -121,8 +120,9 @@ class Writer:
         except RuntimeError:
             self.settle()
             return
-        if self._timed is not loop:
-            self._timed, self._timer = loop, loop.call_later(MOMENT, self._flush)
+        if self._timed is not loop:  # a timer that finds nothing waiting costs less than one for each write
+            self._timed = loop
+            loop.call_later(MOMENT, self._flush_timed)
 
     async def commit(self) -> None:
         """Return when the end of this process cannot undo what was written, or when it is known that nothing is kept.
@@ -179,11 +179,13 @@ class Writer:
             self._late = True
             self._wake.set()
 
+    def _flush_timed(self) -> None:
+        self._timed = None
+        if self._waiting:
+            self._flush()
+
     def _try(self) -> bool:
         """Commit what waits if that takes no time; whether it is done."""
-        if self._timer:
-            self._timer.cancel()
-            self._timer = self._timed = None
         return self._ahead and self._commit(0.0)
 
     def _commit(self, seconds: float) -> bool:
