@@ -261,7 +261,7 @@ def _fields_of(kind: type[Event]) -> tuple[tuple[str, ...], Callable[[Event], tu
 def record(event: Event) -> dict[str, Any]:
     """The event as one JSON object: its kind first, then its fields. Written out: events are recorded by the dozen."""
     kind = type(event)
-    names, values_of = _fields_of(kind)
+    names, values_of = _fields_of(kind)  # type: ignore[arg-type]  # a class is hashable
     told: dict[str, Any] = {"event": kind.__name__, **dict(zip(names, values_of(event), strict=False))}
     if kind is TurnEnded or kind is RunEnded:
         told["usage"] = told["usage"].record
