@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -29,8 +30,9 @@ from serving import Served, served  # noqa: E402 - likewise
 
 from hira import Hira, Settings  # noqa: E402 - likewise
 from hira.cli import main as command  # noqa: E402 - likewise
-from hira.cli.live import Watching  # noqa: E402 - likewise
+from hira.cli.live import RunTree  # noqa: E402 - likewise
 from hira.cli.output import text  # noqa: E402 - likewise
+from hira.cli.shell import of_this_process  # noqa: E402 - likewise
 
 PICTURES = ROOT / "docs" / "pictures"
 MINI = ROOT / "hira" / "evaluation" / "mini" / "docs"
@@ -45,13 +47,13 @@ def terminal(model: str) -> None:
     console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
 
     async def watched() -> str:
-        with Watching(io.StringIO()) as view:
+        with RunTree(replace(of_this_process(), stderr=io.StringIO())) as view:
             async with Hira(model, docs=MINI, temperature=0) as hira:
                 run = hira.stream(TERMINAL)
                 await run.work(view)
             view.console = console
             console.print(Text(f'$ hira ask "{TERMINAL}" --docs islands -m {model}', style="bold"))
-            console.print(view.tree())
+            console.print(view.draw())
             return text(run.answer)
 
     console.print(Text(f"\n{asyncio.run(watched())}"))

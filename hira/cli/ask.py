@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -20,7 +20,7 @@ from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, e
 from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.earlier import load_settings
 from hira.cli.parser import LIMITS, check_options
-from hira.cli.progress import JsonLines, Lines, Silent, View
+from hira.cli.progress import keep_shown, open_view
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.sanitize import printable, without_userinfo
@@ -240,7 +240,7 @@ async def work_shown(
     assert working is not None  # noqa: S101 - asyncio.run has made it
     run: Run | None = None
     try:
-        with show_progress(args, shell) as view:
+        with open_view(args, shell) as view:
             if isinstance(hira.approve_tool, AtTerminal):
                 hira.approve_tool.view = view
             run = await begin()
@@ -248,7 +248,8 @@ async def work_shown(
             with interruptible(run, working, view.say):
                 if said:
                     view.say(said)
-                await _watched(run, view, said=said)
+                async with keep_shown(view):  # replies stream in, shown or not: one that does not end is noticed
+                    await run.work(view, stream=True, said=said)
     except asyncio.CancelledError:
         if run and run.resumable:
             shell.remark(f"to resume: hira resume {run.id}")
@@ -269,33 +270,6 @@ def announce_model(session: Session, files: Sequence[Path] = ()) -> str:
             f"using {session.model} at {without_userinfo(session.settings.base_url)} ({origin}); --model names another"
         )
     return ""
-
-
-async def _watched(run: Run, view: View, *, said: str) -> None:
-    """The run with its progress shown. Replies stream in, shown or not: one that does not end is then noticed."""
-    keeping = asyncio.create_task(view.keep())
-    try:
-        await run.work(view, stream=True, said=said)
-    finally:
-        keeping.cancel()
-        with suppress(asyncio.CancelledError):
-            await keeping
-
-
-@contextmanager
-def show_progress(args: argparse.Namespace, shell: Shell) -> Iterator[View]:
-    """What shows the progress: JSON lines, nothing, a live tree on a terminal, plain lines elsewhere."""
-    if args.events:
-        yield JsonLines(shell)
-    elif args.quiet:
-        yield Silent(shell.tell)
-    elif shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":
-        from hira.cli.live import Watching  # rich is only loaded where it draws
-
-        with Watching(shell.stderr) as watching:
-            yield watching
-    else:
-        yield Lines(shell.tell)
 
 
 @contextmanager

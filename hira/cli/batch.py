@@ -4,8 +4,8 @@ import argparse
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from hira.agents.trajectory import Status
@@ -13,7 +13,7 @@ from hira.api import Hira
 from hira.cli import INTERRUPTED, code_of, explain
 from hira.cli.ask import CODES, announce_model, interruptible
 from hira.cli.batch_files import Answers, questions_of
-from hira.cli.batch_progress import Bar, BatchLines, Progress, keep_shown
+from hira.cli.progress import Counts, keep_shown, open_view
 from hira.cli.shell import Shell, short_pauses
 from hira.core.errors import UsageError
 from hira.core.events import Event, Reader, record
@@ -55,7 +55,8 @@ async def _asked(
 ) -> int:
     working = asyncio.current_task()
     assert working is not None  # noqa: S101 - asyncio.run has made it
-    with _shown(args, shell, len(questions)) as progress:
+    counts = Counts(len(questions))
+    with open_view(args, shell, counts) as view:
 
         def begins(question: Question, run: str) -> Sequence[Reader]:
             answers.begin(question, run)
@@ -71,12 +72,14 @@ async def _asked(
                     hira = await stack.enter_async_context(Hira(settings=settings))
                     many = Batch(hira, questions, concurrency=most, begins=begins)
                     if line := announce_model(await hira.open_session()):
-                        progress.say(line)
-                with interruptible(many, working, progress.say), short_pauses():
-                    async with keep_shown(progress):
+                        view.say(line)
+                with interruptible(many, working, view.say), short_pauses():
+                    async with keep_shown(view):
                         async for done in many.each():
                             answers.keep(done)
-                            progress.done(done)
+                            usage = done.answer.rollout.usage
+                            counts.add(done.answer.status, usage.tokens, usage.cost)
+                            view.update()
         except asyncio.CancelledError:
             shell.remark(_again(args))
             return INTERRUPTED
@@ -120,15 +123,3 @@ def _told(question: Question, run: str, shell: Shell) -> Reader:
         shell.tell(json.dumps(line, ensure_ascii=False, default=str))
 
     return told
-
-
-@contextmanager
-def _shown(args: argparse.Namespace, shell: Shell, total: int) -> Iterator[Progress]:
-    """What shows the progress: a bar on a terminal, plain lines elsewhere, nothing beside events or if told so."""
-    if args.quiet or args.events:
-        yield Progress(lambda text: shell.remark(text.removeprefix("hira: ")), total)
-    elif shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":
-        with Bar(shell.stderr, total) as bar:
-            yield bar
-    else:
-        yield BatchLines(shell.tell, total)

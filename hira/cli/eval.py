@@ -3,20 +3,20 @@
 import argparse
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from hira.cli import INTERRUPTED, OK, code_of, explain
 from hira.cli.ask import interruptible
-from hira.cli.batch_progress import EvaluationLines, Table, Tally, keep_shown
 from hira.cli.parser import collect_flags
+from hira.cli.progress import Counts, keep_shown, open_view
 from hira.cli.shell import Shell, short_pauses
 from hira.core.errors import UsageError
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
 from hira.evaluation.data import Wanted, load
+from hira.evaluation.record import Record
 from hira.evaluation.run import Evaluation, Plan, among
 from hira.evaluation.scorers import scorer_of
 from hira.runtime.settings import did_you_mean
@@ -94,15 +94,19 @@ async def _evaluated(plan: Plan, folder: Path, args: argparse.Namespace, shell: 
     assert working is not None  # noqa: S101 - asyncio.run has made it
     async with scorer_of(plan.metric, plan.settings, args.judge) as score:
         evaluation = Evaluation(plan, folder, score)
-        tally = Tally(plan.cells, len(plan.items), evaluation.records)
-        with _shown(args, shell, tally) as progress:
-            if tally.before:
-                progress.say(f"{tally.before} of {plan.total} questions are finished in {folder} already")
+        counts = Counts(len(plan.items), [cell.name for cell in plan.cells])
+        for record in evaluation.records:
+            _count(counts, record)
+        counts.before = counts.finished
+        with open_view(args, shell, counts) as view:
+            if counts.before:
+                view.say(f"{counts.before} of {plan.total} questions are finished in {folder} already")
             try:
-                with interruptible(evaluation, working, progress.say), short_pauses():
-                    async with keep_shown(progress):
+                with interruptible(evaluation, working, view.say), short_pauses():
+                    async with keep_shown(view):
                         async for record in evaluation.each():
-                            progress.done(record)
+                            _count(counts, record)
+                            view.update()
             except asyncio.CancelledError:
                 shell.remark(f"run the same command to ask what is missing in {folder}")
                 return INTERRUPTED
@@ -122,15 +126,8 @@ async def _evaluated(plan: Plan, folder: Path, args: argparse.Namespace, shell: 
     return OK
 
 
-@contextmanager
-def _shown(args: argparse.Namespace, shell: Shell, tally: Tally) -> Iterator[EvaluationLines]:
-    if not args.quiet and shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":
-        with Table(shell.stderr, tally) as table:
-            yield table
-    else:
-        lines = EvaluationLines(shell.tell, tally)
-        lines.every = None if args.quiet else lines.every
-        yield lines
+def _count(counts: Counts, record: Record) -> None:
+    counts.add(record.status, record.tokens, record.cost, cell=record.cell, correct=record.score.correct)
 
 
 def _diff(args: argparse.Namespace, shell: Shell) -> int:

@@ -1,4 +1,5 @@
-"""The live view on a terminal: planner → subtasks → experts → tools, redrawn in place by rich."""
+"""What a terminal shows, redrawn in place by rich: of a run planner → subtasks → experts → tools, of many questions how
+many are done."""
 
 import asyncio
 import textwrap
@@ -6,16 +7,17 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Self, TextIO
+from typing import Self
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.spinner import Spinner
+from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from hira.cli.progress import brief, format_call, format_reading, format_usage, meter
-from hira.cli.shell import visible
+from hira.cli.progress import Counts, View, brief, draw_bar, format_call, format_reading, format_usage
+from hira.cli.shell import Shell, visible
 from hira.core.events import (
     DocumentsRead,
     Event,
@@ -88,36 +90,33 @@ class Branch:
     busy: dict[str, Writing] = field(default_factory=dict)
 
 
-class Watching:
-    """A reader of events that keeps the tree up to date; a context manager that shows it from the first event on."""
+class Drawing(View):
+    """What is drawn on a terminal, in place of what was drawn before."""
 
-    def __init__(self, stderr: TextIO) -> None:
-        self.console = Console(file=stderr)
-        self.planner = Branch("planner")
-        self.subtasks: dict[str, Branch] = {}
-        self.notices: list[str] = []
-        self.sources: list[str] = []
-        self.usage = Usage()
-        self.limits: Mapping[str, float] = {}
+    def __init__(self, shell: Shell) -> None:
+        super().__init__(shell)
+        self.console = Console(file=shell.stderr)
         self.began = time.monotonic()
-        self.reading = ""
-        self.ended = ""
         self.still = False
         self._live = Live(
             console=self.console,
-            get_renderable=self.tree,
+            get_renderable=self.draw,
             auto_refresh=False,
             redirect_stdout=False,
             redirect_stderr=False,
         )
 
-    def __enter__(self) -> Self:
-        return self
+    def draw(self) -> RenderableType:
+        raise NotImplementedError
 
     def __exit__(self, *_: object) -> None:
         if self._live.is_started:
             self._live.refresh()
             self._live.stop()
+
+    def start(self) -> None:
+        if not self._live.is_started:
+            self._live.start()
 
     def say(self, text: str) -> None:
         self.console.print(Text(f"hira: {visible(text)}"), soft_wrap=True)
@@ -130,7 +129,7 @@ class Watching:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """The tree stands as it is, and is drawn anew below what was said meanwhile."""
+        """The drawing stands as it is, and is drawn anew below what was said meanwhile."""
         self.still = True
         self._live.refresh()
         self._live.stop()
@@ -140,12 +139,49 @@ class Watching:
             self.still = False
             self._live.start()
 
+
+class CountTable(Drawing):
+    """How far many questions are: a row for each cell that has a name, and a bar."""
+
+    def __init__(self, shell: Shell, counts: Counts) -> None:
+        self.counts = counts
+        super().__init__(shell)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def draw(self) -> Group:
+        table = Table(box=None, pad_edge=False)
+        for name in ("", "done", "right", "tokens", "cost", "failed"):
+            table.add_column(name, justify="left" if not name else "right")
+        for name, own in self.counts.cells.items():
+            tokens, cost = own.tokens // max(1, own.done), f"${own.cost:.4f}" if own.cost else ""
+            shown = (f"{own.done}/{self.counts.items}", own.share_right, f"{tokens:,}", cost, str(own.failed or ""))
+            table.add_row(Text(visible(name)), *shown)
+        share = self.counts.finished / max(1, self.counts.total)
+        bar = Text(f"{draw_bar(share)} {self.counts.state}")
+        return Group(table, bar) if all(self.counts.cells) else Group(bar)
+
+
+class RunTree(Drawing):
+    """The tree of one run, shown from its first event on."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.planner = Branch("planner")
+        self.subtasks: dict[str, Branch] = {}
+        self.notices: list[str] = []
+        self.sources: list[str] = []
+        self.usage = Usage()
+        self.limits: Mapping[str, float] = {}
+        self.reading = ""
+        self.ended = ""
+        super().__init__(shell)
+
     def __call__(self, event: Event) -> None:
-        if not self._live.is_started:
-            self._live.start()
+        self.start()
         self._take(event)
-        if isinstance(event, Notice) and event.important:
-            self.say(event.text)
+        super().__call__(event)
 
     def _take(self, event: Event) -> None:
         match event:
@@ -204,7 +240,7 @@ class Watching:
                 tools[at] = (text, event.seconds, event.ok)
                 return
 
-    def tree(self) -> Tree:
+    def draw(self) -> Tree:
         """What is shown now. All texts are plain, so that nothing read can style or hide anything."""
         width = max(20, self.console.width - 12)
         tree = Tree(Text(brief(self.planner.text, width), style="bold"))
@@ -222,7 +258,7 @@ class Watching:
         else:
             for name, writing in self.planner.busy.items():
                 self._show_writing(tree, name, writing, width)
-            state = meter(self.usage, time.monotonic() - self.began, self.limits)
+            state = format_spent(self.usage, time.monotonic() - self.began, self.limits)
             tree.add(Text(state, style="dim") if self.planner.busy else Spinner("dots", Text(state, style="dim")))
         return tree
 
@@ -246,3 +282,19 @@ class Watching:
             node.add(Text(brief(branch.conclusion, width), style="green" if branch.ok else "yellow"))
         for conversation, writing in branch.busy.items():
             self._show_writing(node, conversation.partition("/")[2] or conversation, writing, width)
+
+
+def format_spent(usage: Usage, seconds: float, limits: Mapping[str, float]) -> str:
+    """What a run has spent so far, against its limits, with a bar for the limit that is nearest."""
+    used = {"tokens": usage.tokens, "cost": usage.cost or 0.0, "seconds": seconds, "calls": usage.calls}
+    parts = [_format_part(name, used[name], limits.get(name)) for name in used if name in limits or used[name]]
+    share = max((used[name] / limit for name, limit in limits.items()), default=0.0)
+    return " · ".join([*([draw_bar(share)] if limits else []), *parts])
+
+
+def _format_part(name: str, used: float, limit: float | None) -> str:
+    """Such as `1,200 of 9,000 tokens`, `$0.0123 of $0.5`, `12 of 60 s`."""
+    if name == "cost":
+        return f"${used:.4f}" + (f" of ${limit:g}" if limit is not None else "")
+    unit = {"tokens": "tokens", "seconds": "s", "calls": "call" if limit is None and used == 1 else "calls"}[name]
+    return f"{used:,.0f}" + (f" of {limit:,.0f} {unit}" if limit is not None else f" {unit}")

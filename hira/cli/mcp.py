@@ -21,7 +21,7 @@ from hira.api import Hira
 from hira.cli import INTERRUPTED, OK, output
 from hira.cli.ask import announce_model
 from hira.cli.parser import collect_flags
-from hira.cli.progress import Lines, brief
+from hira.cli.progress import brief, describe_event
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.runtime.answer import Answer
@@ -169,7 +169,6 @@ def _offered(name: str, roots: Sequence[Path], folder: Path) -> Path:
 
 async def _answer(asked: Hira, question: str, changed: dict[str, Any], tell: Tell) -> Answer:
     """The answer, with the run's progress told in lines."""
-    lines = Lines(lambda _: None)
     async with AsyncExitStack() as stack:
         if changed:
             assert asked.settings is not None  # noqa: S101 - it was made with settings
@@ -179,7 +178,7 @@ async def _answer(asked: Hira, question: str, changed: dict[str, Any], tell: Tel
         events: Any = aiter(run)
         async with aclosing(events):
             async for event in events:
-                if line := lines.line(event):
+                if line := describe_event(event):
                     await tell(brief(line))
     if run.failure and not run.answer.text:
         raise run.failure

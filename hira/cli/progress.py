@@ -1,12 +1,13 @@
-"""Progress in plain lines: one a notable event, and a heartbeat while nothing comes."""
+"""How far work is, of one run or of many questions: plain lines here, drawings on a terminal in `hira.cli.live`."""
 
+import argparse
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import singledispatchmethod
-from typing import Protocol
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Self
 
 from hira.cli.shell import Shell, visible
 from hira.core.events import (
@@ -34,125 +35,63 @@ from hira.core.events import (
 from hira.core.policy import Usage
 
 HEARTBEAT = 10.0
+EVERY = 5.0
 WIDTH = 160
 BAR = 12
-Tell = Callable[[str], None]
 
 
-class View(Protocol):
-    """A reader of events that shows them; `keep` keeps what is shown alive until it is cancelled."""
-
-    def __call__(self, event: Event) -> None: ...
-
-    async def keep(self) -> None: ...
-
-    def say(self, text: str) -> None:
-        """A line for the person that no event of the run stands for."""
-        ...
-
-    def paused(self) -> AbstractContextManager[None]:
-        """Shows nothing of itself meanwhile, because a person is asked something."""
-        ...
-
-
-class Silent:
-    """Shows no progress, and still says what has to be said."""
-
-    def __init__(self, tell: Tell) -> None:
-        self.tell = tell
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, Notice) and event.important:
-            self.say(event.text)
-
-    def say(self, text: str) -> None:
-        self.tell(f"hira: {text}")
-
-    async def keep(self) -> None:
-        pass
-
-    def paused(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-
-class JsonLines:
-    """Each event as one line of JSON."""
+class View:
+    """Shows how far work is, as a context manager. This one shows nothing, and still says what has to be said."""
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave what is shown as it is."""
+
     def __call__(self, event: Event) -> None:
-        self.shell.event(event)
+        """Show an event of a run."""
+        if isinstance(event, Notice) and event.important:
+            self.say(event.text)
+
+    def update(self) -> None:
+        """Show that the counts have changed."""
 
     def say(self, text: str) -> None:
+        """Print a line for the person that no event of the run stands for."""
         self.shell.remark(text)
 
     async def keep(self) -> None:
-        pass
+        """Keep what is shown alive until it is cancelled."""
 
-    def paused(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-
-def brief(text: str, width: int = WIDTH) -> str:
-    """The text on one line, at most `width` characters of it."""
-    line = " ".join(visible(text).split())
-    return line if len(line) <= width else line[: width - 1] + "…"
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Show nothing meanwhile, because a person is asked something."""
+        yield
 
 
-def format_usage(usage: Usage) -> str:
-    """What a call or a run cost, as a person reads it."""
-    parts = [f"{usage.calls} call{'' if usage.calls == 1 else 's'}", f"{usage.tokens:,} tokens"]
-    return " · ".join(parts + ([f"${usage.cost:.4f}"] if usage.cost else []))
+class JsonLines(View):
+    """Each event as one line of JSON."""
+
+    def __call__(self, event: Event) -> None:
+        self.shell.event(event)
 
 
-def meter(usage: Usage, seconds: float, limits: Mapping[str, float]) -> str:
-    """What a run has spent so far, against its limits, with a bar for the limit that is nearest."""
-    used = {"tokens": usage.tokens, "cost": usage.cost or 0.0, "seconds": seconds, "calls": usage.calls}
-    told = [_metered(name, used[name], limits.get(name)) for name in used if name in limits or used[name]]
-    share = max((used[name] / limit for name, limit in limits.items()), default=0.0)
-    return " · ".join([*([draw_bar(share)] if limits else []), *told])
+class Lines(View):
+    """Plain lines, one of them at least every `heartbeat` seconds."""
 
-
-def format_reading(event: DocumentsRead) -> str:
-    """How far the reading of documents is, with a bar."""
-    return f"{draw_bar(event.done / event.total)} reading documents: {event.done:,} of {event.total:,}"
-
-
-def draw_bar(share: float) -> str:
-    filled = min(BAR, round(share * BAR))
-    return "█" * filled + "░" * (BAR - filled)
-
-
-def _metered(name: str, used: float, limit: float | None) -> str:
-    """Such as `1,200 of 9,000 tokens`, `$0.0123 of $0.5`, `12 of 60 s`."""
-    if name == "cost":
-        return f"${used:.4f}" + (f" of ${limit:g}" if limit is not None else "")
-    unit = {"tokens": "tokens", "seconds": "s", "calls": "call" if limit is None and used == 1 else "calls"}[name]
-    return f"{used:,.0f}" + (f" of {limit:,.0f} {unit}" if limit is not None else f" {unit}")
-
-
-class Lines:
-    """Tells each notable event in one line, and what is being waited for when `heartbeat` seconds brought none."""
-
-    def __init__(self, tell: Tell, heartbeat: float = HEARTBEAT) -> None:
-        self.tell = tell
+    def __init__(self, shell: Shell, heartbeat: float = HEARTBEAT) -> None:
+        super().__init__(shell)
         self.heartbeat = heartbeat
-        self.waiting: dict[str, float] = {}
-        self.written: dict[str, int] = {}
         self.still = False
         self.last = time.monotonic()
 
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, TurnText):  # nothing of it is told, so it is no sign of life
-            self.written[event.conversation] = self.written.get(event.conversation, 0) + 1
-            return
-        self.last = time.monotonic()
-        if text := self.line(event):
-            self.tell(f"{event.at:6.1f} s  {brief(text, sys.maxsize if isinstance(event, Notice) else WIDTH)}")
-
-    def say(self, text: str) -> None:
-        self.tell(f"hira: {text}")
+    def describe_state(self) -> str:
+        """The line of a heartbeat."""
+        raise NotImplementedError
 
     async def keep(self) -> None:
         while True:
@@ -160,15 +99,8 @@ class Lines:
             if quiet < self.heartbeat or self.still:
                 await asyncio.sleep(max(self.heartbeat - quiet, 0.1))
                 continue
-            self.last = now = time.monotonic()
-            what = ", ".join(
-                f"{name} ({now - since:.0f} s{self._pieces(name)})" for name, since in self.waiting.items()
-            )
-            self.tell(f"          … waiting for {what or 'the run to continue'}")
-
-    def _pieces(self, name: str) -> str:
-        """How much has been written of what is waited for; most servers send each token by itself."""
-        return f", {self.written[name]:,} tokens" if self.written.get(name) else ""
+            self.last = time.monotonic()
+            self.shell.tell(self.describe_state())
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -178,92 +110,174 @@ class Lines:
         finally:
             self.still, self.last = False, time.monotonic()
 
-    @singledispatchmethod
-    def line(self, _event: Event) -> str:
-        return ""
 
-    @line.register
-    def _(self, event: DocumentsRead) -> str:
-        return format_reading(event)
+class RunLines(Lines):
+    """Each notable event of a run in one line; the heartbeat says what is waited for."""
 
-    @line.register
-    def _(self, event: RunStarted) -> str:
-        models = ", ".join(dict.fromkeys(event.models.values()))
-        return f"run {event.run} · workflow {event.workflow} · model {models}"
+    def __init__(self, shell: Shell, heartbeat: float = HEARTBEAT) -> None:
+        super().__init__(shell, heartbeat)
+        self.waiting: dict[str, float] = {}
+        self.written: dict[str, int] = {}
 
-    @line.register
-    def _(self, event: TurnStarted) -> str:
-        self.waiting[event.conversation] = time.monotonic()
-        return ""
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, TurnText):  # nothing of it is shown, so it is no sign of life
+            self.written[event.conversation] = self.written.get(event.conversation, 0) + 1
+            return
+        self.last = time.monotonic()
+        match event:
+            case TurnStarted():
+                self.waiting[event.conversation] = self.last
+            case TurnEnded():
+                self.waiting.pop(event.conversation, None)
+                self.written.pop(event.conversation, None)
+            case ToolStarted():
+                self.waiting[f"{event.conversation} {event.tool}"] = self.last
+            case ToolEnded():
+                self.waiting.pop(f"{event.conversation} {event.tool}", None)
+        if text := describe_event(event):
+            width = sys.maxsize if isinstance(event, Notice) else WIDTH
+            self.shell.tell(f"{event.at:6.1f} s  {brief(text, width)}")
 
-    @line.register
-    def _(self, event: TurnEnded) -> str:
-        self.waiting.pop(event.conversation, None)
-        self.written.pop(event.conversation, None)
-        return f"{event.conversation} wrote · {event.usage.tokens:,} tokens, {event.usage.seconds:.1f} s"
+    def describe_state(self) -> str:
+        waiting = ", ".join(
+            f"{name} ({self.last - since:.0f} s{self._describe_written(name)})" for name, since in self.waiting.items()
+        )
+        return f"          … waiting for {waiting or 'the run to continue'}"
 
-    @line.register
-    def _(self, event: ToolStarted) -> str:
-        self.waiting[f"{event.conversation} {event.tool}"] = time.monotonic()
-        return f"{event.conversation} calls {event.tool}: {format_call(event)}"
+    def _describe_written(self, name: str) -> str:
+        """How much has been written of what is waited for; most servers send each token by itself."""
+        return f", {self.written[name]:,} tokens" if self.written.get(name) else ""
 
-    @line.register
-    def _(self, event: ToolEnded) -> str:
-        self.waiting.pop(f"{event.conversation} {event.tool}", None)
-        outcome = "" if event.ok else f": {event.text}"
-        return f"{event.conversation} {event.tool} {'done' if event.ok else 'failed'}, {event.seconds:.1f} s{outcome}"
 
-    @line.register
-    def _(self, event: SubtaskIssued) -> str:
-        return f"subtask {event.subtask}: {event.text}"
+@dataclass(slots=True)
+class Count:
+    """What came of the questions of one cell so far."""
 
-    @line.register
-    def _(self, event: ApprovalAwaited) -> str:
-        if event.calls:
-            return f"waiting for a person to approve a call of {event.tool}"
-        count = len(event.subtasks)
-        return f"waiting for a person to approve {count} subtask{'' if count == 1 else 's'}"
+    done: int = 0
+    scored: int = 0
+    right: int = 0
+    failed: int = 0
+    tokens: int = 0
+    cost: float = 0.0
 
-    @line.register
-    def _(self, event: CallApproved) -> str:
-        return f"call of {event.tool} edited by a person: {event.arguments}" if event.changed else ""
+    @property
+    def share_right(self) -> str:
+        """The share of right answers, empty if nothing is scored."""
+        return f"{100 * self.right / self.scored:.0f} % right" if self.scored else ""
 
-    @line.register
-    def _(self, event: CallRefused) -> str:
-        return f"call of {event.tool} refused" + (f": {event.reason}" if event.reason else "")
 
-    @line.register
-    def _(self, event: SubtaskApproved) -> str:
-        return f"subtask {event.subtask} edited by a person: {event.text}" if event.changed else ""
+class Counts:
+    """What came of `items` questions in each cell. Those `before` were there already: they count as done, and not for
+    the rate. Answers are not kept: there may be many."""
 
-    @line.register
-    def _(self, event: SubtaskRejected) -> str:
-        return f"subtask {event.subtask} rejected by a person" + (f": {event.reason}" if event.reason else "")
+    def __init__(self, items: int, cells: Sequence[str] = ("",)) -> None:
+        self.items = items
+        self.cells = {name: Count() for name in cells}
+        self.before = 0
+        self.began = time.monotonic()
 
-    @line.register
-    def _(self, event: SubtaskAssigned) -> str:
-        recalled = f" · {event.recalled} from memory" if event.recalled else ""
-        return f"subtask {event.subtask} → {event.expert}{recalled}" + (f": {event.reason}" if event.reason else "")
+    def add(
+        self, status: str, tokens: int, cost: float | None, *, cell: str = "", correct: float | None = None
+    ) -> None:
+        """Count one answer, and whether it is `correct` where that is known."""
+        count = self.cells[cell]
+        count.done += 1
+        count.scored += correct is not None
+        count.right += bool(correct)
+        count.failed += status == "failed"
+        count.tokens += tokens
+        count.cost += cost or 0.0
 
-    @line.register
-    def _(self, event: SubtaskDone) -> str:
-        return f"subtask {event.subtask} {'done' if event.ok else 'failed'}: {event.conclusion}"
+    @property
+    def total(self) -> int:
+        return self.items * len(self.cells)
 
-    @line.register
-    def _(self, event: Remembered) -> str:
-        return f"remembered {event.channel}: {event.text}" + (f" ({event.origin})" if event.origin else "")
+    @property
+    def finished(self) -> int:
+        return sum(count.done for count in self.cells.values())
 
-    @line.register
-    def _(self, event: SourceRead) -> str:
-        return f"read [{event.source}] {event.title} — {event.location}"
+    @property
+    def state(self) -> str:
+        """Such as `120 of 600 · 1 failed · 41 % right · 2.1 a second · $0.3100 · about 4 min left`."""
+        seconds, new = max(1e-9, time.monotonic() - self.began), self.finished - self.before
+        every = list(self.cells.values())
+        failed, cost = sum(count.failed for count in every), sum(count.cost for count in every)
+        right = Count(scored=sum(count.scored for count in every), right=sum(count.right for count in every))
+        rate = new / seconds
+        parts = [f"{self.finished} of {self.total}", f"{failed} failed" if failed else "", right.share_right]
+        if new:
+            parts.append(f"{rate:.1f} a second" if rate >= 1 else f"{60 * rate:.1f} a minute")
+        parts.append(f"${cost:.4f}" if cost else "")
+        if new and self.finished < self.total:
+            parts.append(f"about {format_seconds((self.total - self.finished) / rate)} left")
+        return " · ".join(filter(None, parts))
 
-    @line.register
-    def _(self, event: Notice) -> str:
-        return f"note: {event.text}"
 
-    @line.register
-    def _(self, event: RunEnded) -> str:
-        return f"{event.status.replace('_', ' ')} · {format_usage(event.usage)}"
+class CountLines(Lines):
+    """How far many questions are, in a line every few seconds."""
+
+    def __init__(self, shell: Shell, counts: Counts, heartbeat: float = HEARTBEAT, every: float = EVERY) -> None:
+        super().__init__(shell, heartbeat)
+        self.counts = counts
+        self.every = every
+
+    def update(self) -> None:
+        if time.monotonic() - self.last >= self.every or self.counts.finished == self.counts.total:
+            self.last = time.monotonic()
+            self.shell.tell(self.describe_state())
+
+    def describe_state(self) -> str:
+        return f"{time.monotonic() - self.counts.began:6.1f} s  {self.counts.state}"
+
+
+def open_view(args: argparse.Namespace, shell: Shell, counts: Counts | None = None) -> View:
+    """The view of one run, or of the `counts` of many questions, that the flags and the streams ask for: JSON lines,
+    nothing, a drawing on a terminal, plain lines elsewhere."""
+    if shell.events:
+        return JsonLines(shell)
+    if args.quiet:
+        return View(shell)
+    if shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":
+        from hira.cli.live import CountTable, RunTree  # rich is only loaded where it draws
+
+        return CountTable(shell, counts) if counts else RunTree(shell)
+    return CountLines(shell, counts) if counts else RunLines(shell)
+
+
+@asynccontextmanager
+async def keep_shown(view: View) -> AsyncIterator[None]:
+    """Keep the progress shown for as long as the context lasts."""
+    keeping = asyncio.create_task(view.keep())
+    try:
+        yield
+    finally:
+        keeping.cancel()
+        with suppress(asyncio.CancelledError):
+            await keeping
+
+
+def brief(text: str, width: int = WIDTH) -> str:
+    """The text on one line, at most `width` characters of it."""
+    line = " ".join(visible(text).split())
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def format_seconds(seconds: float) -> str:
+    """Such as `30 s`, `10 min`, `2.0 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def format_usage(usage: Usage) -> str:
+    """What a call or a run cost, as a person reads it."""
+    parts = [f"{usage.calls} call{'' if usage.calls == 1 else 's'}", f"{usage.tokens:,} tokens"]
+    return " · ".join(parts + ([f"${usage.cost:.4f}"] if usage.cost else []))
+
+
+def format_reading(event: DocumentsRead) -> str:
+    """How far the reading of documents is, with a bar."""
+    return f"{draw_bar(event.done / event.total)} reading documents: {event.done:,} of {event.total:,}"
 
 
 def format_call(call: ToolStarted) -> str:
@@ -272,3 +286,60 @@ def format_call(call: ToolStarted) -> str:
     if len(values) == 1:
         return str(values[0])
     return ", ".join(f"{name} {value!r}" for name, value in call.arguments.items())
+
+
+def draw_bar(share: float) -> str:
+    filled = min(BAR, round(share * BAR))
+    return "█" * filled + "░" * (BAR - filled)
+
+
+def describe_event(event: Event) -> str:
+    """The line of an event; empty for one that is not notable."""
+    describe = _DESCRIBED.get(type(event))
+    return describe(event) if describe else ""
+
+
+def _describe_start(event: RunStarted) -> str:
+    models = ", ".join(dict.fromkeys(event.models.values()))
+    return f"run {event.run} · workflow {event.workflow} · model {models}"
+
+
+def _describe_result(event: ToolEnded) -> str:
+    outcome = "" if event.ok else f": {event.text}"
+    return f"{event.conversation} {event.tool} {'done' if event.ok else 'failed'}, {event.seconds:.1f} s{outcome}"
+
+
+def _describe_wait(event: ApprovalAwaited) -> str:
+    count = len(event.subtasks)
+    what = f"a call of {event.tool}" if event.calls else f"{count} subtask{'' if count == 1 else 's'}"
+    return f"waiting for a person to approve {what}"
+
+
+def _describe_assignment(event: SubtaskAssigned) -> str:
+    recalled = f" · {event.recalled} from memory" if event.recalled else ""
+    return f"subtask {event.subtask} → {event.expert}{recalled}" + _after(event.reason)
+
+
+def _after(reason: str) -> str:
+    return f": {reason}" if reason else ""
+
+
+_DESCRIBED: Mapping[type[Event], Callable[[Any], str]] = {
+    DocumentsRead: format_reading,
+    RunStarted: _describe_start,
+    TurnEnded: lambda one: f"{one.conversation} wrote · {one.usage.tokens:,} tokens, {one.usage.seconds:.1f} s",
+    ToolStarted: lambda one: f"{one.conversation} calls {one.tool}: {format_call(one)}",
+    ToolEnded: _describe_result,
+    SubtaskIssued: lambda one: f"subtask {one.subtask}: {one.text}",
+    ApprovalAwaited: _describe_wait,
+    CallApproved: lambda one: f"call of {one.tool} edited by a person: {one.arguments}" if one.changed else "",
+    CallRefused: lambda one: f"call of {one.tool} refused" + _after(one.reason),
+    SubtaskApproved: lambda one: f"subtask {one.subtask} edited by a person: {one.text}" if one.changed else "",
+    SubtaskRejected: lambda one: f"subtask {one.subtask} rejected by a person" + _after(one.reason),
+    SubtaskAssigned: _describe_assignment,
+    SubtaskDone: lambda one: f"subtask {one.subtask} {'done' if one.ok else 'failed'}: {one.conclusion}",
+    Remembered: lambda one: f"remembered {one.channel}: {one.text}" + (f" ({one.origin})" if one.origin else ""),
+    SourceRead: lambda one: f"read [{one.source}] {one.title} — {one.location}",
+    Notice: lambda one: f"note: {one.text}",
+    RunEnded: lambda one: f"{one.status.replace('_', ' ')} · {format_usage(one.usage)}",
+}

@@ -6,9 +6,10 @@ import asyncio
 import importlib
 
 from hira.cli import INTERRUPTED, USAGE, explain, output, report
-from hira.cli.ask import going_on, print_answer, show_progress
+from hira.cli.ask import going_on, print_answer
 from hira.cli.earlier import load_recorded
 from hira.cli.flags import REPORTING
+from hira.cli.progress import open_view
 from hira.cli.runs import open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError
@@ -28,7 +29,7 @@ def replay(args: argparse.Namespace, shell: Shell) -> int:
             flow = made_workflow(again_by.settings_of(entry))
         again = asyncio.run(again_by.replay(journal, entry.id, flow))
         answer = read(journal, again.entry.id).answer
-    with show_progress(args, shell) as view:
+    with open_view(args, shell) as view:
         for event in events_of(again.events):
             view(event)
     if path:

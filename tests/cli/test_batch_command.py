@@ -12,13 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hira.agents.trajectory import Rollout
 from hira.cli import main
-from hira.cli.batch_progress import Bar, BatchLines, spell
 from hira.cli.shell import Shell
 from hira.core.policy import Request
-from hira.runtime.answer import Answer
-from hira.runtime.batch import Done, Question
 from hira.testing.endpoint import Endpoint
 
 pytestmark = pytest.mark.heavy(seconds=1)
@@ -256,28 +252,3 @@ def test_two_batches_do_not_write_one_file(folder: Path) -> None:
         process.communicate(timeout=60)
     assert code == 2
     assert "another batch is writing" in err
-
-
-def test_the_state_tells_rate_cost_and_time_left() -> None:
-    told: list[str] = []
-    lines = BatchLines(told.append, 4, every=0.0)
-    lines.began -= 10
-    done = Done(Question("a"), Answer("", "failed", (), (), Rollout("r", "a", "w"), "m"))
-    lines.done(done)
-    lines.cost = 0.25
-    assert lines.state == "1 of 4 · 1 failed · 6.0 a minute · $0.2500 · about 30 s left"
-    assert [spell(seconds) for seconds in (30, 600, 7200)] == ["30 s", "10 min", "2.0 h"]
-    assert len(told) == 1
-
-
-def test_a_terminal_gets_a_bar() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    stream = Terminal()
-    with Bar(stream, 2) as bar:
-        bar.done(Done(Question("a"), Answer("", "answered", (), (), Rollout("r", "a", "w"), "m")))
-        bar.say("[bold]as it is[/]")
-    assert "1 of 2" in stream.getvalue()
-    assert "hira: [bold]as it is[/]" in stream.getvalue()

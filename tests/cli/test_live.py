@@ -1,11 +1,13 @@
 """The live tree."""
 
 import io
+import re
 
 from rich.console import Console
-from test_progress import RUN
+from test_progress import RUN, shell_of
 
-from hira.cli.live import Watching
+from hira.cli.live import CountTable, Drawing, RunTree
+from hira.cli.progress import Counts
 from hira.core.events import (
     DocumentsRead,
     RunStarted,
@@ -19,14 +21,14 @@ from hira.core.events import (
 from hira.core.policy import Usage
 
 
-def drawn(view: Watching) -> str:
+def drawn(view: Drawing) -> str:
     out = io.StringIO()
-    Console(file=out, width=100, color_system=None).print(view.tree())
+    Console(file=out, width=100, color_system=None).print(view.draw())
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
-def watching(width: int = 100) -> Watching:
-    view = Watching(io.StringIO())
+def watching(width: int = 100) -> RunTree:
+    view = RunTree(shell_of(io.StringIO()))
     view.console.width = width
     return view
 
@@ -91,3 +93,13 @@ def test_a_meter_shows_what_was_spent_against_its_limits() -> None:
     view(RunStarted("r1", "When?", "hira", {"*": "m"}, {"tokens": 9_000, "cost": 0.5, "seconds": 60}))
     view(TurnEnded("planner", "planner", "…", Usage(1, 4_000, 500, cost=0.0123)))
     assert "██████░░░░░░ · 4,500 of 9,000 tokens · $0.0123 of $0.5 · 0 of 60 s · 1 call" in drawn(view)
+
+
+def test_the_table_has_a_row_for_each_cell_and_a_bar() -> None:
+    counts = Counts(2, ["hira", "[bold]rag[/]"])
+    counts.add("answered", 1_000, 0.5, cell="hira", correct=1.0)
+    with CountTable(shell_of(io.StringIO()), counts) as view:
+        text = drawn(view)
+    assert re.search(r"hira +1/2 +100 % right +1,000 +\$0.5000", text)
+    assert "[bold]rag[/]" in text
+    assert "███░░░░░░░░░ 1 of 4 · 100 % right" in text

@@ -1,9 +1,12 @@
 """What a person reads while a run goes on."""
 
 import asyncio
+import io
+import re
+from pathlib import Path
 
-from hira.cli import batch_progress
-from hira.cli.progress import Lines, brief
+from hira.cli.progress import CountLines, Counts, RunLines, brief, format_seconds, keep_shown
+from hira.cli.shell import Shell
 from hira.core.events import (
     Event,
     Notice,
@@ -21,7 +24,6 @@ from hira.core.events import (
     TurnText,
 )
 from hira.core.policy import Usage
-from hira.evaluation.cells import Cell
 
 RUN: list[Event] = [
     RunStarted("r1", "When?", "hira", {"*": "m"}, at=0.0),
@@ -57,53 +59,52 @@ GOLDEN = """\
   62.2 s  insufficient evidence · 3 calls · 2,100 tokens · $0.0123"""
 
 
+def shell_of(told: io.StringIO) -> Shell:
+    return Shell(io.StringIO(), io.StringIO(), told, {}, Path(), Path())
+
+
 def test_each_notable_event_is_one_line() -> None:
-    told: list[str] = []
-    lines = Lines(told.append)
+    told = io.StringIO()
+    lines = RunLines(shell_of(told))
     for event in RUN:
         lines(event)
-    assert "\n".join(told) == GOLDEN
+    assert told.getvalue() == f"{GOLDEN}\n"
+
+
+class Heard(io.StringIO):
+    """Says when the second line is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.second = asyncio.Event()
+
+    def flush(self) -> None:
+        if self.getvalue().count("\n") == 2:
+            self.second.set()
 
 
 async def test_a_silence_is_told_with_what_is_waited_for() -> None:
-    told: list[str] = []
-    heard = asyncio.Event()
-
-    def tell(text: str) -> None:
-        told.append(text)
-        heard.set()
-
-    lines = Lines(tell, heartbeat=0.02)
-    lines(TurnStarted("planner", "planner"))
-    keeping = asyncio.create_task(lines.keep())
-    await asyncio.wait_for(heard.wait(), 10)
-    keeping.cancel()
-    assert told[0] == "          … waiting for planner (0 s)"
+    told = Heard()
+    waiting = RunLines(shell_of(told), heartbeat=0.02)
+    waiting(TurnStarted("planner", "planner"))
+    waiting(TurnText("planner", "I th", reasoning=False))
+    async with keep_shown(waiting):
+        await asyncio.wait_for(told.second.wait(), 10)
+    assert re.match(r" +… waiting for planner \(0 s, 1 tokens\)\n", told.getvalue())
+    told = Heard()
+    async with keep_shown(CountLines(shell_of(told), Counts(8), heartbeat=0.02)):
+        await asyncio.wait_for(told.second.wait(), 10)
+    assert all(line.endswith(" s  0 of 8") for line in told.getvalue().splitlines())
 
 
-async def test_many_questions_are_told_on_while_none_of_them_ends() -> None:
-    told: list[str] = []
-    heard = asyncio.Event()
-
-    def tell(text: str) -> None:
-        told.append(text)
-        if len(told) == 2:
-            heard.set()
-
-    cells = [Cell("hira", "m")]
-    for lines in (
-        batch_progress.BatchLines(tell, 8, heartbeat=0.02),
-        batch_progress.EvaluationLines(tell, batch_progress.Tally(cells, 8, ()), heartbeat=0.02),
-    ):
-        async with batch_progress.keep_shown(lines):
-            await asyncio.wait_for(heard.wait(), 10)
-        assert all(" s  0 of 8" in line for line in told)
-        told.clear()
-        heard.clear()
-    quiet = batch_progress.EvaluationLines(tell, batch_progress.Tally(cells, 8, ()), None, heartbeat=0.02)
-    async with batch_progress.keep_shown(quiet):
-        await asyncio.sleep(0.1)
-    assert not told
+def test_counts_tell_failures_rate_cost_and_time_left() -> None:
+    told, counts = io.StringIO(), Counts(4)
+    lines = CountLines(shell_of(told), counts, every=0.0)
+    counts.began -= 10
+    counts.add("failed", 10, 0.25)
+    lines.update()
+    assert told.getvalue() == "  10.0 s  1 of 4 · 1 failed · 6.0 a minute · $0.2500 · about 30 s left\n"
+    assert [format_seconds(seconds) for seconds in (30, 600, 7200)] == ["30 s", "10 min", "2.0 h"]
 
 
 def test_a_line_is_short_and_holds_no_control_characters() -> None:
