@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Generic, Protocol, TypeVar
 
 from hira.agents.run_context import together
-from hira.core.errors import UsageError
 
 T = TypeVar("T")
 
@@ -53,11 +52,6 @@ class Limits:
     least: int = 16
     staleness: int = 4
     most: int = 64
-
-    def __post_init__(self) -> None:
-        for name, least in (("problems", 1), ("least", 1), ("staleness", 0), ("most", self.least)):
-            if getattr(self, name) < least:
-                raise UsageError(f"{name} is {getattr(self, name)}", fix=f"it has to be at least {least}")
 
 
 class Schedule(Generic[T]):

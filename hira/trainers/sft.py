@@ -1,7 +1,6 @@
 """Supervised training on conversations: the cold start before reinforcement (`hira-train sft`)."""
 
 import asyncio
-import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -26,6 +25,7 @@ from hira.trainers.configuration import HALF, Configuration
 from hira.trainers.engines import LivePolicy
 from hira.trainers.lessons import read_lessons
 from hira.trainers.profile import save_adapters
+from hira.trainers.records import COMPLETE, last_checkpoint, step_of
 from hira.trainers.rows import Row
 from hira.trainers.training import make_training, open_weights
 from hira.trainers.weights import activate
@@ -124,6 +124,12 @@ class SftTrainer(Trainer):
             )
         return (loss, found) if return_outputs else loss
 
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """The Trainer's checkpoint; a last file says that it is whole."""
+        super()._save_checkpoint(model, trial)
+        step = self.state.global_step
+        records.append(self.folder / f"checkpoint-{step}" / COMPLETE, [{"step": step}])
+
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         super().log(logs, start_time)
         if "loss" in logs:
@@ -192,8 +198,8 @@ def run_sft(
         activate(model, name)
         model.set_adapter(name)  # the others are not trained meanwhile
         place = plan.folder / "sft" / name
-        done = last_saved(place) if resume else None
-        records.cut(place / records.METRICS, int(done.name.rpartition("-")[2]) if done else -1)
+        done = last_checkpoint(place) if resume else None
+        records.cut(place / records.METRICS, step_of(done) if done else -1)
         SftTrainer(
             model,
             tokenizer,
@@ -203,19 +209,6 @@ def run_sft(
             tell=_report_steps(name, stepped),
         ).train(resume_from_checkpoint=str(done) if done else None)
     save_adapters(plan, model, tokenizer)
-
-
-def last_saved(place: Path) -> Path | None:
-    """The newest checkpoint that transformers has finished: its state is written last."""
-    found = [path.parent for path in place.glob("checkpoint-*/trainer_state.json") if _is_whole(path)]
-    return max(found, key=lambda one: int(one.name.rpartition("-")[2]), default=None)
-
-
-def _is_whole(state: Path) -> bool:
-    try:
-        return isinstance(json.loads(state.read_text(encoding="utf-8")), dict)
-    except ValueError:
-        return False
 
 
 def _report_steps(name: str, stepped: Callable[[Mapping[str, Any]], None]) -> Callable[[int, float], None]:

@@ -99,14 +99,6 @@ def record(cell: str, at: int, correct: bool | None, **fields: object) -> Record
     return Record(cell=cell, id=str(at), **{**known, "roles": roles, **fields})  # type: ignore[arg-type]
 
 
-def test_what_no_judge_scored_is_left_out_and_counted() -> None:
-    cell = Cell("hira")
-    (row,) = rows([record(cell.name, 1, True), record(cell.name, 2, None), record(cell.name, 3, False)], [cell])
-    assert row.accuracy
-    assert (row.asked, row.scored, row.accuracy.value) == (3, 2, 0.5)
-    assert (row.calls, row.tokens, row.completion_tokens) == (2, 120, 20)
-
-
 def test_calls_are_counted_by_role_and_tool() -> None:
     """HiRA, Fig. 5: interactions; rubrics paper, Table 6: turns of MaMs and calls of tools a sample."""
     cell = Cell("mams")

@@ -10,7 +10,7 @@ from hira.agents.marsrl.steps import Problem as Posed
 from hira.agents.marsrl.steps import Review, Solution
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
-from hira.core.errors import EndpointError, HiraError
+from hira.core.errors import HiraError
 from hira.core.events import Events, Reader
 from hira.core.policy import Completion, Request, Tokens, Watch
 from hira.evaluation.rewards.answers import ByWords, Score, of_verdict
@@ -127,18 +127,6 @@ async def test_adaptive_shows_the_verifier_wrong_solutions_and_the_corrector_tru
         assert asked.review is not None
         assert asked.review.correct is False
         assert not asked.right
-
-
-async def test_a_reply_of_thought_alone_is_the_agents_fault_and_a_dead_server_is_not() -> None:
-    def say(conversation: str, number: int) -> str | Exception:
-        if "solver" in conversation and number < 2:
-            return "<think>hm</think>" if number else EndpointError("down", retryable=True)
-        return GOOD if "verifier" in conversation else RIGHT
-
-    (first, *_) = await through(agentic(say))
-    assert [one.played.attempt.status for one in first.outputs] == ["infra_failed", "agent_failed", "ok", "ok"]
-    assert rewards(first) == [None, 0.0, 1.0, 1.0]
-    assert sum(one.goes_on for one in first.outputs) == 2
 
 
 # --- training some roles (section 4.3)

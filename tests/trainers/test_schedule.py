@@ -186,24 +186,3 @@ def test_a_fault_in_sampling_is_raised_where_groups_are_taken() -> None:
 
     with pytest.raises(HiraError, match="the search is down"):
         virtually(trained(Broken(VirtualEngine(), seed=1), Limits(problems=2, least=1), 10))
-
-
-async def test_a_gate_closes_when_all_are_out_and_lets_nobody_in_until_it_opens() -> None:
-    gate, told = Gate(), list[str]()
-
-    async def passing(name: str, seconds: float) -> None:
-        async with gate:
-            told.append(f"{name} in")
-            await asyncio.sleep(seconds)
-            told.append(f"{name} out")
-
-    first = asyncio.create_task(passing("first", 0.02))
-    await asyncio.sleep(0)
-    closing = asyncio.create_task(gate.close())
-    await asyncio.sleep(0)
-    second = asyncio.create_task(passing("second", 0))
-    await closing
-    assert told == ["first in", "first out"]
-    gate.open()
-    await asyncio.gather(first, second)
-    assert told[2:] == ["second in", "second out"]

@@ -141,10 +141,10 @@ def sft(args: argparse.Namespace, shell: Shell) -> int:
     plan = found.plan
     check_installed()
     check_options(plan.configuration.model.bits, plan.configuration.train.report_to)
-    from hira.trainers.sft import last_saved, run_sft
+    from hira.trainers.sft import run_sft
 
     check_inputs(plan, shell.folder, conversations=True)
-    places = [last_saved(place) for place in sorted(plan.folder.glob("sft/*"))]
+    places = [last_checkpoint(place) for place in sorted(plan.folder.glob("sft/*"))]
     saved = next((place for place in reversed(places) if place), None)
 
     def begun() -> None:

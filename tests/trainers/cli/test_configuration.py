@@ -92,13 +92,6 @@ def test_the_same_configuration_goes_on_in_its_folder_and_another_is_refused(fol
         is_resumed(make_plan(run("out=here", "train.lr=1"), folder, {}, folder))
 
 
-def test_a_wrong_value_is_blamed_on_who_gave_it(tmp_path: Path) -> None:
-    (tmp_path / "run.toml").write_text("[train]\nsteps = 3\n")
-    with pytest.raises(UsageError, match=r"train\.lr") as raised:
-        load_configuration(tmp_path / "run.toml", ["train.lr=abc"])
-    assert raised.value.where == "in the command line"
-
-
 @pytest.mark.parametrize(
     ("override", "what"),
     [
