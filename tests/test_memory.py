@@ -58,15 +58,6 @@ def test_no_source_is_said_to_hold_what_only_another_one_says() -> None:
     assert remembered(one, both).facts == [one, both]
 
 
-def test_statements_that_differ_in_a_number_or_in_a_negation_are_never_merged() -> None:
-    memory = remembered(
-        Fact("The bridge opened in 1932.", ("s1",)),
-        Fact("The bridge opened in 1934.", ("s1",)),
-        Fact("The bridge was not opened in 1932.", ("s1",)),
-    )
-    assert len(memory.facts) == 3
-
-
 def test_order_and_provenance_are_kept() -> None:
     memory = remembered(Fact("b", ("s2",), "1"), Fact("a", ("s1",), "2"))
     assert [(fact.text, fact.sources, fact.subtask) for fact in memory.facts] == [

@@ -1,8 +1,6 @@
 """The check without a model: what words bear out, and what it does with hostile and with foreign text."""
 
 import runpy
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -117,33 +115,6 @@ def test_a_number_of_any_length_is_compared_as_text() -> None:
     assert read_number("3,100,000") == read_number("3.100.000") == "31e7"
     assert read_number("15.0") == read_number("015") == "15e2"
     assert read_number("1,5") == read_number("1.50") == "15e1"
-
-
-def count_calls(run: Callable[[], object]) -> int:
-    calls = 0
-
-    def note(_frame: object, event: str, _arg: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        run()
-    finally:
-        sys.setprofile(before)
-    return calls
-
-
-@pytest.mark.parametrize("piece", ["[a](", "1,", "not ", "it was "])
-def test_the_work_grows_with_the_text_and_not_faster(piece: str) -> None:
-    def check(size: int) -> None:
-        score("The word a was not word: 1 [a](b) 他", piece * size)
-        score(piece * size, "The word a was not word: 1 [a](b) 他")
-
-    check(10)
-    small, large = count_calls(lambda: check(500)), count_calls(lambda: check(2_000))
-    assert large < 4.5 * small
 
 
 def test_a_heading_is_the_subject_of_the_lines_under_it() -> None:

@@ -106,19 +106,6 @@ async def test_words_instead_of_a_part_bring_the_passages_that_have_to_do_with_t
         await made.call({"path": "long.pdf", "part": "zeppelin"})
 
 
-async def test_a_long_text_without_places_is_read_in_numbered_parts(tmp_path):
-    text = "\n\n".join(f"Paragraph {at}. " + "again and again " * 30 for at in range(120))
-    (tmp_path / "long.txt").write_text(text)
-    made = files_tool([tmp_path / "long.txt"])
-    listing = (await made.call({"path": "long.txt"})).text.splitlines()
-    count = len(listing) - 1
-    read = ""
-    for at in range(1, count + 1):
-        assert listing[at].startswith(f"- part {at} of {count}: Paragraph")
-        read += (await made.call({"path": "long.txt", "part": f"part {at}"})).passages[0].text
-    assert all(f"Paragraph {at}." in read for at in range(120))
-
-
 async def test_pages_without_text_are_named_for_the_multimodal_expert(tmp_path):
     made = files_tool([pdf(tmp_path / "a.pdf", ["words", ""]), pdf(tmp_path / "b.pdf", [""])])
     assert (await made.call({"path": "a.pdf"})).text == f"no text in page 2; {how_to_see('a.pdf')}"

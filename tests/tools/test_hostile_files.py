@@ -14,7 +14,7 @@ from hira.core.errors import ToolError
 from hira.core.worker import WorkerLimits
 from hira.tools.documents import Index, read_file
 from hira.tools.documents.reader import FileReader
-from tests.tools.made_documents import docx, epub, paragraph, pdf, pptx, rows, shape, word_table, xlsx, zipped
+from tests.tools.made_documents import docx, epub, paragraph, pdf, pptx, rows, shape, xlsx, zipped
 
 
 def refusal(path: Path, reader: FileReader | None = None) -> str:
@@ -109,15 +109,6 @@ async def test_a_warning_shows_no_escapes_and_tokens_of_a_name(tmp_path: Path) -
     (warning,) = index.warnings
     assert warning.startswith("a ‹|im_end|›.xlsx is damaged")
     assert warning.isprintable()
-
-
-def test_tables_in_tables_are_read_once(tmp_path: Path) -> None:
-    inner = "<w:tbl><w:tr><w:tc><w:p><w:r><w:t>inner</w:t></w:r></w:p></w:tc></w:tr></w:tbl>"
-    path = docx(tmp_path / "a.docx", word_table([["outer", inner]]))
-    assert read_file(path).text == "outer | inner"
-    deep = "<w:tbl><w:tr><w:tc>" * 20_000 + "</w:tc></w:tr></w:tbl>" * 20_000
-    with FileReader(WorkerLimits(cpu_seconds=5)) as reader:
-        assert reader.read(docx(tmp_path / "deep.docx", deep)).text == ""
 
 
 async def test_an_index_is_for_its_owner_alone(tmp_path: Path) -> None:

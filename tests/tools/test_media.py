@@ -1,14 +1,23 @@
+"""Pictures, pages of PDF files, sounds and moments of videos, as models are sent them."""
+
 import base64
 import io
+import math
+import subprocess
+import sys
+import wave
+from array import array
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from made_documents import pdf
 
 from hira.core.errors import ToolError
-from hira.core.messages import user
-from hira.tools.media import media_reader
-from hira.tools.media.encoding import LONGEST_SIDE
+from hira.core.messages import Media, user
+from hira.tools.media import TooLarge, can_be_sent, media_reader
+from hira.tools.media.encoding import LONGEST_SIDE, RATE
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -71,3 +80,115 @@ def test_a_page_of_a_pdf_file_is_sent_as_a_picture(tmp_path: Path) -> None:
     (tmp_path / "broken.pdf").write_bytes(b"not a file")
     with pytest.raises(ToolError, match=r"broken\.pdf cannot be read as a PDF file"):
         read("broken.pdf")
+
+
+def heard(media: Media) -> "array[int]":
+    data = base64.b64decode(media.url.partition(",")[2])
+    with wave.open(io.BytesIO(data)) as file:
+        assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, RATE)
+        samples = array("h", file.readframes(file.getnframes()))
+    if sys.byteorder == "big":
+        samples.byteswap()
+    return samples
+
+
+def hertz_of(samples: "array[int]") -> float:
+    ups = sum(1 for a, b in pairwise(samples) if a < 0 <= b)
+    return ups * RATE / len(samples)
+
+
+def encoded(path: Path, codec: str, seconds: float = 1.0) -> Path:
+    av: Any = pytest.importorskip("av")
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=44_100)
+        total = int(44_100 * seconds)
+        samples = array("h", (int(12_000 * math.sin(2 * math.pi * 440 * at / 44_100)) for at in range(total)))
+        frame = av.AudioFrame(format="s16", layout="mono", samples=total)
+        frame.sample_rate = 44_100
+        frame.planes[0].update(samples.tobytes().ljust(frame.planes[0].buffer_size, b"\0"))
+        resampler = av.AudioResampler(format=stream.format, layout=stream.layout, rate=44_100, frame_size=1024)
+        for part in [*resampler.resample(frame), *resampler.resample(None)]:
+            container.mux(stream.encode(part))
+        container.mux(stream.encode())
+    return path
+
+
+@pytest.mark.parametrize(("name", "codec"), [("a.flac", "flac"), ("a.m4a", "aac")])
+def test_other_sounds_are_made_into_wav_by_the_library(tmp_path: Path, name: str, codec: str) -> None:
+    path = encoded(tmp_path / name, codec)
+    assert can_be_sent(name)
+    media = media_reader([path])(name)
+    assert (media.kind, media.format) == ("audio", "wav")
+    assert abs(hertz_of(heard(media)) - 440) < 10
+    (tmp_path / f"broken-{name}").write_bytes(b"nothing")
+    with pytest.raises(ToolError, match=r"cannot be read as a sound|holds no sound"):
+        media_reader([tmp_path])(f"broken-{name}")
+
+
+def test_without_the_library_it_is_said_what_to_install(tmp_path: Path) -> None:
+    """In a process where the library cannot be found."""
+    for name, start in (("a.flac", b"fLaC"), ("a.mp3", b"ID3 as it is"), ("a.mp4", b"video")):
+        (tmp_path / name).write_bytes(start)
+    program = (
+        "import importlib.util, sys\nfrom pathlib import Path\nsys.modules['av'] = None\n"
+        "import hira.tools.media.encoding as decoding\ndecoding.find_spec = lambda name: None\n"
+        "from hira.tools.media import media_reader\nfrom hira.core.errors import ToolError\n"
+        "read = media_reader([Path(sys.argv[1])])\n"
+        "for name in ('a.flac', 'a.mp3', 'a.mp4#second=1'):\n"
+        "    try:\n        print(read(name).format)\n    except ToolError as error:\n        print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    flac, mp3, video = done.stdout.splitlines()
+    assert flac == "a.flac must be converted to wav first: pip install 'hira[media]'"
+    assert mp3 == "mp3"
+    assert "pip install 'hira[media]'" in video
+
+
+def video(path: Path, colours: list[str], *, rate: int = 5) -> Path:
+    av: Any = pytest.importorskip("av")
+    image: Any = pytest.importorskip("PIL.Image")
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=rate)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for colour in colours:
+            for _ in range(rate):
+                container.mux(stream.encode(av.VideoFrame.from_image(image.new("RGB", (64, 48), colour))))
+        container.mux(stream.encode())
+    return path
+
+
+def colour(media: Media) -> str:
+    image: Any = pytest.importorskip("PIL.Image")
+    assert media.kind == "image"
+    pixels = image.open(io.BytesIO(base64.b64decode(media.url.partition(",")[2]))).convert("RGB")
+    red, _, blue = pixels.getpixel((30, 20))
+    return "red" if red > 180 > blue else "blue" if blue > 180 > red else "other"
+
+
+def test_a_moment_of_a_video_is_a_picture(tmp_path: Path) -> None:
+    video(tmp_path / "walk.mp4", ["red", "red", "blue", "blue"])
+    read = media_reader([tmp_path])
+    asked = ("second=0", "second=0.5", "second=2.5", "second=0:03", "share=1/4", "share=4/4")
+    assert [colour(read(f"walk.mp4#{at}")) for at in asked] == ["red", "red", "blue", "blue", "red", "blue"]
+    assert read("walk.mp4").kind == "video"
+    with pytest.raises(ToolError, match=r"only 4\.0 seconds long"):
+        read("walk.mp4#second=77")
+    with pytest.raises(ToolError, match="in seconds, such as"):
+        read("walk.mp4#second=soon")
+
+
+def test_what_only_calls_itself_a_video_opens_nothing_else(tmp_path: Path) -> None:
+    """A playlist would make the decoder read what it names."""
+    pytest.importorskip("av")
+    video(tmp_path / "real.mp4", ["red"])
+    for text in ("#EXTM3U\n#EXTINF:1,\nreal.mp4\n#EXT-X-ENDLIST\n", "ffconcat version 1.0\nfile real.mp4\n"):
+        (tmp_path / "list.mp4").write_text(text)
+        with pytest.raises(ToolError, match=r"list\.mp4 cannot be read as a video"):
+            media_reader([tmp_path])("list.mp4#second=0")
+
+
+def test_a_video_that_is_too_large_says_so(tmp_path: Path) -> None:
+    with (tmp_path / "large.mp4").open("wb") as file:
+        file.truncate(26 * 2**20)
+    with pytest.raises(TooLarge, match="has 26 MB; at most 25 MB"):
+        media_reader([tmp_path])("large.mp4")

@@ -137,14 +137,6 @@ class PythonSandbox:
                 outcome = replace(outcome, output=f"({lost} {RESTARTED})\n{outcome.output}", restarted=True)
             return outcome
 
-    async def files(self, most: int = 1 << 20) -> dict[str, bytes]:
-        """The files of the session by their place in the folder, at most `most` bytes of each and 64 MiB of all.
-
-        Follows no link.
-        """
-        async with self._lock:
-            return await self._beside(self.workplace.contents, most)
-
     async def contents(self, paths: Sequence[Path], most: int) -> dict[Path, bytes]:
         """At most `most` bytes of each of these files of the session, without those that are none. Follows no link."""
         async with self._lock:

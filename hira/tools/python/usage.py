@@ -153,7 +153,6 @@ class Output:
 _SCRATCH = (".tmp", ".matplotlib")
 _SHOWN = 20
 _MOST = 1 << 30
-_TOTAL = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,20 +229,6 @@ class Workplace:
         told.append(f"{left} more files were written." if left > 0 else "")
         listed = tuple(self.folder / name for name in names[:_SHOWN])
         return Settled(listed, " ".join(filter(None, told)), limit, held)
-
-    def contents(self, most: int) -> dict[str, bytes]:
-        """The files by their place in the folder, at most `most` bytes of each and 64 MiB of all. Follows no link."""
-        contents: dict[str, bytes] = {}
-        room = _TOTAL
-        try:
-            names, _ = find_written({}, look(self.folder, self.limits.files).files)
-        except OSError:
-            return contents
-        for name in names:
-            with contextlib.suppress(OSError):
-                contents[name] = read(self.folder, name, min(most, room))
-                room -= len(contents[name])
-        return contents
 
     def read(self, paths: Sequence[Path], most: int) -> dict[Path, bytes]:
         """At most `most` bytes of each of these files in the folder, without those that are none. Follows no link."""

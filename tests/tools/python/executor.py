@@ -8,7 +8,7 @@ from hira.tools.python import PythonSandbox
 
 
 class Executor:
-    """`run` one program after the other in one session; `files` are what lies in its folder, by safe name."""
+    """`run` one program after the other in one session."""
 
     def __init__(self, folder: str) -> None:
         self.loop = asyncio.new_event_loop()
@@ -28,9 +28,6 @@ class Executor:
             "result": clean(outcome.value),
             "files": [str(path) for path in outcome.files],
         }
-
-    def files(self) -> dict[str, bytes]:
-        return self.loop.run_until_complete(self.sandbox.files())
 
     def close(self) -> None:
         self.loop.run_until_complete(self.sandbox.close())

@@ -19,13 +19,6 @@ def deep(folder: Path, levels: int) -> None:
     os.close(here)
 
 
-def test_a_tree_deeper_than_any_path_is_noticed_and_removed(tmp_path: Path) -> None:
-    deep(tmp_path, 100)
-    assert look(tmp_path, 10_000).deep
-    clear(tmp_path, Found())
-    assert list(tmp_path.iterdir()) == []
-
-
 async def test_the_work_folder_of_a_run_is_removed_whatever_programs_left_in_it() -> None:
     async with work_folder("deep") as folder:
         folder.mkdir()
@@ -71,15 +64,3 @@ def test_links_are_neither_followed_nor_read_nor_emptied(tmp_path: Path) -> None
     remove(work, ["folder"])
     clear(work, Found())
     assert (outside / "secret").read_text() == "s"
-
-
-def test_a_named_pipe_does_not_block(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    assert find_written({}, look(tmp_path, 10).files) == ([], 0)
-    try:
-        read(tmp_path, "pipe", 10)
-    except OSError as error:
-        assert "no regular file" in str(error)  # noqa: PT017 - reading must not wait either
-    else:
-        raise AssertionError("a pipe was read")
-    clear(tmp_path, Found())
