@@ -26,7 +26,7 @@ class Reply(BaseModel):
     """A record that a model writes. Its schema requires every field: a server that enforces it has required fields
     written in their order, so that a reason comes before the choice. A reply is read tolerantly all the same."""
 
-    model_config = ConfigDict(json_schema_extra=_require_all)
+    model_config = ConfigDict(json_schema_extra=_require_all, defer_build=True)
 
 
 @cache

@@ -19,12 +19,12 @@ from typing import Any
 from hira.core.dataclasses import dataclass
 from hira.core.errors import Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.encoding import storable, unpack
-from hira.journal.leftover import Statement
 from hira.journal.log import OWN, Asked, Call, Key, Kind, Log, NotRecorded, Reuse, clock_from
 from hira.journal.store import (
     BEAT,
     PATIENCE,
     STATEMENTS,
+    Statement,
     Writer,
     busy,
     check_locks,
@@ -32,7 +32,6 @@ from hira.journal.store import (
     create_file,
     do,
     migrate,
-    take_in,
 )
 
 _CACHED = """
@@ -124,7 +123,6 @@ class Journal:
             create_file(path)
             check_locks(path.parent)
             migrate(path, patience)
-            take_in(path, patience)
             self._reader = connect(path, patience)
             self._writer = Writer(path, patience)
         except (OSError, sqlite3.Error) as error:

@@ -11,8 +11,7 @@ from hira.core.errors import EndpointError, HiraError, Stop
 from hira.core.events import Event, record
 from hira.core.policy import Completion, Request, Usage
 from hira.journal.encoding import Digests, completion_of, dump_completion, pack, recorded_request, storable
-from hira.journal.leftover import Statement
-from hira.journal.store import Writer
+from hira.journal.store import Statement, Writer
 
 T = TypeVar("T")
 Kind = Literal["policy", "tool"]

@@ -8,9 +8,12 @@ import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 from hira.journal.encoding import compress
-from hira.journal.leftover import Statement, left_behind
+
+Statement = tuple[str, tuple[Any, ...]]
+"""The name of what is to be written, and its values."""
 
 BEAT = 15.0
 """Seconds between two signs of life of the runs that a process has under way."""
@@ -73,9 +76,6 @@ where id = ? and status = ? and ended is ? and heard is ?
     "no events": "delete from events where run = ?",
     "no sources": "delete from sources where run = ?",
     "no run": "delete from runs where id = ?",
-    # no longer written, but may have been left beside a journal
-    "claim": "update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ? where id = ?",
-    "for good": "pragma secure_delete = on",
 }
 # Rows of a table wait under the table's name.
 STATEMENTS |= {
@@ -264,21 +264,12 @@ def do(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
     connection.execute("begin immediate")
     try:
         for name, values in statements:
-            if name not in STATEMENTS:
-                raise sqlite3.DatabaseError(f"only a newer hira can read {name!r} next to it")
             connection.execute(STATEMENTS[name], [compress(one) if type(one) is bytes else one for one in values])
         connection.execute("commit")
     except BaseException:
         if connection.in_transaction:
             connection.execute("rollback")
         raise
-
-
-def take_in(path: Path, patience: float = PATIENCE) -> None:
-    """Move into the journal at `path` what an earlier version left beside it when it was killed."""
-    with closing(connect(path, patience)) as connection, left_behind(path) as statements:
-        if statements:
-            do(connection, statements)
 
 
 def connect(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:

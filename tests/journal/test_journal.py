@@ -5,10 +5,8 @@ import json
 import os
 import shutil
 import sqlite3
-import struct
 import subprocess
 import sys
-import zlib
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -122,46 +120,6 @@ async def test_results_are_recorded_before_another_call_is_made_of_them(journal:
         assert await log.call(asked, never, str, str) == "paid for \ud800"
 
 
-def write_frame(statements: list[Any], number: int) -> bytes:
-    """A frame as version 0.1 wrote it into files beside the journal."""
-    told: list[Any] = []
-    blobs = b""
-    for name, values in statements:
-        told.append((name, [[len(one)] if isinstance(one, bytes) else one for one in values]))
-        blobs += b"".join(one for one in values if isinstance(one, bytes))
-    body = pack(told) + b"\n" + blobs
-    return struct.pack(">IIQ", len(body), zlib.crc32(body), number) + body
-
-
-@pytest.mark.parametrize("cut", [0, 1])
-def test_what_version_0_1_left_beside_the_journal_is_taken_in_as_far_as_it_is_whole(tmp_path: Path, cut: int) -> None:
-    path = tmp_path / "journal.sqlite"
-    journal = Journal(path)
-    begun(journal).end("partial", "", "")
-    journal.close()
-    call = ("r1", "tool", "c", 1, "d", "t", pack({}), pack("paid for \ud800"), 1.0, 0.5)
-    frames = [[("events", ("r1", 1, pack([{"event": "Notice", "at": 0.0, "text": "x"}]))), ("calls", call)],
-              [("claim", (1, "elsewhere", 7.0, "r1"))]]  # fmt: skip
-    raw = b"".join(write_frame(statements, at) for at, statements in enumerate(frames, 1))
-    path.with_name(f"{path.name}-pending-1-00000000-0").write_bytes(raw[: len(raw) - cut])
-    journal = Journal(path)
-    assert [one.result for one in journal.calls("r1")] == ["paid for \ud800"]
-    assert [one["text"] for one in journal.events("r1")] == ["x"]
-    assert journal.entry("r1").heard != 7.0 if cut else journal.entry("r1").heard == 7.0
-    journal.close()
-    assert [one.name for one in tmp_path.iterdir()] == ["journal.sqlite"]
-
-
-def test_what_a_newer_hira_left_behind_is_not_misread(tmp_path: Path) -> None:
-    path = tmp_path / "journal.sqlite"
-    Journal(path).close()
-    beside = path.with_name(f"{path.name}-pending-1-00000000-0")
-    beside.write_bytes(write_frame([("something new", ("r1",))], 1))
-    with pytest.raises(UsageError, match="only a newer hira can read"):
-        Journal(path)
-    assert beside.exists()
-
-
 async def test_what_a_living_process_has_recorded_others_read_at_once(journal: Journal) -> None:
     log, other = begun(journal), Journal(journal.path)
     for number in range(20):
@@ -173,13 +131,6 @@ async def test_what_a_living_process_has_recorded_others_read_at_once(journal: J
         assert (entry.question, entry.answer) == (f"question {number}", f"answer {number}")
         assert [event["text"] for event in other.events("r1")] == [str(one) for one in range(number + 1)]
     other.close()
-
-
-def test_a_closed_journal_leaves_nothing_beside_it(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal.sqlite")
-    begun(journal)
-    journal.close()
-    assert [one.name for one in tmp_path.iterdir()] == ["journal.sqlite"]
 
 
 async def test_calls_wait_for_a_journal_that_another_process_holds_and_are_recorded(tmp_path: Path) -> None:
@@ -745,52 +696,6 @@ async def test_names_of_files_that_are_no_text_do_not_end_recording(journal: Jou
 def test_only_the_user_may_read_the_file(journal: Journal) -> None:
     begun(journal)
     assert journal.path.stat().st_mode & 0o077 == 0
-
-
-def test_many_processes_write_into_one_file(tmp_path: Path) -> None:
-    path = tmp_path / "journal.sqlite"
-    code = f"""
-import asyncio
-from pathlib import Path
-from hira.core.events import Notice
-from hira.journal import Asked, Journal
-async def work(n):
-    journal = Journal(Path({str(path)!r}))
-    async def make(): return "x" * 2000
-    async def run(at):
-        log = journal.begin(f"{{n}}-{{at}}", settings={{}}, files=(), versions={{}})
-        for call in range(5):
-            await log.call(Asked("tool", "c", str(call), "t", dict), make, str, str)
-        log.end("answered", "a", "")
-    await asyncio.gather(*(run(at) for at in range(16)))
-    journal.close()
-import sys
-asyncio.run(work(sys.argv[1]))
-"""
-    processes = [subprocess.Popen([sys.executable, "-c", code, str(n)]) for n in range(4)]
-    assert [process.wait(60) for process in processes] == [0] * 4
-    journal = Journal(path)
-    assert len(journal.runs(100)) == 64
-    assert {entry.status for entry in journal.runs(100)} == {"answered"}
-    assert len(journal.calls("0-3")) == 5
-    journal.close()
-
-
-async def test_a_full_disk_ends_recording_with_a_message_and_not_the_run(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal.sqlite")
-    log = begun(journal)
-    await log.settle()
-    with sqlite3.connect(journal.path) as other:
-        other.execute("drop table calls")
-    other.close()
-
-    async def ask() -> Completion:
-        return COMPLETION
-
-    assert await log.policy("m", Request((user("x"),), conversation="p"), ask) == COMPLETION
-    await log.settle()
-    assert "can no longer be written" in log.trouble
-    journal.close()
 
 
 @tool(pure=True)

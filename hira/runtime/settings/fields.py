@@ -51,7 +51,7 @@ def is_secret(name: str) -> bool:
 
 
 class Checked(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

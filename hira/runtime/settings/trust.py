@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from hira.core.errors import NotTrusted, UsageError
 from hira.core.plugin import WORKFLOWS as INSTALLED
@@ -24,7 +24,7 @@ MCP_CONSENT = "HIRA_MCP"
 # the user is asked, once per folder.
 TRUST = "HIRA_TRUST"
 TRUSTED = "trusted.json"
-_STORE = TypeAdapter(dict[str, list[str]])
+_STORE = TypeAdapter(dict[str, list[str]], config=ConfigDict(defer_build=True))
 # What only the user may loosen: a project's hira.toml may have been written by anyone.
 _GUARDS = ("sandbox", "sandbox_image", "allowed_hosts", "otel")
 _ON = ("true", "1", "yes", "on", "t", "y")
