@@ -14,6 +14,8 @@ from hira.cli.shell import Shell, of_this_process
 from hira.core.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
 from hira.core.events import Error
 
+_MODULES = {"chat": "ask", "replay": "resume", "trace": "show", "verify": "show"}
+"""Where a command is whose module does not bear its name."""
 OK, BUG, USAGE, ENDPOINT, NO_EVIDENCE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 
@@ -43,20 +45,20 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
 
 def _run(arguments: Sequence[str], shell: Shell) -> int:
     args = parser(hira.__version__).parse_args(spelled_out(arguments))
-    name = args.command.replace("-", "_")
-    command = import_module(f"hira.cli.{name}")  # loads what this command needs, and no other
-    with _faults_told(shell) if name == "serve" or "--debug" in arguments else nullcontext():
+    name = args.command
+    command = getattr(import_module(f"hira.cli.{_MODULES.get(name, name)}"), name)  # loads what this command needs
+    with _report_faults(shell) if name == "serve" or "--debug" in arguments else nullcontext():
         try:
-            code: int = getattr(command, name)(args, shell)
+            code: int = command(args, shell)
         except NotTrusted as error:
-            if not _allowed(error, shell):
+            if not _ask_consent(error, shell):
                 raise
             error.allow()
-            code = getattr(command, name)(args, shell)
+            code = command(args, shell)
     return code
 
 
-def _allowed(error: NotTrusted, shell: Shell) -> bool:
+def _ask_consent(error: NotTrusted, shell: Shell) -> bool:
     """Whether the person at the terminal allows what a project's file names; False where there is no terminal."""
     if shell.events or not (shell.stdin.isatty() and shell.stderr.isatty()):
         return False
@@ -65,7 +67,7 @@ def _allowed(error: NotTrusted, shell: Shell) -> bool:
     return shell.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _faults_told(shell: Shell) -> AbstractContextManager[None]:
+def _report_faults(shell: Shell) -> AbstractContextManager[None]:
     """While it lasts, tracebacks of faults in tools and experts are told, as those of hira's own are."""
     from hira.agents.calls import told_to
 

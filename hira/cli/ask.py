@@ -1,4 +1,5 @@
-"""`hira ask`: one question, its progress on stderr, its answer on stdout."""
+"""`hira ask`: one question, its progress on stderr, its answer on stdout. `hira chat`: questions from standard input,
+one per line, that follow up on each other."""
 
 import argparse
 import asyncio
@@ -16,32 +17,22 @@ from typing import Any, Protocol
 from hira.agents.output import OutputType
 from hira.agents.trajectory import Status
 from hira.api import Hira
-from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, explain, output
+from hira.cli import INTERRUPTED, OK, code_of, explain, output
 from hira.cli.approve import AtTerminal, at_terminal
-from hira.cli.earlier import load_settings
 from hira.cli.parser import LIMITS, check_options
 from hira.cli.progress import keep_shown, open_view
+from hira.cli.runs import load_settings
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.sanitize import printable, without_userinfo
-from hira.policies.names import OFFLINE
 from hira.runtime.answer import Answer
 from hira.runtime.endpoints import NOTHING_FOUND
 from hira.runtime.run import Run
 from hira.runtime.session import Session
 from hira.runtime.validation import present
 
-CODES: dict[Status, int] = {
-    "answered": OK,
-    "unverified": NO_EVIDENCE,
-    "insufficient_evidence": NO_EVIDENCE,
-    "partial": PARTIAL,
-    "interrupted": INTERRUPTED,
-    "failed": ENDPOINT,
-}
 NO_MODEL = "no model is connected: `offline` {does}; --model NAME connects one (hira doctor)"
 QUIT_AFTER = 1.0
-Tell = Callable[[Answer, argparse.Namespace, Shell], None]
 
 
 class Stoppable(Protocol):
@@ -119,7 +110,7 @@ def finish_run(
     shell: Shell,
     path: Path | None,
     *,
-    tell: Tell = output.tell,
+    tell: output.Tell = output.tell,
     write: Callable[[Answer, Path], None] = output.write,
 ) -> int:
     """Work on a run until it ends, and `tell` its answer; `path` is where it is written as well."""
@@ -137,7 +128,9 @@ def finish_run(
     return conclude_run(hira, run, args, shell, tell)
 
 
-def conclude_run(hira: Hira, run: Run | None, args: argparse.Namespace, shell: Shell, tell: Tell = output.tell) -> int:
+def conclude_run(
+    hira: Hira, run: Run | None, args: argparse.Namespace, shell: Shell, tell: output.Tell = output.tell
+) -> int:
     """Print the answer of a run that has ended, None for one that the person would not wait for."""
     if run is None:
         return INTERRUPTED
@@ -146,71 +139,7 @@ def conclude_run(hira: Hira, run: Run | None, args: argparse.Namespace, shell: S
         explain(_resumable(run, run.failure), shell)
         return code_of(run.failure)
     again = going_on(run.id, run.answer.status, vars(hira.settings)) if run.resumable else ""
-    return print_answer(run.answer, args, shell, vars(hira.settings), again=again, tell=tell)
-
-
-def print_answer(
-    answer: Answer,
-    args: argparse.Namespace,
-    shell: Shell,
-    settings: Mapping[str, Any],
-    *,
-    again: str = "",
-    tell: Tell = output.tell,
-) -> int:
-    """Print an answer, and what is wrong with it.
-
-    `settings` are those of its run; `again` says how to resume one that its budget ended.
-    """
-    tell(answer, args, shell)
-    if answer.status in ("unverified", "insufficient_evidence"):
-        searched = any(settings.get(name) for name in ("docs", "search", "search_keys", "searxng_url"))
-        explain(what_is_missing(answer, searched=searched), shell)
-    elif answer.status != "answered":
-        first, *_ = answer.error.splitlines() or [f"the run was {answer.status}"]
-        explain(HiraError(first, where="this answer uses the results so far" if answer.text else "", fix=again), shell)
-    if answer.output_type and not answer.rollout.has_output and answer.status in ("answered", "unverified"):
-        offline = "--model NAME connects one (hira doctor)"
-        fix = offline if answer.model == OFFLINE else "use a stronger model, or a simpler schema"
-        explain(HiraError(answer.rollout.output_error, fix=fix), shell)
-        return NO_EVIDENCE
-    return CODES[answer.status]
-
-
-def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
-    """Why an answer is not accepted, and what would help; what the user did already (`searched`) is not suggested."""
-    by_source = {one.source: one for one in answer.citations if one.verdict == "contradicted"}
-    unchecked = any(one.verdict == "unchecked" for one in answer.citations)
-    if answer.rollout.workflow == "direct":
-        why, fix = (
-            "nothing was read",
-            "this workflow reads no sources; use one that does, such as --workflow hira",
-        )
-    elif any(finding.expert == "multimodal" for finding in answer.rollout.findings):
-        why, fix = "no source supports it", "name a model that can see and hear (--model), or ask more precisely"
-    elif not answer.sources:
-        named = (
-            "ask in other words, or search elsewhere"
-            if searched
-            else "name documents (--docs) or a web search (--search)"
-        )
-        why, fix = "nothing was read that could support it", named
-    elif by_source:
-        why = f"{', '.join(f'[{one}]' for one in by_source)} contradicts a claim in the answer"
-        fix = "compare the marked claims with their sources"
-    elif unchecked:
-        why, fix = "its claims could not be checked", "see the notices above; --verify lexical needs no model"
-    elif answer.status == "insufficient_evidence":
-        why = "what was read does not hold the answer"
-        more = "other documents or a web search that hold" if searched else "documents (--docs) that hold"
-        fix = f"name {more} it, or ask more precisely"
-    else:
-        why, fix = (
-            "no source supports its main claim",
-            "compare the marked claims with the sources, or ask more precisely",
-        )
-    found = "not enough evidence" if answer.status == "insufficient_evidence" else "the answer is not verified"
-    return HiraError(f"{found}: {why}", fix=fix)
+    return output.print_answer(run.answer, args, shell, vars(hira.settings), again=again, tell=tell)
 
 
 def going_on(run: str, status: Status, limits: Mapping[str, Any]) -> str:
@@ -302,3 +231,38 @@ def interruptible(run: Stoppable, working: "asyncio.Task[Any]", say: Callable[[s
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def chat(args: argparse.Namespace, shell: Shell) -> int:
+    settings = load_settings(args, shell)
+    check_options(args.set, [settings.workflow])
+    files = attached_files(args, shell)
+    hira = Hira(settings=settings, approve_tool=at_terminal(args, shell, needed=False))
+    talk = hira.chat(args.continues or "")
+    code = OK
+    with asyncio.Runner() as runner:  # its loop rests while the person writes, so that Ctrl-C ends the waiting
+        try:
+            runner.run(hira.open_session())
+            while question := _read_line(shell):
+                begin = partial(talk.stream, question, files=files)
+                run = runner.run(work_shown(hira, begin, args, shell, announce=not talk.runs))
+                code = conclude_run(hira, run, args, shell)
+                if code == INTERRUPTED and run is None:
+                    break
+        finally:
+            runner.run(hira.aclose())
+    return code
+
+
+def _read_line(shell: Shell) -> str:
+    """The next question, empty at the end of the input and at `exit`."""
+    while True:
+        if shell.stdin.isatty():
+            shell.stderr.write("> ")
+            shell.stderr.flush()
+        line = shell.stdin.readline()
+        question = printable(line).strip()
+        if not line or question == "exit":
+            return ""
+        if question:
+            return question

@@ -11,8 +11,9 @@ from pathlib import Path
 from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, code_of, explain
-from hira.cli.ask import CODES, announce_model, interruptible
+from hira.cli.ask import announce_model, interruptible
 from hira.cli.batch_files import Answers, questions_of
+from hira.cli.output import CODES
 from hira.cli.progress import Counts, keep_shown, open_view
 from hira.cli.shell import Shell, short_pauses
 from hira.core.errors import UsageError

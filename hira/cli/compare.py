@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from hira.agents.trajectory import Status
 from hira.cli import INTERRUPTED, OK, code_of
-from hira.cli.ask import CODES, announce_model, interruptible
+from hira.cli.ask import announce_model, interruptible
+from hira.cli.output import CODES
 from hira.cli.parser import check_options, collect_flags
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError

@@ -4,15 +4,28 @@ import argparse
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from hira.agents.trajectory import Status
+from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
 from hira.cli.shell import Shell
-from hira.core.errors import UsageError
+from hira.core.errors import HiraError, UsageError
 from hira.evidence import Source, Verdict
+from hira.policies.names import OFFLINE
 from hira.runtime.answer import Answer
 
+CODES: dict[Status, int] = {
+    "answered": OK,
+    "unverified": NO_EVIDENCE,
+    "insufficient_evidence": NO_EVIDENCE,
+    "partial": PARTIAL,
+    "interrupted": INTERRUPTED,
+    "failed": ENDPOINT,
+}
 WORST_FIRST: tuple[Verdict, ...] = ("contradicted", "unsupported", "unchecked", "supported")
+Tell = Callable[[Answer, argparse.Namespace, Shell], None]
 SUFFIXES = (".json", ".md", ".txt")
 
 
@@ -24,6 +37,70 @@ def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
         shell.say(json.dumps(answer.output_type.dump(answer.output), ensure_ascii=False, indent=2))
     elif answer.text:
         (shell.tell if answer.output_type else shell.say)(text(answer))  # what is no JSON stays off the JSON's stream
+
+
+def print_answer(
+    answer: Answer,
+    args: argparse.Namespace,
+    shell: Shell,
+    settings: Mapping[str, Any],
+    *,
+    again: str = "",
+    tell: Tell = tell,
+) -> int:
+    """Print an answer, and what is wrong with it.
+
+    `settings` are those of its run; `again` says how to resume one that its budget ended.
+    """
+    tell(answer, args, shell)
+    if answer.status in ("unverified", "insufficient_evidence"):
+        searched = any(settings.get(name) for name in ("docs", "search", "search_keys", "searxng_url"))
+        explain(what_is_missing(answer, searched=searched), shell)
+    elif answer.status != "answered":
+        first, *_ = answer.error.splitlines() or [f"the run was {answer.status}"]
+        explain(HiraError(first, where="this answer uses the results so far" if answer.text else "", fix=again), shell)
+    if answer.output_type and not answer.rollout.has_output and answer.status in ("answered", "unverified"):
+        offline = "--model NAME connects one (hira doctor)"
+        fix = offline if answer.model == OFFLINE else "use a stronger model, or a simpler schema"
+        explain(HiraError(answer.rollout.output_error, fix=fix), shell)
+        return NO_EVIDENCE
+    return CODES[answer.status]
+
+
+def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
+    """Why an answer is not accepted, and what would help; what the user did already (`searched`) is not suggested."""
+    by_source = {one.source: one for one in answer.citations if one.verdict == "contradicted"}
+    unchecked = any(one.verdict == "unchecked" for one in answer.citations)
+    if answer.rollout.workflow == "direct":
+        why, fix = (
+            "nothing was read",
+            "this workflow reads no sources; use one that does, such as --workflow hira",
+        )
+    elif any(finding.expert == "multimodal" for finding in answer.rollout.findings):
+        why, fix = "no source supports it", "name a model that can see and hear (--model), or ask more precisely"
+    elif not answer.sources:
+        named = (
+            "ask in other words, or search elsewhere"
+            if searched
+            else "name documents (--docs) or a web search (--search)"
+        )
+        why, fix = "nothing was read that could support it", named
+    elif by_source:
+        why = f"{', '.join(f'[{one}]' for one in by_source)} contradicts a claim in the answer"
+        fix = "compare the marked claims with their sources"
+    elif unchecked:
+        why, fix = "its claims could not be checked", "see the notices above; --verify lexical needs no model"
+    elif answer.status == "insufficient_evidence":
+        why = "what was read does not hold the answer"
+        more = "other documents or a web search that hold" if searched else "documents (--docs) that hold"
+        fix = f"name {more} it, or ask more precisely"
+    else:
+        why, fix = (
+            "no source supports its main claim",
+            "compare the marked claims with the sources, or ask more precisely",
+        )
+    found = "not enough evidence" if answer.status == "insufficient_evidence" else "the answer is not verified"
+    return HiraError(f"{found}: {why}", fix=fix)
 
 
 def text(answer: Answer) -> str:

@@ -1,15 +1,31 @@
-"""`hira show`: a recorded run in the terminal."""
+"""A recorded run: `hira show` prints it, `hira verify` checks its claims again, `hira trace` writes it as a page or
+sends it as spans."""
 
 import argparse
+import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from hira.cli import OK
-from hira.cli.output import format_source
+from hira.agents.run_context import RunContext
+from hira.agents.verifier import ModelVerifier
+from hira.cli import NO_EVIDENCE, OK
+from hira.cli.output import check_output_path, format_source, replace_file
+from hira.cli.parser import collect_flags
 from hira.cli.progress import brief, format_usage
 from hira.cli.runs import as_json, day, open_journal, took
 from hira.cli.shell import Shell
+from hira.core.errors import UsageError
+from hira.core.sanitize import without_userinfo
+from hira.evidence import Citation, is_accepted, is_refusal, verify_answer
+from hira.evidence import verify as verify_lexically
+from hira.runtime.answer import citations_as_json
+from hira.runtime.endpoints import find_model
+from hira.runtime.factory import cast_of
+from hira.runtime.settings import OFF, Settings, load
+from hira.runtime.spans import spans_of
+from hira.runtime.telemetry import export, sender
 from hira.runtime.trace import Reading, ReadSubtask, ReadTool, ReadTurn, read
+from hira.runtime.trace.page import page
 from hira.runtime.trace.reading import belongs
 
 WIDTH = 110
@@ -45,10 +61,16 @@ def _lines(reading: Reading) -> Iterator[str]:
     if reading.rollout.citations:
         yield ""
     for citation in reading.rollout.citations:
-        yield f"{citation.verdict:<12}  {format_source(reading.rollout.sources.read[citation.source])} ({citation.by})"
-        yield f"              {brief(citation.claim, WIDTH)}"
-        if citation.quote:
-            yield f"              “{brief(citation.quote, WIDTH)}”"
+        yield from _format_citation(reading, citation)
+
+
+def _format_citation(reading: Reading, citation: Citation) -> Iterator[str]:
+    source = reading.rollout.sources.read[citation.source]
+    how = ", attributed" if citation.attributed else ""
+    yield f"{citation.verdict:<12}  {format_source(source)} ({citation.by}{how})"
+    yield f"              {brief(citation.claim, WIDTH)}"
+    if citation.quote:
+        yield f"              “{brief(citation.quote, WIDTH)}”"
 
 
 def _subtask(reading: Reading, subtask: ReadSubtask, *, last: bool) -> Iterator[str]:
@@ -114,3 +136,69 @@ def _as_json(reading: Reading) -> dict[str, object]:
     about = as_json(reading.entry, reading.usage)
     return {**answer, **about, "subtasks": subtasks, "turns": calls, "tools": tools, "notices": list(reading.notices),
             "error": reading.entry.error}  # fmt: skip
+
+
+def verify(args: argparse.Namespace, shell: Shell) -> int:
+    with open_journal(args, shell) as journal:
+        reading = read(journal, args.run)
+    record = reading.rollout
+    citations: Sequence[Citation] = record.citations
+    if args.verify == "lexical":
+        citations = verify_lexically(record.answer, record.sources, record.question)
+    elif args.verify or args.model or args.base_url or args.role:
+        settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
+        citations, reasons = asyncio.run(verify_by_model(reading, settings))
+        for reason in reasons:
+            shell.tell(f"hira: not fully checked: {reason}")
+    if args.json:
+        found = citations_as_json(citations, record.sources)
+        about = {"run_id": reading.entry.id, "question": reading.entry.question, "citations": found}
+        shell.say(json.dumps(about, ensure_ascii=False, indent=2))
+    elif not citations:
+        shell.tell("hira: the answer has no claims to check" if reading.entry.answer else "hira: the run has no answer")
+    for citation in () if args.json else citations:
+        shell.say("\n".join(_format_citation(reading, citation)))
+    return OK if is_accepted(citations) and not is_refusal(record.answer) else NO_EVIDENCE
+
+
+async def verify_by_model(reading: Reading, settings: Settings) -> tuple[list[Citation], list[str]]:
+    """The citations as a model judges every claim, and the reasons why some are unchecked."""
+    cast, own = cast_of(await find_model(settings), {})
+    record = reading.rollout
+    try:
+        verifier = ModelVerifier(RunContext(cast), every=True)
+        return await verify_answer(record.answer, record.sources, record.question, verifier)
+    finally:
+        for policy in own:
+            await policy.aclose()
+
+
+PAGES = (".html", ".htm")
+
+
+def trace(args: argparse.Namespace, shell: Shell) -> int:
+    with open_journal(args, shell) as journal:
+        reading = read(journal, args.run)
+    if args.output is None and args.otel is None:
+        raise UsageError("no output is named", fix="name the page with -o FILE, or a collector with --otel")
+    if args.output is not None:
+        _write_page(reading, args, shell)
+    if args.otel is not None:
+        _send_spans(reading, args, shell)
+    return OK
+
+
+def _write_page(reading: Reading, args: argparse.Namespace, shell: Shell) -> None:
+    path = check_output_path(args.output, shell.folder, PAGES)
+    replace_file(path, page(reading))
+    shell.tell(f"hira: {path}")
+
+
+def _send_spans(reading: Reading, args: argparse.Namespace, shell: Shell) -> None:
+    endpoint = args.otel or load({}, shell.environ, shell.folder, shell.home).otel
+    if endpoint in ("", OFF):
+        raise UsageError("no collector is named", fix="hira trace RUN --otel URL, or set OTEL_EXPORTER_OTLP_ENDPOINT")
+    exporter = sender(endpoint)
+    spans = spans_of(reading, content=args.content)
+    export(reading.entry.id, spans, exporter, endpoint)
+    shell.tell(f"hira: {len(spans)} spans of run {reading.entry.id} sent to {without_userinfo(endpoint)}")

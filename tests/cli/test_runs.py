@@ -271,7 +271,7 @@ def test_with_cache_sources_keep_their_ids_though_parallel_subtasks_read_in_anot
         (["trace", "nothing-like-it"], "no run 'nothing-like-it'"),
         (["trace", "last"], "no output is named"),
         (["trace", "last", "-o", "none/t.html"], "there is no folder"),
-        (["trace", "last", "-o", "t.pdf"], "the page is HTML"),
+        (["trace", "last", "-o", "t.pdf"], "unknown kind of file"),
         (["runs", "--limit", "0"], "--limit must be at least 1, got 0"),
         (["runs", "delete", "--journal", "no-such.sqlite", "last"], "no runs are recorded yet"),
         (["runs", "export", "-o", "none/t.jsonl"], "could not be written"),

@@ -11,7 +11,7 @@ import pytest
 
 from hira import Hira
 from hira.cli import ENDPOINT, NO_EVIDENCE, OK, PARTIAL, code_of, main
-from hira.cli.ask import CODES
+from hira.cli.output import CODES
 from hira.cli.shell import Shell
 from hira.core.events import Notice
 from hira.core.policy import Completion, Policy, Request

@@ -10,7 +10,7 @@ import pytest
 from later import needs
 
 from hira.cli import main as hira_main
-from hira.cli.ask import CODES
+from hira.cli.output import CODES
 from hira.cli.shell import Shell
 from hira.cli.training.demo import run
 from hira.trainers import records
