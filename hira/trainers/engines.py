@@ -49,11 +49,6 @@ class LivePolicy:
         """Turns, rows begun, and rows begun because the run-time prompt no longer began with what was sampled."""
         return sum((policy.conversations.counts for policy in self._policies.values()), Counter())
 
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """What the chat template will do to rows and calls, one line each."""
-        return self.template.notices
-
     def adapter_of(self, role: str) -> str | None:
         return self._adapters[role] if role in self._adapters else self._adapters["*"]
 

@@ -187,4 +187,3 @@ async def test_a_difference_without_spread_is_valid_json(tmp_path: Path) -> None
     json.dumps(asdict(pair), allow_nan=False)
 
 
-MIXED = ("two-hop", "file", "unanswerable")

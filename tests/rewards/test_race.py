@@ -1,13 +1,11 @@
 """RACE by hand, and a published table from its figures by query."""
 
-from pathlib import Path
 
 import pytest
 
 from hira.evaluation.rewards.race import Criterion, Dimension, Ratings, criteria_of, judge_race, race
 from hira.testing import ScriptedPolicy, make_context
 
-DATA = Path(__file__).parent.parent / "data" / "race_claude_3_7.csv"
 DIMENSIONS = (
     Dimension("insight", 0.6, (Criterion("depth", "how deep", 0.75), Criterion("new", "what is new", 0.25))),
     Dimension("readability", 0.4, (Criterion("clear", "how clear", 1.0),)),

@@ -94,7 +94,6 @@ class ByJudge:
         await self.part.policy.aclose()
 
 
-Share = Callable[[Trajectory], float]
 
 
 def valid(trajectory: Trajectory, *, without: float = 0.0) -> float:
