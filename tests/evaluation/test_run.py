@@ -185,5 +185,3 @@ async def test_a_difference_without_spread_is_valid_json(tmp_path: Path) -> None
     assert pair.difference.value == 1
     assert pair.effect is None
     json.dumps(asdict(pair), allow_nan=False)
-
-

@@ -1,6 +1,5 @@
 """RACE by hand, and a published table from its figures by query."""
 
-
 import pytest
 
 from hira.evaluation.rewards.race import Criterion, Dimension, Ratings, criteria_of, judge_race, race

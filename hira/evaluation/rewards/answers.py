@@ -94,8 +94,6 @@ class ByJudge:
         await self.part.policy.aclose()
 
 
-
-
 def valid(trajectory: Trajectory, *, without: float = 0.0) -> float:
     """The share of a conversation's calls that succeeded: they could be read, were let through, and their tool did not
     fail. `without` is the share of a conversation that made none.
