@@ -45,10 +45,10 @@ NUMBERS = ("temperature", "reasoning_effort", "max_cost", "max_time", "max_reply
 
 @dataclass(eq=False)
 class Hira:
-    """Asks questions. What is not given here comes from the environment and from hira.toml, or from `settings` alone.
+    """Asks questions. Arguments that you leave out come from the environment and hira.toml, or from `settings` alone.
 
-    One object serves many questions at once and any number of event loops; `async with` opens and closes it, else the
-    first question does. Close it when done, with `aclose` in each loop, or `close` for good.
+    One object serves many questions at once and any number of event loops. `async with` opens and closes it; without
+    it, the first question opens it, and you close it with `aclose` in each loop, or with `close` for good.
 
     Args:
         model: The model's name, such as `gpt-5`; `offline` answers without a model.
@@ -56,7 +56,7 @@ class Hira:
         api_key: The key for that endpoint.
         client: An `AsyncOpenAI` or `AsyncAzureOpenAI` that sends the requests of every role that has no endpoint of
             its own. The caller closes it.
-        temperature: Sampling temperature of all roles; 0.7 where nobody sets it.
+        temperature: Sampling temperature of all roles; 0.7 by default.
         reasoning_effort: How much a reasoning model thinks.
         max_cost: US dollars that one question may cost.
         max_time: Seconds that one question may take.
@@ -66,15 +66,15 @@ class Hira:
         workflow: The workflow, by its name, as `module:Object`, or as an object.
         tools: Your own tools; every expert that works in a loop gets them.
         experts: Your own experts, in addition to those of hira.
-        policies: What speaks for a role in place of an endpoint, by role; `"*"` speaks for all others.
-        approve: Asked about subtasks before they are handed out.
-        approve_tool: Asked before each call of a tool that needs approval.
+        policies: Policies that replace the endpoint of a role, by role; `"*"` is for all others.
+        approve: A function that decides about subtasks before they are handed out.
+        approve_tool: A function that decides about each call of a tool that needs approval.
         hooks: Functions that see each tool call and each turn, and may change or refuse it.
-        max_reply_tokens: Tokens of each reply of a model; 4,096 where nobody sets it.
+        max_reply_tokens: The most tokens of one reply of a model; 4,096 by default.
         instructions: Additional ones for the roles that plan and answer.
-        deps: Handed to each tool and hook by a `Context`.
+        deps: An object that each tool and hook finds in its `Context`.
         verify: How answers are checked: `lexical` (by words alone), `model` or `off`.
-        verifier: Your own, as an object or `module:Object`, in place of `verify`.
+        verifier: Your own verifier, as an object or `module:Object`, in place of `verify`.
         journal: Where runs are recorded: True for the user's own file, a path for another, False for nowhere. None
             records them only where the environment, a hira.toml or `settings` names a journal.
         settings: All settings at once; then neither the environment nor hira.toml is read.
@@ -153,14 +153,14 @@ class Hira:
         Args:
             question: The question, as a person would write it.
             files: Files that the question is about.
-            output_type: What the answer shall be given as in addition: a pydantic model, a dataclass, another type, or
-                a JSON schema. It costs one call.
+            output_type: The type of an additional value of the answer: a pydantic model, a dataclass, another type,
+                or a JSON schema. It costs one call.
 
         Returns:
             The answer with its citations; `output` is the value of the `output_type`.
 
         Raises:
-            HiraError: There is nothing to answer from, such as where a key is refused.
+            HiraError: The run failed before it found anything, for example because the key was refused.
         """
         return await self.stream(question, files=files, output_type=output_type).finish()
 
@@ -171,18 +171,18 @@ class Hira:
     def ask_sync(
         self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
     ) -> Answer[Any]:
-        """`ask` for code that is not async; works inside a running loop too, because it has a loop of its own.
+        """`ask` for code that is not async. It also works inside a running loop, because it uses a separate one.
 
         Args:
             question: The question, as a person would write it.
             files: Files that the question is about.
-            output_type: What the answer shall be given as in addition, as for `ask`.
+            output_type: The type of an additional value of the answer, as for `ask`.
 
         Returns:
             The answer with its citations; `output` is the value of the `output_type`.
 
         Raises:
-            HiraError: There is nothing to answer from, such as where a key is refused.
+            HiraError: The run failed before it found anything, for example because the key was refused.
         """
         return self.wait_for(self.stream(question, files=files, output_type=output_type).finish())
 
@@ -195,7 +195,7 @@ class Hira:
         return Chat(self, run)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of the work, done in the loop that `ask_sync` has of its own."""
+        """Run a coroutine in the background loop of `ask_sync` and return its result."""
         if self._thread is None:
             try:
                 self._check_open()
@@ -213,7 +213,7 @@ class Hira:
         Args:
             question: The question, as a person would write it.
             files: Files that the question is about.
-            output_type: What the answer shall be given as in addition, as for `ask`.
+            output_type: The type of an additional value of the answer, as for `ask`.
 
         Returns:
             The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there.
@@ -229,8 +229,8 @@ class Hira:
             concurrency: Questions that run at the same time.
 
         Returns:
-            What to iterate for the answers, which come as they finish. `answer.rollout.question` tells which is which;
-            one that fails is an answer with the status `failed`.
+            An object to iterate for the answers, in the order in which they finish. `answer.rollout.question` names
+            the question; a failed question is an answer with the status `failed`.
         """
         from hira.runtime.batch import Batch
 
@@ -246,13 +246,13 @@ class Hira:
             The run, to be iterated for its events or awaited with `finish`.
 
         Raises:
-            UsageError: The run is not there, is still running, or was made with another workflow, or with tools,
-                experts, policies or hooks of a program's own that this `Hira` does not have.
+            UsageError: The run does not exist, is still running, or used another workflow, or tools, experts, policies
+                or hooks of a program that this `Hira` does not have.
         """
         return await resume_run(self, run)
 
     async def open_session(self) -> Session:
-        """What the runs in this event loop share: opened by the first of them."""
+        """Return the session that all runs in this event loop share; the first run opens it."""
         loop = asyncio.get_running_loop()
         task = self._sessions.get(loop)
         if task is None or _failed(task):
@@ -310,7 +310,7 @@ class Hira:
             thread.close()
 
     async def __aenter__(self) -> Self:
-        """Opens what runs share, so that what is wrong with the settings is told here and not to the first question."""
+        """Open the session now, so that wrong settings are reported here and not at the first question."""
         try:
             await self.open_session()
         except asyncio.CancelledError:
@@ -337,7 +337,7 @@ def _failed(task: "asyncio.Task[Session]") -> bool:
 
 
 class _LoopThread:
-    """An event loop in a thread of its own; a daemon, so that a forgotten one keeps no program from ending."""
+    """An event loop in a daemon thread, so that a forgotten `Hira` never keeps a program alive."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -386,7 +386,7 @@ async def ask(
         The answer with its citations.
 
     Raises:
-        HiraError: There is nothing to answer from, such as where a key is refused.
+        HiraError: The run failed before it found anything, for example because the key was refused.
     """
     async with Hira(model, docs=docs, search=search, settings=settings) as hira:
         return await hira.ask(question, files=files)
@@ -415,7 +415,7 @@ def ask_sync(
         The answer with its citations.
 
     Raises:
-        HiraError: There is nothing to answer from, such as where a key is refused.
+        HiraError: The run failed before it found anything, for example because the key was refused.
     """
     with Hira(model, docs=docs, search=search, settings=settings) as hira:
         return hira.ask_sync(question, files=files)

@@ -1,8 +1,8 @@
 """HiRA: hierarchical reasoning with decoupled planning and execution (paper 2507.02652).
 
-The planner reasons and hands out subtasks (eq. 1). For each, the coordinator chooses the cheapest expert that will do,
-passes on what memory holds, lets it work, distils what came back and remembers it. The planner goes on with the
-distilled results, reflects and corrects, until it answers (eq. 2) or the limit of subtasks makes it answer.
+The planner reasons and hands out subtasks (eq. 1). For each, the coordinator chooses the cheapest expert that will
+succeed, passes on what memory holds, lets it work, distils the result and remembers it. The planner reads the distilled
+results, reflects and corrects, until it answers (eq. 2) or reaches the limit of subtasks and must answer.
 """
 
 from collections.abc import Sequence

@@ -1,14 +1,14 @@
 """MaMs: the multi-agent Markov-state workflow for reports (Lv and others, "Learning Query-Specific Rubrics from Human
 Preferences for DeepResearch Report Generation", section 3.4 and Algorithm 1).
 
-State s = ⟨memory, plan, report⟩. In each turn the Search agent plans and acts, or ends; what its calls brought is cut
-into chunks, and chunk by chunk the State agent takes it into memory and plan (eq. 4) and the Report agent works it into
-the report (eq. 5). Nobody sees more of the past than the state: each step is a conversation of its own.
+State s = ⟨memory, plan, report⟩. In each turn the Search agent plans and acts, or ends. The results of its calls are
+cut into chunks; chunk by chunk the State agent updates memory and plan (eq. 4) and the Report agent updates the report
+(eq. 5). No agent sees more of the past than the state: each step is a new conversation.
 
-What runs side by side. Both equations read m_(k-1), so the two agents of a chunk need not wait for each other; and as
-the State agent never reads the report, it does not wait for the Report agent of an earlier chunk either. So two chains
-run: states one after another, reports one after another, report k as soon as m_(k-1) and r_(k-1) are there. A turn
-takes the longer of the two, and the next begins when both are done, since the Search agent reads all of s.
+Concurrency: both equations read m_(k-1), so the two agents of a chunk run at the same time, and since the State agent
+never reads the report, it does not wait for the Report agent of an earlier chunk either. Two chains run: states one
+after another, and reports one after another, report k as soon as m_(k-1) and r_(k-1) exist. A turn takes the longer of
+the two. The next turn begins when both are done, because the Search agent reads all of s.
 """
 
 import asyncio
@@ -31,9 +31,9 @@ NOTHING = {False: "Nothing that was read has to do with the topic.", True: "所�
 
 @dataclass(frozen=True)
 class MaMs:
-    """`max_turns` and `several` calls a turn are the paper's (appendix D), and so is the `window`: tokens of what one
-    turn's calls brought that are read (Table 4, observation window). `chunk`, in tokens, is MemAgent's, which the paper
-    follows and for which it gives no figure of its own."""
+    """The limits of the paper: `max_turns`, `several` calls a turn (appendix D), and `window`, the most tokens of one
+    turn's results that are read (Table 4, observation window). The paper gives no figure for `chunk`, in tokens; it is
+    that of MemAgent, which the paper follows."""
 
     max_turns: int = 10
     several: int = 5
@@ -123,7 +123,7 @@ def means(context: RunContext, role: str) -> list[Tool]:
 
 
 def _report(context: RunContext) -> str:
-    """The report so far; before there is one, what is known, with its sources."""
+    """Return the report so far, or, before there is one, the contents of memory with their sources."""
     facts = context.rollout.memory.facts
     return context.rollout.answer or "\n".join(
         f"- {one.text} [{', '.join(one.sources)}]" for one in facts if one.sources
@@ -131,12 +131,12 @@ def _report(context: RunContext) -> str:
 
 
 def _nothing(question: str, context: RunContext) -> str:
-    """What a run says that came to its end and found nothing; one that was stopped has not."""
+    """Return the answer of a run that finished without finding anything; a stopped run has none."""
     return "" if context.stopped else NOTHING[is_chinese(question)]
 
 
 def _note(context: RunContext, memory: Memory, turn: int) -> None:
-    """Make the run's record hold what memory holds, so that it outlasts the run; what is new is told."""
+    """Copy memory into the run's record, so that it outlasts the run, and report new entries."""
     kept = {fact.text: fact.subtask for fact in context.rollout.memory.facts}
     facts = [Fact(entry.text, entry.sources, kept.get(entry.text, str(turn))) for entry in memory]
     context.rollout.memory.facts[:] = facts

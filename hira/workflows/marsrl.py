@@ -17,11 +17,14 @@ from hira.core.events import Notice
 
 @dataclass(frozen=True)
 class MarsRL:
-    """A solution is accepted after `passes` reviews in a row without an error (section 3.1: one; the published code
-    asks for four). There are at most `rounds` reviews, and `tries` of the Solver if its solution is cut off (published
-    code). `reply` bounds the tokens of a reply of any role; it is left to the endpoint unless it is set, since not
-    every one takes the paper's 64k (section 4.1). `search` shows all roles what was found for the question, where there
-    is something to search; the paper reasons without documents."""
+    """Solve, verify and correct, with the limits of the paper.
+
+    A solution is accepted after `passes` reviews in a row without an error (section 3.1: one; the published code asks
+    for four). There are at most `rounds` reviews, and `tries` of the Solver if its solution is cut off (published
+    code). `reply` bounds the tokens of a reply of any role; unless it is set, the endpoint decides, because not every
+    endpoint takes the paper's 64k (section 4.1). With `search`, all roles see search results for the question; the
+    paper reasons without documents.
+    """
 
     passes: int = 1
     rounds: int = 10

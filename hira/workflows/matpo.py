@@ -1,8 +1,8 @@
 """MATPO: a planner and workers, two roles of one model (paper 2510.04678), its multi-agent rollout.
 
-τ = [a₁, τ¹, s₁, …, a_T]. In each turn the planner thinks and hands out a subtask (a_t) through its one tool; a worker
-searches and reads for it in a conversation of its own (τᵗ), and the planner goes on with the worker's last words alone
-(s_t). Each conversation is closed by a summary of the whole of it.
+τ = [a₁, τ¹, s₁, …, a_T]. In each turn the planner thinks and hands out a subtask (a_t) through its only tool; a worker
+searches and reads for it in a separate conversation (τᵗ), and the planner sees the worker's last words alone (s_t).
+Each conversation ends with a summary of all of it.
 """
 
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ class MATPO:
     async def _reports(
         self, question: str, planner: Loop, step: Step, manner: LoopConfig, tools: Sequence[Tool]
     ) -> list[tuple[Call, str]]:
-        """What the workers of one turn report, in the order of its calls. A subtask that failed may be tried again."""
+        """Return the reports of one turn's workers, in the order of its calls. A failed subtask may be tried again."""
         context, main = planner.conversation.context, question if self.recap else ""
 
         async def worked(subtasks: Sequence[Subtask]) -> Sequence[Finding]:

@@ -1,4 +1,4 @@
-"""What a workflow is, and how one is run to a rollout that never loses what was found."""
+"""The protocol of a workflow, and `rollout`, which runs one and never loses its findings."""
 
 import asyncio
 from collections.abc import Sequence
@@ -124,8 +124,7 @@ def count_supported(citations: Sequence[Citation]) -> str:
 
 
 def summarise_findings(record: Rollout) -> str:
-    """What the findings say so far, for a run that ended without an answer of its own. That an expert came to no
-    conclusion is no answer."""
+    """List the findings so far, for a run that ended without an answer. A finding without a conclusion is left out."""
     found = [one.conclusion for one in record.findings if one.ok and not has_only_marks(one.conclusion, record.sources)]
     return "\n".join(f"- {conclusion}" for conclusion in found if conclusion != NO_CONCLUSION.fill())
 

@@ -1,7 +1,7 @@
-"""Plan-and-Solve (HiRA, appendix): a plan is made at once, then carried out step by step by HiRA's experts.
+"""Plan-and-Solve (HiRA, appendix): one plan at the start, carried out step by step by HiRA's experts.
 
-For each step the coordinator's model chooses the expert, as in HiRA. The plan never changes, nothing is distilled: a
-step is told the results of those before it in the experts' own words.
+For each step the coordinator's model chooses the expert, as in HiRA. The plan never changes and nothing is distilled:
+each step sees the earlier results in the experts' own words.
 """
 
 from collections.abc import Sequence
@@ -40,8 +40,8 @@ class Plan(BaseModel):
 
 
 async def plan_steps(context: RunContext, question: str, experts: Sequence[Expert], most: int) -> list[str]:
-    """At most so many steps, which nothing changes later; the question itself where no plan can be read, or where all
-    steps only repeat the prompt."""
+    """Ask for a plan of at most `most` steps. Return the question as the only step if no plan can be read, or if all
+    steps merely repeat the prompt."""
     shown = {"today": context.rollout.today, "experts": staff(experts, describe=True), "most": most}
     prompt = PLAN.fill(**shown, task=sanitize(question), files=format_files(context.files))
     instructions = PLAN.fill(**shown, task="", files="")

@@ -1,4 +1,4 @@
-"""Search-o1 (2501.05366): reasoning that searches by itself; each result is condensed for it before it is inserted."""
+"""Search-o1 (2501.05366): one chain of reasoning that searches; each result is condensed before it is inserted."""
 
 from dataclasses import dataclass
 
@@ -24,8 +24,8 @@ EARLIER = 4_000
 
 
 async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
-    """What a search brings, condensed for the reasoning so far. If nobody can condense it, or the reader only repeats
-    the query or what the model said, it is passed on as it is."""
+    """Search, and condense the results for the reasoning so far. Pass them on unchanged if the reader fails, or merely
+    repeats the query or the model's own words."""
     conversation = loop.conversation
     query = str(call.arguments["query"])
     seen = await look_up(conversation, query, PAGES)

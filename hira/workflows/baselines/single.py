@@ -38,8 +38,8 @@ def require_tool(tool: Tool | None, what: str, fix: str = WHERE_TO_SEARCH) -> To
 
 
 def begin_loop(context: RunContext, prompt: Prompt, tools: Sequence[Tool], question: str, *, limit: int = 1) -> Loop:
-    """The role, told its task. The prompt takes what it has slots for of `today`, `tools`, `limit`, `task`, `files`
-    and `known`, which is empty: nobody worked before it."""
+    """Begin the role's loop with its task. The prompt may have slots for `today`, `tools`, `limit`, `task`, `files` and
+    `known`, which is empty because nobody worked before."""
     loop = Loop(context.conversation(REASONER), tools, limit=limit, final=True, task=question)
     values = {
         "today": context.rollout.today,
@@ -54,7 +54,7 @@ def begin_loop(context: RunContext, prompt: Prompt, tools: Sequence[Tool], quest
 
 
 async def run_to_answer(loop: Loop, question: str, perform: Perform | None = None) -> str:
-    """The answer of a role that was told its task. If its endpoint fails, what it had read is left as a finding."""
+    """Run the loop to its answer. If the endpoint fails, keep what the role had read as a finding."""
     try:
         step = await loop.run(perform)
     except EndpointError:
@@ -66,7 +66,7 @@ async def run_to_answer(loop: Loop, question: str, perform: Perform | None = Non
 
 
 def keep_read(context: RunContext, question: str) -> None:
-    """Where nobody has found anything, enter the beginnings of what was read last, quoted so that it can be checked."""
+    """Without any finding, quote the beginnings of the latest sources, so that a person can check them."""
     if any(finding.ok for finding in context.rollout.findings):
         return
     read = [source for source in context.rollout.sources.read.values() if source.evidence.strip()][-SHOWN:]
@@ -101,7 +101,7 @@ class Direct:
 
 @dataclass(frozen=True)
 class Rag:
-    """`pages` behind the hits of a search are read (HiRA: the top 10)."""
+    """Search once, read the first `pages` hits (HiRA: the top 10), answer."""
 
     pages: int = 10
     name: str = "rag"

@@ -36,7 +36,7 @@ EDITED = Prompt(__file__, "webthinker_edited")
 NO_DRAFT = Prompt(__file__, "webthinker_no_draft")
 WRITER = "writer"
 DOCUMENTS = 3
-"""What was read that a section is written from, at most (WebThinker)."""
+"""The most sources from which one section is written (WebThinker)."""
 LONGEST = 3_000
 """Tokens of one of them that the writer is shown; beyond, the middle is cut."""
 
@@ -64,7 +64,7 @@ REWRITE = _tool("edit_article", "have the report changed as the instruction says
 
 
 async def send_explorer(coordinator: Coordinator, loop: Loop, call: Call) -> str:
-    """What the explorer found out. One that failed may be sent out again with the same words."""
+    """Send the explorer and return its conclusion. After a failure, the same query may be sent again."""
     query, intent = str(call.arguments["query"]), str(call.arguments.get("intent") or "")
     task = EXPLORE.fill(query=sanitize(query), intent=sanitize(intent)) if intent.strip() else query
     subtask = Subtask(str(loop.used), str(task))
@@ -85,7 +85,7 @@ class Article:
     text: str = ""
 
     async def perform(self, call: Call, loop: Loop) -> str:
-        """Write, check or edit; what the role that asked for it is told."""
+        """Write, check or edit the draft, and return the reply to the role that asked for it."""
         if call.name == CHECK.name:
             return self.outline or NO_DRAFT.fill()
         if call.name == WRITE.name:
@@ -125,7 +125,8 @@ class Article:
         return EDITED.fill(outline=self.outline, gone=", ".join(gone) or "none")
 
     async def _reply(self, conversation: Conversation, prompt: Filled, *, whole: bool = False) -> str:
-        """What the writer wrote, empty if that is nothing to take, or not the `whole` of it; the draft then stays."""
+        """Return the writer's text. It is empty, and the draft stays, if there is nothing to take or if the text must
+        be `whole` and was cut off."""
         conversation.say(user(prompt))
         try:
             completion = await conversation.turn()
@@ -139,7 +140,7 @@ class Article:
         self.text = self.context.rollout.answer = text.strip()
 
     def _documents(self, about: str) -> Filled:
-        """What was read that has most to do with the section, as passages with their ids."""
+        """Return the sources that are most relevant to the section, as passages with their ids."""
         sources = list(self.context.rollout.sources.read.values())
         best = BM25([f"{source.title} {source.evidence}" for source in sources]).best(about, DOCUMENTS)
         shown = [frame_source(one, clip(one.evidence, LONGEST, middle=True)) for one in (sources[at] for at in best)]
