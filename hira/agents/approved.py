@@ -1,7 +1,6 @@
-"""Before subtasks are handed out, and before a tool that needs approval is called, a person may look at them: let them
-through, change them, reject them and say why.
+"""Human approval of subtasks, and of calls of tools that need it: a person accepts, changes or rejects each.
 
-What was decided is recorded as calls are, so that a run that is resumed or replayed asks nobody again.
+Decisions are recorded like calls, so that a resumed or replayed run asks nobody again.
 """
 
 import json
@@ -65,7 +64,7 @@ async def ask_approval(
 
 
 def as_issued(task: str, finding: Finding, report: Filled) -> Filled:
-    """The report on a finding as its planner reads it, told that a person changed the task, if one did."""
+    """Return the report on a finding for its planner, with a note if a person changed the task."""
     done = finding.subtask.text
     if done.strip() == task.strip():
         return report
@@ -116,7 +115,7 @@ async def _asked(subtasks: Sequence[Subtask], context: RunContext) -> Sequence[D
 
 
 def _fits(issued: Subtask, decision: object) -> bool:
-    """Whether a decision is one on this subtask."""
+    """Return whether a decision is about this subtask."""
     if isinstance(decision, Rejected):
         return decision.subtask.id == issued.id
     return isinstance(decision, Subtask) and decision.id == issued.id and bool(decision.text.strip())

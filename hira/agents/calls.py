@@ -1,4 +1,4 @@
-"""A role's calls of tools: made or brought back from the journal, and shown with the ids of what was read."""
+"""A role's tool calls: performed or restored from the journal, and shown with the ids of their sources."""
 
 import asyncio
 import json
@@ -63,14 +63,14 @@ class _Telling(logging.Handler):
 
 
 _FAULT = 500
-"""Tokens of a fault's text that are told: it may hold all that a service answered."""
+"""The most tokens of a fault's text that the model reads: a fault may contain a service's whole reply."""
 
 
 @dataclass(slots=True)
 class _Made:
-    """A call on its way: `arguments` are those that it is made with, which a hook or a person may have changed; `live`
-    says that it did not come from the journal, `refused` that it is not made. One that is the run's `own`, because
-    hooks or a person decide on it, is not taken from other runs."""
+    """A call in progress. `arguments` are the actual ones, which a hook or a person may have changed. `live` means that
+    the result does not come from the journal, `refused` that the call is not performed. Other runs' results do not
+    replace a call that is the run's `own`, because hooks or a person decide about it."""
 
     arguments: Mapping[str, Any]
     own: bool
@@ -81,9 +81,10 @@ class _Made:
 async def call_recorded(
     conversation: Conversation, tool: Tool, arguments: Mapping[str, Any], number: int = 0
 ) -> Observation:
-    """What the call brings, or what the journal holds of it. A failure that the model is told of is an observation.
+    """Perform the call, or restore its result from the journal. A failure that the model may read becomes an
+    observation.
 
-    The record names the call by the arguments that the model wrote, and keeps those that it was made with.
+    The record is found by the arguments that the model wrote, and contains those of the actual call.
     """
     log, context = conversation.context.log, conversation.context
     made = _Made(arguments, own=context.hooks.sees_tools or tool.needs_approval)
@@ -142,8 +143,8 @@ def _dump_made(made: _Made, written: Mapping[str, Any], observation: Observation
 def _preparation(
     conversation: Conversation, tool: Tool, made: _Made, number: int
 ) -> Callable[[], Awaitable[Observation | None]] | None:
-    """What comes before the call: the hook `before_tool`, then a person who approves. It brings the result of a call
-    that is refused. None where nothing does."""
+    """Return the step before the call: the hook `before_tool`, then the person who approves. The step returns the
+    result of a refused call, None if the call may proceed. None where there is nothing to do."""
     context = conversation.context
     if not (context.hooks.before_tool or tool.needs_approval):
         return None
@@ -172,7 +173,7 @@ def _use(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any], n
 
 
 async def _changed(tool: Tool, made: _Made, conversation: Conversation, number: int) -> Observation:
-    """What the call brings, as the hook `after_tool` leaves it."""
+    """Perform the call and return its result as the hook `after_tool` leaves it."""
     context = conversation.context
     if not context.hooks.after_tool:
         return await _make(tool, made.arguments, context)
@@ -256,7 +257,7 @@ PASSAGE = Prompt(__file__, "passage")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a call brought: the tool's observation, and its `text` as the model reads it."""
+    """The result of a call: the tool's observation, and its `text` as the model reads it."""
 
     observation: Observation
     text: Filled
@@ -264,7 +265,7 @@ class Seen:
 
 
 async def use_all(conversation: Conversation, calls: Sequence[tuple[Tool, Mapping[str, Any]]]) -> list[Seen]:
-    """Call tools side by side. What they read gets its ids in the order of the calls, whichever is done first."""
+    """Call tools concurrently. Source ids follow the order of the calls, independent of completion order."""
     ends = [asyncio.Event() for _ in calls]
 
     async def one(at: int) -> Seen:
@@ -318,14 +319,14 @@ def _check_unmasked(arguments: Mapping[str, Any], told: Mapping[str, Any]) -> No
 
 
 def _check_open(arguments: Mapping[str, Any], tool: Tool) -> None:
-    """What is on a blocked host is not opened."""
+    """Refuse to open an address on a blocked host."""
     for value in arguments.values():
         if isinstance(value, str) and is_on_host(value, tool.blocked):
             raise ToolError(f"{value} is blocked in this run; continue without it")
 
 
 def _unblocked(observation: Observation, tool: Tool) -> Observation:
-    """What was seen without what is on a blocked host, wherever it came from: a search, a redirect, an earlier run."""
+    """Remove everything from blocked hosts, be it from a search, a redirect or an earlier run."""
     if not tool.blocked:
         return observation
     passages = tuple(one for one in observation.passages if not is_on_host(one.source.location, tool.blocked))
@@ -333,7 +334,7 @@ def _unblocked(observation: Observation, tool: Tool) -> Observation:
 
 
 def _shown(observation: Observation, conversation: Conversation) -> Filled:
-    """What a tool told, and its passages, those of one source together."""
+    """Format the tool's text and its passages, grouped by source."""
     shown = [inert(observation.text)] if observation.text else []
     parts: dict[str, tuple[Source, list[str]]] = {}
     for passage in observation.passages:
@@ -344,7 +345,7 @@ def _shown(observation: Observation, conversation: Conversation) -> Filled:
 
 
 def frame_source(source: Source, text: str) -> Filled:
-    """What was read of a source that has its id, as a model is shown it: with where it comes from, between marks."""
+    """Format the text of a source for the model: between marks, with its id and its location."""
     title, location = (" ".join(inert(told).split()) for told in (source.title, source.location))
     return PASSAGE.fill(id=source.id, title=title, location=location, text=inert(text))
 

@@ -89,8 +89,8 @@ class Conversation:
         return self._size(tools)
 
     def leave_out_latest(self, tokens: int) -> None:
-        """Leave out the latest turns of the role, each with its results, until so many tokens are gone. A chain, which
-        is one message, loses its end."""
+        """Drop the role's latest turns, each with its results, until they amount to this many tokens. A chain, which is
+        one message, loses its end."""
         while tokens > 0 and (turns := [at for at, one in enumerate(self.messages) if one.role == "assistant"]):
             last, before = self.messages[turns[-1]], size(self.messages[turns[-1] :])
             del self.messages[turns[-1] :]
@@ -105,8 +105,8 @@ class Conversation:
         self._sized = (0, None, 0)
 
     def otherwise(self, tools: Sequence[Tool], why: str = "") -> bool:
-        """Go on in the next dialect, as if this conversation had begun in it; False if there is none. Without a `why`,
-        the endpoint refused the calls of these tools."""
+        """Switch to the next dialect, as if the conversation had begun in it. Return False if none is left. Without a
+        `why`, the endpoint refused the calls of these tools."""
         old, new = self.part.dialect, self.part.otherwise
         if new is None:
             return False
@@ -199,7 +199,7 @@ class Conversation:
         return completion
 
     def _withheld(self, completion: Completion) -> Withheld:
-        """What a filter left of a reply, and a refusal, are no answer."""
+        """The error for a refusal or a filtered reply, because neither is an answer."""
         said = " ".join(completion.text.split())[:LONGEST_QUOTE]
         return Withheld(
             "the model refused, or a content filter kept its reply back" + (f": {said!r}" if said else ""),
@@ -224,7 +224,7 @@ class Conversation:
         return Wanted(role, prompt, part.price, answers, last, closes, closing or last, longest)
 
     def _size(self, tools: tuple[Mapping[str, Any], ...]) -> int:
-        """About how many tokens the next prompt is. What is new is counted, on top of what is known of the rest."""
+        """Estimate the tokens of the next prompt: count the new messages and add the known size of the others."""
         counted, last, total = self._sized
         if not counted:
             total = count(str(tools)) if tools else 0
@@ -235,8 +235,8 @@ class Conversation:
         return total
 
     async def _charged(self, call: Awaitable[tuple[Completion, bool]], wanted: Wanted) -> Completion:
-        """The call, with the budget charged for it. What the endpoint counted is a better size than our estimate, which
-        counts for a reply that broke off."""
+        """Make the call and charge the budget: with the endpoint's own count, or with our estimate if the reply broke
+        off."""
         usage, paid = Usage(), True
         self._streamed.clear()
         try:
@@ -266,8 +266,8 @@ class Conversation:
             raise
 
     async def _asked(self, request: Request, wanted: Wanted, room: int | None) -> tuple[Completion, bool]:
-        """What the policy says, or what the journal holds of it, and whether it was asked now. What bounds the reply is
-        no part of the record: it may be another when the run is resumed."""
+        """Return the reply of the policy or of the journal, and whether the policy was asked now. The bounds of the
+        reply are not recorded, because a resumed run may have others."""
         policy = self.part.policy
         made = False
         bounds = self._bounds(request, wanted, room)
@@ -302,8 +302,8 @@ class Conversation:
         return completion, made
 
     def _bounds(self, request: Request, wanted: Wanted, room: int | None) -> dict[str, Any]:
-        """What is asked for besides the request itself: the bounds of its reply, from the role and from the `room` that
-        the budget leaves, and what a policy that is a program reads."""
+        """Fields to set in the request: the bounds of its reply, from the role and from the `room` that the budget
+        leaves, and those that only a policy which is a program reads."""
         least = min((one for one in (room, wanted.reply) if one is not None), default=None)
         again = None
         if self.part.replies and not request.sampling.max_tokens:

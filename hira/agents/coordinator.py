@@ -99,9 +99,9 @@ class Coordinator:
         return findings
 
     def _available(self, before: int) -> list[Expert]:
-        """The experts that may be given a subtask, even if each of the `before` ones handed out with it goes to them.
+        """Return the experts that may get a subtask, even if each of the `before` ones issued with it goes to them.
 
-        It is decided before any of them is assigned, so that it does not hang on which of them is done first.
+        This is decided before any assignment, and so independent of completion order.
         """
         given = Counter(finding.expert for finding in self.context.rollout.findings)
         limits = ((expert, self.context.budget.subtasks_of(expert.name)) for expert in self.experts)
@@ -193,7 +193,7 @@ class Coordinator:
         return select_notes(notes, choice.chosen)
 
     async def _distil(self, subtask: Subtask, account: Account) -> Distillate:
-        """What planner and memory are to have of the work; nobody is asked for what neither of them reads."""
+        """Distil the work for the planner and for memory, without a call for parts that neither of them reads."""
         if not self.distils:
             return taken_as_it_is(account)
         if is_short(account) and not self.faithful:

@@ -53,14 +53,14 @@ class ResourceRecord(Reply):
 
 
 class Report(Reply):
-    """What the planner reads."""
+    """The report for the planner."""
 
     reasoning: str = Field(json_schema_extra={"maxLength": 1000})
     conclusion: str = Field(min_length=1, json_schema_extra={"maxLength": 2000})
 
 
 class Notes(Reply):
-    """What memory keeps."""
+    """The notes for memory."""
 
     facts: list[FactRecord] = Field(default=[], json_schema_extra={"maxItems": 10})
     resources: list[ResourceRecord] = Field(default=[], json_schema_extra={"maxItems": 5})
@@ -73,9 +73,10 @@ class Distillate(Notes, Report):
 async def distil(
     conversation: Conversation, task: str, account: Account, *, report: bool = True, notes: bool = True
 ) -> Distillate:
-    """What the planner needs of the expert's work (`report`), and what memory should keep (`notes`).
+    """Distil the expert's work into a `report` for the planner and `notes` for memory.
 
-    Only what somebody reads is asked for; without a report the expert's own words stand in it. Raises `DialectError`.
+    Only the parts that somebody reads are requested; without a report the expert's own words take its place. Raises
+    `DialectError`.
     """
     work = clip(account.reasoning, LONGEST, middle=True)
     keys = Filled("\n".join(part.fill() for part, wanted in ((REPORT, report), (NOTES, notes)) if wanted))
@@ -86,7 +87,7 @@ async def distil(
 
 
 def is_short(account: Account) -> bool:
-    """Whether there is nothing to condense in what an expert did."""
+    """Return whether the account is too short to condense."""
     return count(account.reasoning) <= SHORT
 
 

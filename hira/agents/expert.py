@@ -1,4 +1,4 @@
-"""What an expert is: an agent that a planner may be given a subtask for. Adding one is one small file."""
+"""The protocol of an expert: an agent that works on a planner's subtasks. A new one is one small file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,7 +35,7 @@ class Task:
 
     @property
     def known(self) -> Filled:
-        """The recalled notes as a paragraph of a prompt, empty if there are none."""
+        """The recalled notes as a paragraph of a prompt; empty without notes."""
         notes = "\n".join(f"- {line}" for line in self.recall.lines)
         return KNOWN.fill(notes=sanitize(notes)) if notes else Filled("")
 
@@ -46,9 +46,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What an expert did (`reasoning`, all of it, for the distiller) and what it concluded.
+    """An expert's work: its whole `reasoning`, for the distiller, and its conclusion.
 
-    `ended` says what made it break off, if anything did; what it found by then is not lost.
+    `ended` is the reason if the work broke off; its findings until then are kept.
     """
 
     reasoning: str
@@ -86,7 +86,7 @@ class Looping(Expert, Protocol):
 
 
 def check_account(account: object) -> Account:
-    """What an expert's work returned. Raises `TypeError` if it is no account of it."""
+    """Return the account that an expert's work returned. Raises `TypeError` if it is something else."""
     if not isinstance(account, Account):
         raise TypeError(f"its work must return an Account(reasoning, conclusion), got {account!r:.100}")
     if wrong := [name for name in ("reasoning", "conclusion", "ended") if not isinstance(getattr(account, name), str)]:
@@ -95,13 +95,13 @@ def check_account(account: object) -> Account:
 
 
 def is_offered(expert: Expert, tools: Toolbox) -> bool:
-    """Whether a run with these tools has what the expert needs, or tools that the user gave to it by name."""
+    """Return whether these tools contain what the expert needs, or tools that the user gave to it by name."""
     own = isinstance(expert, Looping) and expert.loops and expert.name in tools.scoped
     return own or all(tools.has(need) for need in expert.needs)
 
 
 def format_files(files: Sequence[Path]) -> Filled:
-    """The attached files as a paragraph of a prompt, empty if there are none."""
+    """Format the attached files as a paragraph of a prompt; empty without files."""
     return ATTACHED.fill(files=sanitize("\n".join(f"- {path}" for path in files))) if files else Filled("")
 
 

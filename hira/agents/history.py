@@ -19,7 +19,7 @@ CONTINUES = "continues"
 SENT = "history"
 """Stands in a run's recorded settings for earlier messages that came with its question."""
 Messages = Sequence[tuple[str, str]]
-"""What was said, in order: who said it (`user`, `assistant`), and the text."""
+"""Earlier messages in order: the speaker (`user`, `assistant`) and the text."""
 
 
 def add_history(question: str, messages: Messages) -> str:
@@ -63,13 +63,13 @@ class Earlier:
 
     @classmethod
     def of_messages(cls, messages: Messages, known: "Earlier | None" = None) -> "Earlier":
-        """What the messages say that came with a question, together with what the `known` turns read and remembered."""
+        """Build the history from messages that a client sent, with the sources and memory of the `known` turns."""
         known = known or cls("", (), (), (), ())
         return replace(known, messages=keep_latest(messages), sent=True)
 
     @classmethod
     def of(cls, record: Rollout, before: "Earlier | None") -> "Earlier":
-        """What a turn leaves, together with the turns before it."""
+        """Build the history from a turn and those before it."""
         asked = (("user", record.question), ("assistant", record.answer))
         return cls(
             record.run,

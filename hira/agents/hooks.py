@@ -155,7 +155,7 @@ async def _recorded(
     *,
     last: bool,
 ) -> Any:
-    """What the hook returned when the run came here first, else what it returns now."""
+    """Return the hook's recorded value if the run was here before, otherwise call it now."""
     within = conversation.within(last=last)
     log = conversation.context.log
     if log is None:
@@ -165,7 +165,7 @@ async def _recorded(
 
 
 async def _run(name: str, hook: Callable[..., Any] | None, *given: Any) -> Any:
-    """What the hook returns, awaited where it is async. What it raises ends the run."""
+    """Call the hook and await it if it is async. An exception ends the run."""
     if hook is None:
         return None
     try:

@@ -1,10 +1,10 @@
-"""The one loop: reason, write a call, get a result, go on. Planner, experts and every workflow run on it.
+"""The one loop: reason, write a call, read its result, repeat. Planner, experts and every workflow run on it.
 
-It ends with an answer in any case. At a limit, when the model only copies the call whose result it has just read, at
-the third repeat of another call, or when the run has to stop, the model is told so once, after the last result, and
-asked for its answer. After two turns in a row that cannot be read it goes on in the next dialect, and closes after the
-last one. A turn that is not accepted is left out, and so is what the model was told of it once a turn is accepted: a
-model never reads its own broken calls.
+It always ends with an answer. The model is asked for it once, with the reason and after the last result: at a limit,
+when it merely copies the call whose result it has just read, at the third repeat of another call, or when the run has
+to stop. After two unreadable turns in a row the loop switches to the next dialect, and closes after the last one.
+Unaccepted turns are left out, and so are the remarks on them once a turn is accepted: a model never reads its own
+broken calls.
 """
 
 import asyncio
@@ -45,9 +45,9 @@ SILENT = 3
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One accepted turn: `calls` to make, or none and `text` is what the model closes with.
+    """One accepted turn: `calls` to perform, or none; then `text` is the model's last word.
 
-    `forced` says why the model had to close, empty if it did so by itself.
+    `forced` is the reason why the model had to close; empty if it closed unasked.
     """
 
     text: str
@@ -61,17 +61,17 @@ class Step:
 
 @dataclass(slots=True)
 class Loop:
-    """A role at work with tools. `limit` counts accepted calls, `several` how many one turn may hold.
+    """A role at work with tools. `limit` is the most accepted calls, `several` the most in one turn.
 
-    A call of a `pure` tool that was made before, and what is over the limit, is answered without being made.
-    `final` marks the role whose answer is the run's: when the run has to stop, only it is asked once more, and the
-    budget's reserve pays for it; the others close with what they wrote last. `conclude` makes of a reason the words
-    that ask for the answer. A conversation of `window` tokens or more is closed, and its latest turns are left out
-    until these words fit in (MATPO, "Rollout Summary Mechanism"); 0 is no limit. `understood` are tools that the model
-    was not shown, and whose calls are taken all the same. `task` is what the role answers: a model that only repeats
-    itself, or says nothing after a result, is asked it once more, with the results alone, since it goes on repeating
-    what it reads of itself. Before that the calls are made that it should have made `instead`, by default a search for
-    its task where it has read nothing. It is not asked where the answer is `known` without it.
+    Repeated calls of a `pure` tool and calls over the limit are answered without being performed. `final` marks the
+    role whose answer is the run's: when the run has to stop, only this role is asked once more, at the expense of the
+    budget's reserve; the others close with their last words. `conclude` turns a reason into the request for the answer.
+    A conversation of `window` tokens or more is closed, and loses its latest turns until this request fits (MATPO,
+    "Rollout Summary Mechanism"); 0 means no limit. `understood` are tools that the model does not see, but may call.
+    `task` is the role's task: a model that only repeats itself, or says nothing after a result, gets it once more with
+    the results alone, because it keeps repeating its own words. Before that, the loop performs the calls that the model
+    should have made `instead`: by default, if it has read nothing, a search for its task. If the answer is `known`
+    already, the model is not asked again.
     """
 
     conversation: Conversation
@@ -169,8 +169,8 @@ class Loop:
         return "the context is full" if self.window and self._begun() and self._tokens() >= self.window else ""
 
     async def close(self, reason: str) -> Step:
-        """Ask for the answer from what is known; the reserve of the budget pays for it. Without a `reason`, the role
-        had closed by itself."""
+        """Ask for the answer from the results so far, at the expense of the budget's reserve. Without a `reason`, the
+        role had closed unasked."""
         if reason:
             self._notice(f"{self.conversation.name}: {reason}; asking for the answer")
         if self._is_stuck() and (known := self.known()):
@@ -203,7 +203,7 @@ class Loop:
         return self.repeats >= REPEATS or self.unreadable >= UNREADABLE_IN_A_ROW
 
     def _resort(self, reason: str) -> Step | None:
-        """The calls that a role that is stuck should have made, once; None if there are none."""
+        """Return a step with the calls that a stuck role should have made, once; None if there are none to make."""
         if self._resorted or not self._is_stuck() or self.used >= self.limit:
             return None
         self._resorted = True
@@ -236,18 +236,18 @@ class Loop:
             )
 
     def _copies(self, calls: Sequence[Call]) -> bool:
-        """Whether a turn only copies the calls whose results the model has just read, or makes a call of a result: told
-        so, it would do it again."""
+        """Return whether a turn merely copies the calls whose results the model has just read, or calls with a result
+        as argument. A remark would not help: it would copy again."""
         if not (self.task and self._told):
             return False
         return all(self._key(call) in self._latest or self._is_result(call) for call in calls)
 
     def _is_result(self, call: Call) -> bool:
-        """Whether what a call asks for is a result as the model has read it."""
+        """Return whether the arguments of a call are a result that the model has read."""
         return len(call.arguments) == 1 and format_arguments(call.arguments) in self._told
 
     def _results(self) -> list[str]:
-        """What calls have brought, each text once."""
+        """Return the results so far, each text once."""
         told = (text for message in self.conversation.messages for _, text in message.values.get("results", ()))
         return list(dict.fromkeys(told))
 
@@ -264,7 +264,7 @@ class Loop:
 
     @staticmethod
     def _only_calls(parsed: Parsed) -> bool:
-        """Whether a turn is nothing but a call, be it one that cannot be read."""
+        """Return whether a turn consists of calls alone, readable or not."""
         return bool(parsed.calls or parsed.error) and not parsed.text
 
     async def _closing_turn(self) -> Completion:
@@ -307,7 +307,7 @@ class Loop:
         return seen.text
 
     def _count_repeat(self, call: Call, seen: Seen) -> None:
-        """Count a call that may be made again as a repeat where its tool told the same as before, or failed again."""
+        """Count a repeatable call as a repeat if its tool returned the same again, or failed again."""
         brought = [seen.observation.text, *(one.text for one in seen.observation.passages)] if seen.ok else []
         key, told = self._key(call), "\n".join(brought)
         self.repeats += self._brought.get(key) == told
@@ -324,7 +324,7 @@ class Loop:
         return "\n\n".join(part for part in self.transcript if part)
 
     def _begun(self) -> int:
-        """Where the role's first turn stands in its conversation, 0 if there is none yet."""
+        """Return the position of the role's first turn in its conversation, 0 before there is one."""
         messages = self.conversation.messages
         return next((at for at, message in enumerate(messages) if message.role == "assistant"), 0)
 
@@ -340,18 +340,18 @@ class Loop:
             self._notice(f"{self.conversation.name}: the context is full; the latest of it is left out")
 
     def _end(self, stop: Stop) -> Step:
-        """Close without another call, with what was said last."""
+        """Close without another call, with the model's last words."""
         return Step(self.said, forced=stop.what)
 
     def _was_cut(self, completion: Completion) -> bool:
-        """Whether an answer ran out of length; said once, then it is taken as it is."""
+        """Return whether an answer was cut off for its length. Only the first time: a second one is accepted."""
         if self.cut or completion.finish != "length" or not completion.text:
             return False
         self.cut = True
         return True
 
     def _thought_to_the_end(self, completion: Completion) -> bool:
-        """Whether all that a reply may have was used up before anything was said: it would be again."""
+        """Return whether reasoning used up the whole length of the reply; another try would end the same way."""
         replies = self.conversation.part.replies
         if not replies or completion.finish != "length" or completion.usage.completion_tokens < replies.tokens:
             return False

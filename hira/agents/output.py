@@ -40,12 +40,12 @@ _NAMED = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
 
 @dataclass(frozen=True)
 class OutputType:
-    """What an answer is to be: a pydantic model, a dataclass, any other type that pydantic validates, or a JSON schema
-    as a mapping. Raises `UsageError` for anything else.
+    """The type of an answer's value: a pydantic model, a dataclass, any other type that pydantic validates, or a JSON
+    schema as a mapping. Raises `UsageError` for anything else.
 
     A JSON schema is at most 64,000 characters long, refers only to itself, and takes at most 100,000 steps to validate.
-    Its patterns are shown to the model and not enforced, because a pattern can take any time. Without `enforced` its
-    values are not validated at all.
+    The model sees its patterns, but hira does not enforce them, because a pattern can take any time. Without `enforced`
+    its values are not validated at all.
     """
 
     shape: Any
@@ -72,7 +72,7 @@ class OutputType:
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        """The JSON schema of what the model writes: an object, in which a value that is none stands as `value`."""
+        """The JSON schema for the model's reply: an object; any other value is wrapped as `value`."""
         own = self.value_schema
         if not _is_bare(own):
             return own
@@ -82,13 +82,13 @@ class OutputType:
 
     @property
     def reads(self) -> Any:
-        """What a reply is read as."""
+        """The type as which a reply is parsed."""
         if isinstance(self.shape, Mapping):
             return dict[str, Any]
         return create_model("Output", value=(self.shape, ...)) if _is_bare(self.value_schema) else self.shape
 
     def find_fault(self, value: Any) -> str:
-        """What a JSON schema finds wrong with a value, empty for nothing. Types were validated when they were read."""
+        """Describe what violates the JSON schema, empty if nothing does. Python types were validated while parsing."""
         if not (isinstance(self.shape, Mapping) and self.enforced):
             return ""
         try:
@@ -124,7 +124,7 @@ def recorded_output(settings: Mapping[str, Any]) -> OutputType | None:
 
 
 def _is_bare(schema: Mapping[str, Any]) -> bool:
-    """Whether the schema's values are no JSON objects."""
+    """Return whether the schema describes something other than a JSON object."""
     one = _follow(schema, schema)
     return one.get("type") != "object" and "properties" not in one
 
@@ -182,7 +182,7 @@ def _kind_of(schema: Mapping[str, Any]) -> Any:
 
 
 def _validator_of(schema: Mapping[str, Any]) -> Any:
-    """What validates one value in a bounded number of steps, and fetches nothing."""
+    """Return a validator that takes a bounded number of steps and fetches nothing."""
     kind, steps = _kind_of(schema), count()
     from jsonschema import validators
     from referencing import Registry
@@ -216,7 +216,7 @@ def _fields(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Iterator[str
 
 
 def _follow(schema: Any, whole: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a reference within the schema stands for; what is no reference stands for itself."""
+    """Resolve a reference within the schema; anything else is returned unchanged."""
     one = _mapping(schema)
     name = str(one.get("$ref", ""))
     for place in ("$defs", "definitions"):

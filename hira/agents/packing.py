@@ -7,16 +7,16 @@ from hira.core.tokens import Counter, clip, count
 
 T = TypeVar("T", bound=str)
 JOINT = 1
-"""Tokens that stand between one text and the next."""
+"""Tokens between one text and the next."""
 
 
 def pack(
     texts: Sequence[T], capacity: int, shorten: Callable[[T, int, Counter], T], counted: Counter = count
 ) -> list[list[T]]:
-    """The texts in bins of at most `capacity` tokens each, by first fit decreasing; deterministic.
+    """Pack the texts into bins of at most `capacity` tokens each, by first fit decreasing; deterministic.
 
-    A text that is longer is cut by `shorten`, to so many tokens, and has a bin of its own. Bins stand in the order in
-    which they were opened, their texts in the order in which they were given. Tokens are what is `counted`.
+    A longer text is cut by `shorten` to `capacity` tokens and gets a separate bin. Bins are in the order in which they
+    were opened, their texts in the given order. Tokens are counted by `counted`.
     """
     sizes = [counted(text) + JOINT for text in texts]
     bins = first_fit_decreasing(sizes, capacity)

@@ -51,8 +51,8 @@ class Thought:
 
 
 class Planner:
-    """The planner's one conversation. It is told who works for it; where `describe` is False, only what can be done, so
-    that it plans by the task alone (HiRA, Fig. 3). A call of an expert by its name is a subtask for that expert."""
+    """The planner's one conversation. It sees its experts; with `describe=False` only their abilities, so that it plans
+    by the task alone (HiRA, Fig. 3). A call of an expert by its name is a subtask for that expert."""
 
     def __init__(
         self,
@@ -99,7 +99,8 @@ class Planner:
         return await self._think()
 
     async def resume(self, findings: Sequence[Finding]) -> Thought:
-        """Go on with what came back, in the order in which the subtasks were issued. What failed may be tried again."""
+        """Continue with the findings, in the order in which the subtasks were issued. Failed ones may be tried
+        again."""
         left = iter(findings)
         results: list[tuple[Call, str]] = []
         for call in self._open:
@@ -147,7 +148,7 @@ class Planner:
 
 
 def task_of(call: Call) -> str:
-    """What a call hands out, empty if it says nothing. To an expert that is called by its name, it is all arguments."""
+    """Return the task of a call, empty if it has none. The task of an expert called by name is all of its arguments."""
     if call.name == SUBTASK.name or "task" in call.arguments:
         return str(call.arguments.get("task", "")).strip()
     said = (", ".join(map(str, one)) if isinstance(one, list) else str(one) for one in call.arguments.values())
@@ -169,7 +170,7 @@ def report(finding: Finding) -> Filled:
 
 
 def staff(experts: Sequence[Expert], *, describe: bool) -> Filled:
-    """A paragraph on what the experts do, or only on their abilities; empty if there are none. Names and lists are left
+    """Describe the experts, or only their abilities, in a paragraph; empty without experts. Names and lists are left
     out, because a small model copies them into its subtask (`benchmarks/results/prompts.md`)."""
     if not experts:
         return Filled("")
@@ -180,7 +181,8 @@ def staff(experts: Sequence[Expert], *, describe: bool) -> Filled:
 
 
 def means(tools: Toolbox, experts: Sequence[Expert]) -> Filled:
-    """A paragraph on where these experts can search and on the tools that the user brought; empty if there are none."""
+    """Describe, in a paragraph, where these experts can search and which tools the user added; empty if there is
+    nothing to say."""
     search = [tools.search] if tools.search and any("search" in expert.needs for expert in experts) else []
     own = [tool for expert in experts for tool in tools.extra_for(expert.name)]
     told = [f"{tool.name} ({tool.description.partition('. ')[0].rstrip('.')})" for tool in (*search, *own)]

@@ -47,14 +47,13 @@ async def ask_for_record(
     wrong: Callable[[M], str] = _fits,
     schema: Mapping[str, Any] | None = None,
 ) -> M:
-    """The record of pydantic model `shape` that the role replies with.
+    """Ask the role for a record of the pydantic model `shape`.
 
-    `schema` is the shape's JSON schema, made of it where none is given.
+    `schema` is the JSON schema, by default that of the shape.
 
-    `wrong` may say what a valid record still gets wrong, empty if nothing; the model then corrects its record. A reply
-    that cannot be read is left out of the second request, which names what was wrong with it, since a model repeats
-    what it reads. Raises `DialectError` after the second reply that cannot be used; the caller then goes on without
-    the model.
+    `wrong` may describe the faults of a valid record, empty for none; the model then corrects its record. An unreadable
+    reply is left out of the second request, which names its fault, because a model repeats what it reads. Raises
+    `DialectError` after the second unusable reply; the caller then continues without the model.
     """
     conversation.say(message)
     schema = schema or schema_of(shape)  # type: ignore[arg-type]  # a class is hashable, whatever its metaclass may say

@@ -1,7 +1,7 @@
-"""Looking things up: a search, and the pages behind hits that are mere snippets.
+"""Retrieval: a search, and the pages of hits that are mere snippets.
 
-`look_up` hands on what the tools show, the parts of a page near to the query; `retrieve` the whole of every page, each
-as a document of its own.
+`look_up` returns what the tools show, the parts of a page that fit the query; `retrieve` returns whole pages as
+separate documents.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,8 @@ PAGES = 5
 
 
 async def look_up(conversation: Conversation, query: str, most: int = PAGES) -> Sequence[Seen]:
-    """What a query brings: the pages behind the first hits that are mere snippets, and then what the search told."""
+    """Search, open the pages of the first hits that are mere snippets, and return their text, then that of the
+    search."""
     search = conversation.context.tools.search
     assert search is not None  # noqa: S101 - the needs of whoever calls this say so
     found = await use(conversation, search, {"query": query})
@@ -29,9 +30,9 @@ async def look_up(conversation: Conversation, query: str, most: int = PAGES) -> 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """`documents` as a model is shown them, each once, and `notes`: what the tools told besides, such as a failure.
+    """`documents` as the model sees them, each once, and `notes`: other messages of the tools, such as a failure.
 
-    `ok` is False if nothing answered.
+    `ok` is False if no tool answered.
     """
 
     documents: tuple[Filled, ...] = ()
@@ -42,10 +43,10 @@ class Retrieved:
 async def retrieve(
     conversation: Conversation, search: Tool, queries: Sequence[str], *, intent: str, most: int
 ) -> Retrieved:
-    """What the queries bring, asked side by side, `most` results of each.
+    """Run the queries concurrently, with at most `most` results each.
 
-    Passages of documents come as they are; behind hits that are mere snippets the whole pages are read, side by side as
-    well, and a snippet stays where its page cannot be read.
+    Passages of documents are returned unchanged. For hits that are mere snippets the whole pages are read, concurrently
+    too; a snippet stays if its page cannot be read.
     """
     seen = await together([use(conversation, search, {"query": query}) for query in queries])
     found = [passage for one in seen for passage in one.observation.passages[:most]]
@@ -62,14 +63,15 @@ def _snippets(found: Sequence[Passage]) -> list[str]:
 
 
 async def _opened(conversation: Conversation, place: str, intent: str) -> Seen | None:
-    """What opening a page shows, None if it cannot be read."""
+    """Open a page and return what the tool shows, None if that fails."""
     browse = conversation.context.tools.browse
     seen = await use(conversation, browse, {"url": place, "intent": intent}) if browse else None
     return seen if seen and seen.ok else None
 
 
 async def _page(conversation: Conversation, place: str, intent: str) -> Filled | None:
-    """All the text of a page, None if it has none or cannot be read. It is made while others are still opened."""
+    """Return the whole text of a page, None if it has none or cannot be read. Texts are formatted while other pages
+    load."""
     seen = await _opened(conversation, place, intent)
     if seen is None or not seen.observation.passages:
         return None
@@ -83,5 +85,5 @@ def _document(conversation: Conversation, passage: Passage, pages: Mapping[str, 
 
 
 def _note(seen: Seen) -> str:
-    """What a search told besides its passages."""
+    """Return the search's messages other than its passages."""
     return inert(seen.observation.text) if seen.ok and seen.observation.passages else seen.text

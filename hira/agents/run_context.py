@@ -61,14 +61,14 @@ with another text, or a refusal."""
 
 @dataclass(frozen=True, slots=True)
 class RoleConfig:
-    """How one role is cast: who speaks, how it samples, how it writes calls, how its reasoning goes on, what it costs.
+    """The configuration of one role: its policy, sampling, dialect, continuation and price.
 
-    `turns` puts a tool's result into the next chat message and works everywhere; `chain` carries one reasoning chain
-    on, as the HiRA paper does, and needs an endpoint that continues a message. `otherwise` is the dialect to go on in
-    where the endpoint refuses the tool calls of `dialect`, or the model writes none that can be read; None leaves a
-    dialect that somebody chose as it is. `place` is where what is learned of the model is kept: its base URL and its
-    name, empty where nothing is. `learn` is told the dialect in which calls were read after all.
-    `replies` bounds the length of each reply for which the sampling says none; None leaves it to the policy.
+    `turns` puts a tool's result into the next chat message and works everywhere; `chain` continues one chain of
+    reasoning, as the HiRA paper does, and needs an endpoint that continues a message. `otherwise` is the next dialect
+    if the endpoint refuses the tool calls of `dialect`, or if the model writes none that can be read; None keeps a
+    dialect that somebody chose. `place` says where hira remembers facts about the model: its base URL and its name,
+    empty if nowhere. `learn` is called with the dialect that finally worked. `replies` bounds the length of each reply
+    for which the sampling has no bound; None leaves it to the policy.
     """
 
     policy: Policy
@@ -83,22 +83,21 @@ class RoleConfig:
 
     @property
     def price(self) -> Price | None:
-        """What it costs; of several models that may speak, the first whose price is known."""
+        """The price of the policy; of several models, that of the first with a known price."""
         return self.prices.of(*self.policy.model.split(","))
 
 
 @dataclass(slots=True)
 class RunContext:
-    """Everything one run works with. Made for each run; a workflow receives it.
+    """Everything that one run works with. Each run has a new one, and its workflow receives it.
 
-    `cast` maps a role to its part; the entry `*` stands for every role that is not named. No tool is ever given an
-    argument that holds one of the `secrets`. `called` counts the calls of tools, `offered` are those that a role was
-    offered, by name, and `silent` counts the replies in a row that said nothing. `unmade` are, by subtask, the calls of
-    Python whose results came from the journal: the files that they wrote are not there. `approve` is asked about every
-    subtask before it is handed out, None for nobody. `verify` says how the answer is checked, unless a `verifier` of
-    the program's own does it. `output` is the type of the value that the answer
-    is to be given as, `instructions` are additional ones for the roles that plan and answer. `hooks` see tool calls and
-    turns, `approve_tool` is asked about calls of tools that need approval, `deps` are the program's.
+    `cast` maps roles to their configurations; the entry `*` is for all other roles. No tool ever gets an argument that
+    contains one of the `secrets`. `called` counts tool calls, `offered` are the tools that some role was offered, by
+    name, and `silent` counts consecutive empty replies. `unmade` are, by subtask, the Python calls whose results came
+    from the journal: their files do not exist. `approve` decides about every subtask before it is handed out, None
+    approves all. `verify` says how the answer is checked, unless a `verifier` of the program does it. `output` is the
+    type of the answer's value, `instructions` are additional ones for the roles that plan and answer. `hooks` see tool
+    calls and turns, `approve_tool` decides about calls of tools that need approval, `deps` belong to the program.
     """
 
     cast: Mapping[str, RoleConfig]
@@ -131,15 +130,15 @@ class RunContext:
 
     @property
     def handed(self) -> Context[Any]:
-        """What the program's own tools and hooks are told of the run."""
+        """The context that the program's own tools and hooks get."""
         return Context(self.deps, self.rollout.run, self.rollout.question)
 
     def part(self, role: str) -> RoleConfig:
         return self.cast.get(role) or self.cast["*"]
 
     def conversation(self, role: str, under: str = "", *, reply: int | None = None) -> Conversation:
-        """A new, empty conversation of the role; `under` names the subtask it serves, so that names never race. A
-        `reply` has at most so many tokens; None leaves it as the role is cast."""
+        """Open a new, empty conversation of the role; `under` names its subtask, so that names never race. A `reply`
+        has at most this many tokens; None leaves the length to the role's configuration."""
         stem = name = f"{under}/{role}" if under else role
         again = 1
         while name in self.rollout.trajectories:
@@ -163,16 +162,16 @@ class RunContext:
         return source
 
     def stop(self, why: Stop | None = None) -> None:
-        """End the run soon: calls in flight are dropped and the planner answers from what is known."""
+        """End the run soon: calls in flight are dropped and the planner answers from the results so far."""
         if self._reason is None:
             self._reason = why or Interrupted("interrupted; answering from the results so far")
             if self._bell:
                 self._bell.set_result(None)
 
     async def once(self, key: str, call: Callable[[], Awaitable[T]], good: Callable[[T], bool] = lambda _: True) -> T:
-        """The result of the call; calls under one key are made once, also while the first is under way.
+        """Return the result of the call; calls with the same key are performed once, even concurrently.
 
-        What raises and what is not `good` is not kept, and an empty key keeps nothing.
+        Exceptions and results that are not `good` are not kept, and an empty key keeps nothing.
         """
         return await self._once(key, call, good)
 

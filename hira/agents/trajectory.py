@@ -1,4 +1,4 @@
-"""What a run leaves: turns, trajectories, and the rollout that holds them all."""
+"""The record of a run: turns, trajectories, and the rollout that contains them."""
 
 import time
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ Status = Literal["answered", "unverified", "insufficient_evidence", "partial", "
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One policy call: what was asked, what came back."""
+    """One policy call: the request and the completion."""
 
     request: Request
     completion: Completion
@@ -44,7 +44,7 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """What a planner hands out; `id` counts from "1" in the order of issue. `expert` is the one that the planner named,
+    """A subtask of the planner; `id` counts from "1" in the order of issue. `expert` is the one that the planner named,
     empty if it left the choice to the coordinator."""
 
     id: str
@@ -62,7 +62,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came back for a subtask, distilled. `ok` is False if the expert failed; `conclusion` then says how."""
+    """The distilled result of a subtask. `ok` is False if the expert failed; `conclusion` then says how."""
 
     subtask: Subtask
     expert: str

@@ -52,7 +52,7 @@ class ClaimVerdict(Reply):
 
 @cache
 def shape_of(count: int) -> type[Any]:
-    """The record of so many verdicts. A small model that is not held to their number goes on counting."""
+    """Return the model of a record with this many verdicts. A small model keeps counting unless the number is fixed."""
     exactly: dict[str, JsonValue] = {"minItems": count, "maxItems": count}
     return create_model(
         "ClaimVerdicts", __base__=Reply, claims=(list[ClaimVerdict], Field(min_length=1, json_schema_extra=exactly))
@@ -61,10 +61,10 @@ def shape_of(count: int) -> type[Any]:
 
 @dataclass(slots=True)
 class ModelVerifier:
-    """Asks a role about the claims that words alone leave in doubt, or about `every` one, a dozen in one call.
+    """Asks a role about the claims that the lexical check is not sure of, or about `every` one, a dozen in one call.
 
-    The passage that the model quotes has to occur in a source of the claim; otherwise the verdict by words stands. So
-    it does when the budget is used up. Where the model fails, claims that words support stay so, and the others are
+    The passage that the model quotes must occur in a source of the claim; otherwise the lexical verdict stays. It also
+    stays when the budget is used up. If the model fails, lexically supported claims stay supported, and the others are
     `unchecked`.
     """
 
@@ -109,7 +109,7 @@ class ModelVerifier:
 
 
 def is_doubted(one: Judgement) -> bool:
-    """Whether a verdict by words is worth a second opinion."""
+    """Return whether a lexical verdict needs a second opinion."""
     return one.verdict != "supported" or one.score < DOUBT
 
 

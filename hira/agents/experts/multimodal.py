@@ -21,9 +21,9 @@ VIDEO = Prompt(__file__, "sight_video")
 MOMENTS_OF = Prompt(__file__, "look_moments")
 SEES = "look"
 MOMENTS = 8
-"""Pictures that stand for a video, evenly spaced."""
+"""The number of evenly spaced pictures that replace a video."""
 LISTED = 60
-"""Names of what can be looked at that are told at most."""
+"""The most file names in the prompt."""
 
 
 class Multimodal:
@@ -64,7 +64,7 @@ def look(context: RunContext, subtask: str) -> Tool:
 
 
 async def _seen(context: RunContext, subtask: str, path: str, question: str) -> str:
-    """What the model that sees says of it; of a video that it does not take, what it says of moments of it."""
+    """Return what the seeing model says of the file. If it takes no video, show it pictures from the video."""
     from hira.tools.media import TooLarge
     from hira.tools.media.encoding import decodes
 

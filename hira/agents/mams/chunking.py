@@ -1,4 +1,4 @@
-"""What the tools of a turn brought, cut into chunks at headings, paragraphs, rows and sentences (MaMs, section 3.4)."""
+"""Cuts the results of a turn into chunks, at headings, paragraphs, rows and sentences (MaMs, section 3.4)."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ _HEADING = re.compile(r"#{1,6}\s+\S")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])")
 _WORD = re.compile(r"\s+")
 _SEAM = 2
-"""Tokens at most that two texts have more when they are put together, than each by itself."""
+"""The most tokens that joining two texts adds to their sum."""
 
 
 Read = tuple[Source, str]
@@ -26,7 +26,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of what was read, as a prompt shows it, and the ids of the sources in it."""
+    """A part of the results, formatted for a prompt, and the ids of its sources."""
 
     text: Filled
     sources: tuple[str, ...]
@@ -82,7 +82,8 @@ def split(text: str, limit: int) -> list[str]:
 
 
 def _headings(gathered: Sequence[str], room: int) -> list[str]:
-    """The headings at the end of what was gathered, if something stands before them and they fit elsewhere."""
+    """Return the headings at the end of the gathered lines, if other lines precede them and they fit into the next
+    chunk."""
     first = len(gathered)
     while first and _HEADING.match(gathered[first - 1]):
         first -= 1
@@ -91,7 +92,8 @@ def _headings(gathered: Sequence[str], room: int) -> list[str]:
 
 
 def _blocks(text: str, limit: int) -> Iterator[str]:
-    """Headings, paragraphs and fenced code with the empty lines behind them; what is longer than a part in pieces."""
+    """Split into headings, paragraphs and fenced code, each with the empty lines that follow; a block over the limit is
+    split further."""
     lines: list[str] = []
     fenced = False
     for line in text.splitlines(keepends=True):
@@ -107,7 +109,7 @@ def _blocks(text: str, limit: int) -> Iterator[str]:
 
 
 def _alone(lines: Sequence[str]) -> bool:
-    """Whether these lines are a heading, which ends with its own line."""
+    """Return whether these lines are a heading, which is complete with its own line."""
     return bool(_HEADING.match(lines[0]))
 
 
@@ -115,7 +117,7 @@ Cut = Callable[[str], list[str]]
 
 
 def _between(pattern: "re.Pattern[str]") -> Cut:
-    """Cuts a text behind each match, so that nothing of it is left out."""
+    """Return a function that cuts a text after each match and loses nothing."""
 
     def cut(text: str) -> list[str]:
         ends = [match.end() for match in pattern.finditer(text)]

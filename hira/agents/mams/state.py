@@ -26,7 +26,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:'t)?")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One statement of memory under an id such as `m3`; `sources` are ids of what was read, empty for an inference."""
+    """One statement of memory with an id such as `m3`; `sources` are source ids, empty for an inference."""
 
     id: str
     text: str
@@ -42,8 +42,8 @@ Memory = tuple[Entry, ...]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done, as the Search agent wrote it, and the calls that were `done`, which hira notes itself: an
-    agent without history would else make them again."""
+    """The Search agent's plan, and the calls already `done`, which hira notes: an agent without history would repeat
+    them."""
 
     text: str = ""
     done: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Written(BaseModel):
 
 
 class Update(BaseModel):
-    """What the State agent makes of a chunk: the ids of entries to `keep` ("m1", "m4-m9"), and those it wrote."""
+    """The State agent's update for a chunk: the ids of entries to `keep` ("m1", "m4-m9"), and its new entries."""
 
     keep: Ids = []
     memory: list[Written] = []
@@ -84,34 +84,33 @@ class Update(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The memory after an update; `lost` are the old entries that the update would have dropped, each with what no
-    entry says any more; in `memory` they stand as they were."""
+    """The memory after an update. `lost` are the old entries that the update would have dropped, each with the words
+    that no other entry contains; `memory` keeps them unchanged."""
 
     memory: Memory
     lost: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def missing(old: str, new: str) -> list[str]:
-    """The figures, names and other words of substance of the old text that the new one does not hold.
+    """Return the figures, names and other content words of the old text that the new one lacks.
 
-    Empty means that nothing is lost. What holds of `a` and `b` and of `b` and `c` holds of `a` and `c`, so nothing
-    wears off over many merges.
+    Empty means that nothing is lost. The relation is transitive, so that no fact wears off over many merges.
     """
     kept = _substance(new)
     return [word for word in _substance(old) if word not in kept]
 
 
 def _substance(text: str) -> list[str]:
-    """What a merged entry has to hold of a text, each once; the whole of a text that has no word of substance."""
+    """Return the content words that a merged entry must contain, each once; the whole text if it has none."""
     found = [*_FIGURE.findall(text), *_CAPITALS.findall(text)]
     found += [word for word in words(text) if not _FIGURE.fullmatch(word)]
     return list(dict.fromkeys([*found, *_turning(text)])) or tokens(text)
 
 
 def merge(memory: Memory, update: Update, readable: Collection[str]) -> Merged:
-    """The memory with an update taken in; `readable` are the ids of the sources of the chunk that it was made of.
+    """Apply an update to memory; `readable` are the ids of the chunk's sources.
 
-    An old entry that an update neither keeps nor holds in one of its own is lost, and kept all the same.
+    An old entry that the update neither keeps nor contains in a new entry is lost, and kept all the same.
     """
     kept = ids(update.keep)
     carried = {entry.id: _carrier(entry, update, kept) for entry in memory}
@@ -140,7 +139,7 @@ def merge(memory: Memory, update: Update, readable: Collection[str]) -> Merged:
 
 
 def find_unsourced(memory: Memory, update: Update, readable: Collection[str]) -> list[str]:
-    """What an update newly states and ascribes to none of the several sources that it may come from."""
+    """Return the new statements without a source, where the chunk has several."""
     found: list[str] = []
     for written in update.memory if len(readable) > 1 else ():
         held = " ".join(entry.text for entry in memory if entry.id in ids(written.merges))
@@ -167,15 +166,15 @@ def _carrier(entry: Entry, update: Update, kept: Collection[str]) -> int | None:
 
 
 def _closest(entry: Entry, update: Update) -> list[str]:
-    """What is missing of a lost entry where most of it stands: in the entry that claims it, if one does."""
+    """Return the words of a lost entry that the entry claiming it lacks; empty if no entry claims it."""
     claiming = [written for written in update.memory if entry.id in ids(written.merges)]
     lacking = [missing(entry.text, remove_marks(written.text)) for written in claiming]
     return min(lacking, key=len, default=[])
 
 
 def _added(memory: list[Entry], written: Written, readable: Collection[str], claimed: Sequence[str]) -> list[Entry]:
-    """With a new entry at the end; one whose very words stand in another of its source adds nothing, and one that is
-    the same as another adds its source. `claimed` are the sources of the entries that it should have held."""
+    """Append a new entry. If another entry of its source contains its exact words, nothing is added; if another entry
+    is identical, only the source is. `claimed` are the sources of the entries that it should contain."""
     text = remove_marks(written.text).strip()
     if not tokens(text):
         return memory

@@ -35,7 +35,7 @@ def plan(written: Plan) -> Filled:
 
 
 def format_calls(written: Plan) -> str:
-    """The calls that were made; what tools said of them is data."""
+    """Format the calls so far; the tools' replies in them are data."""
     return "\n".join(written.done) or NOTHING.fill()
 
 
@@ -56,7 +56,7 @@ TOLD = 120
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the Search agent does next: `calls` to make, or none, and it ends with `text`. `plan` is what it plans."""
+    """The Search agent's next step: `calls` to perform, or none, which ends it with `text`. `plan` is its plan."""
 
     plan: Plan
     calls: tuple[Call, ...]
@@ -75,9 +75,9 @@ class Observed:
 async def decide(
     context: RunContext, question: str, state: State, tools: Sequence[Tool], *, turn: int, left: int, several: int
 ) -> Decision:
-    """One turn of the Search agent, in a conversation of its own: it sees the state and no turn before it.
+    """One turn of the Search agent, in a new conversation: it sees the state and no earlier turn.
 
-    If it calls nothing while nothing is known, it is asked once whether it means that: small models plan and stop.
+    If it calls nothing while the state is empty, it is asked once whether it means that: small models plan and stop.
     """
     conversation = context.conversation("search", str(turn))
     loop = Loop(conversation, tools, limit=several, several=several)
@@ -124,7 +124,8 @@ async def act(context: RunContext, decision: Decision, tools: Sequence[Tool], *,
 
 
 def within(read: Mapping[Key, Read], window: int) -> tuple[dict[Key, Read], tuple[str, ...]]:
-    """The texts that fit into the window, in their order and at least one, and what the plan is told of the others."""
+    """Return the texts that fit into the window, in their order and at least one, and a note for the plan on the
+    others."""
     kept: dict[Key, Read] = {}
     left: list[str] = []
     room = window
@@ -138,7 +139,7 @@ def within(read: Mapping[Key, Read], window: int) -> tuple[dict[Key, Read], tupl
 
 
 def _brought(seen: Seen, sources: Sequence[Source]) -> str:
-    """What a call brought, in a few words: the ids of the sources, or why there are none."""
+    """Summarise the result of a call in a few words: the ids of its sources, or the reason for their absence."""
     if named := list(dict.fromkeys(source.id for source in sources if source.id)):
         return ", ".join(named)
     told = " ".join(seen.text.split())
@@ -168,10 +169,10 @@ UNSOURCED = Prompt(__file__, "mams_unsourced")
 
 
 async def remember(conversation: Conversation, question: str, chunk: Chunk, state: State) -> State:
-    """The state with what is new in the chunk taken into memory and plan; its report is left alone.
+    """Return the state with memory and plan updated from the chunk; its report is unchanged.
 
-    An update that would lose an old entry is asked for once more, with what would be lost; after that the old entries
-    stand, and what else the update says is taken. Without a usable update memory stays as it is, and that is told.
+    An update that would lose an old entry is requested once more, with the loss named; after that the old entries stay,
+    and the rest of the update counts. Without a usable update memory stays unchanged, and a notice says so.
     """
     tell = conversation.context.events
     message = user(
@@ -200,13 +201,13 @@ async def remember(conversation: Conversation, question: str, chunk: Chunk, stat
 
 
 def _best(old: Memory, updates: list[Update], chunk: Chunk) -> Merged:
-    """What the update makes of memory that loses least, the later one among equals."""
+    """Apply the update that loses least, the later one among equals."""
     merged = [merge(old, update, chunk.sources) for update in reversed(updates)]
     return min(merged, key=lambda one: len(one.lost))
 
 
 def _complaint(old: Memory, update: Update, chunk: Chunk) -> str:
-    """What the update gets wrong, empty if nothing: entries that it loses, statements of no source."""
+    """Describe the faults of an update, entries that it loses and statements without a source; empty without faults."""
     texts = {entry.id: entry.text for entry in old}
     lines = [
         LOST_PART.fill(id=name, missing=sanitize(", ".join(words)), text=sanitize(texts[name]))
@@ -229,8 +230,8 @@ UNCHANGED = "unchanged"
 
 
 async def write(conversation: Conversation, question: str, chunk: Chunk, known: Memory, before: str) -> str:
-    """The report with the chunk worked in; `before` as it is if nothing in the chunk belongs there, or if two replies
-    hold no whole report, which is told."""
+    """Return the report with the chunk worked in. Return `before` unchanged if nothing in the chunk belongs there, or,
+    with a notice, if two replies contain no complete report."""
     tell = conversation.context.events
     prompt = REPORT.fill(
         question=sanitize(question),

@@ -29,11 +29,11 @@ Bins = list[list[Filled]]
 
 
 async def pack_bins(documents: Sequence[Filled], frame: str, window: int, context: RunContext, *, under: str) -> Bins:
-    """The documents in bins, each of which fills a window of so many tokens together with the `frame` of a prompt.
+    """Pack the documents into bins, each of which fits the window together with the `frame` of a prompt.
 
-    A model in this process counts by its own tokenizer; for any other, hira estimates. The result is recorded as calls
-    are, since a run that is replayed or resumed may have no model to count with. Raises `Stop` if the run is stopped
-    while the model counts, or was.
+    A local model counts with its own tokenizer; for any other, hira estimates. The result is recorded like a call,
+    because a replayed or resumed run may have no model to count with. Raises `Stop` if the run is stopped before or
+    during the count.
     """
     part, log = context.part("system1"), context.log
     own, name = counting(part.policy), f"{under}/{PACKING}"
@@ -112,9 +112,9 @@ async def distil(
     window: int,
     reply: int | None = None,
 ) -> Filled:
-    """What serves the purpose in all that was found, as System 2 is given it (eq. 2 and 3).
+    """Distil everything found for the purpose of the request, for System 2 (eq. 2 and 3).
 
-    Every document stands in exactly one prompt of at most `window` tokens, and all of these are asked at once.
+    Every document is in exactly one prompt of at most `window` tokens, and all prompts are sent at once.
     """
     frame = _prompt(question, request, (), window)
     notes: Sequence[str]
@@ -134,7 +134,7 @@ async def distil(
 
 
 def _prompt(question: str, request: Request, documents: Sequence[Filled], window: int) -> Filled:
-    """What System 1 is asked about one bin. What stands beside the documents takes half of the window at most."""
+    """Build the prompt for one bin. Everything except the documents takes at most half of the window."""
     return SYSTEM1.fill(
         documents=Filled("\n\n".join(documents)),
         question=sanitize(clip(question, window // 4)),
@@ -144,9 +144,9 @@ def _prompt(question: str, request: Request, documents: Sequence[Filled], window
 
 
 async def _read(under: str, prompt: Filled, documents: Sequence[Filled], context: RunContext, reply: int | None) -> str:
-    """What System 1 writes of one bin (d_j). It cites nothing that does not stand there.
+    """Return System 1's text on one bin (d_j). It cites only sources of the bin.
 
-    Where it cannot, System 2 is told why, and how the documents begin.
+    If System 1 fails, System 2 reads why, and the beginnings of the documents.
     """
     conversation = context.conversation("system1", under, reply=reply)
     conversation.say(user(prompt))
@@ -170,7 +170,7 @@ def _beginnings(documents: Sequence[Filled], why: str) -> Filled:
 
 
 def _sources(text: str, sources: Sources) -> Filled:
-    """Which sources the notes rest on, as a paragraph of a prompt; empty if there are none."""
+    """Format the sources of the notes as a paragraph of a prompt; empty without sources."""
     named = [sources.read[one] for one in find_cited(text) if one in sources]
     lines = [f"- [{one.id}] {' '.join(inert(f'{one.title}: {one.location}').split())}" for one in named]
     return SOURCES.fill(sources="\n".join(lines)) if lines else Filled("")

@@ -22,7 +22,7 @@ SYSTEM2 = Prompt(__file__, "mars_system2")
 GO_ON = Prompt(__file__, "mars_go_on")
 REQUEST = Prompt(__file__, "mars_request")
 QUOTED = 200
-"""Tokens of what was read outside of searches that are kept for a run that ends early."""
+"""Tokens of sources outside searches that are kept for a run that ends early."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def requesting(search: Tool, most: int) -> Tool:
 
 
 def begin(question: str, context: RunContext, tools: list[Tool], turns: int, reply: int | None = None) -> Loop:
-    """The loop of System 2, told the question: the context c₀."""
+    """Begin the loop of System 2 with the question: the context c₀."""
     conversation = context.conversation("system2", reply=reply)
     loop = Loop(conversation, tools, limit=turns, final=True, task=question)
     prompt = SYSTEM2.fill(
@@ -87,10 +87,10 @@ def begin(question: str, context: RunContext, tools: list[Tool], turns: int, rep
 
 
 async def think(loop: Loop) -> Step:
-    """A request, or the answer (eq. 1).
+    """Return a request or the answer (eq. 1).
 
-    A turn with neither a call nor an answer in its tags is reasoning, which goes on and counts as a turn (Algorithm 1,
-    lines 13 to 17). What follows it is taken as the answer with or without tags.
+    A turn with neither a call nor an answer in its tags is reasoning; it counts as a turn and the next one follows
+    (Algorithm 1, lines 13 to 17). The text after it is the answer, with or without tags.
     """
     step = await loop.think()
     if step.calls or step.forced or find_boxed(step.text) or find_tagged(step.text):
@@ -106,13 +106,14 @@ def answer(step: Step) -> str:
 
 
 def parse_request(call: Call, loop: Loop) -> Request:
-    """What a call of a search asks for. Raises `ToolError`, for the model, where it cannot be read."""
+    """Parse the call of a search. Raises `ToolError`, for the model, if that is impossible."""
     asked = next(one for one in loop.tools if one.name == call.name).check(call.arguments)
     return Request(tuple(dict.fromkeys(asked["queries"])), asked["purpose"])
 
 
 async def perform_call(call: Call, loop: Loop) -> str:
-    """What a call brings that goes straight back, as Python's output does. What it read is a finding of the run."""
+    """Perform a call whose result goes straight back, such as Python's output. Its sources become a finding of the
+    run."""
     context = loop.conversation.context
     before = set(context.rollout.sources.read)
     told = await loop.perform(call)

@@ -1,7 +1,8 @@
-"""The steps of MarsRL, each a function of its own, so that training can sample groups of any one of them (section 3.1).
+"""The steps of MarsRL, each a separate function, so that training can sample groups of any one of them (section 3.1).
 
-Step 1 is the Solver's. Verifier1 and Corrector1 work on its solution, Verifier2 and Corrector2 on what a Corrector
-refined: the same role with the same prompt, told apart by the names of their conversations, `2/verifier1/verifier`.
+Step 1 is the Solver's. Verifier1 and Corrector1 work on its solution, Verifier2 and Corrector2 on a Corrector's
+refinement: the same role with the same prompt, distinguished by the names of their conversations, such as
+`2/verifier1/verifier`.
 """
 
 from dataclasses import dataclass
@@ -28,8 +29,8 @@ NOTHING = Filled("")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What all three roles are given: the question, and as a paragraph what was found for it, empty if nothing was.
-    `reply` is how many tokens each of them may write at most, None for what the endpoint allows."""
+    """The input of all three roles: the question, and a paragraph of search results, empty without any. `reply` is the
+    most tokens of each reply, None for the endpoint's own limit."""
 
     question: str
     documents: Filled = NOTHING
@@ -51,7 +52,8 @@ class Solution:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What the Verifier says of a solution: `correct` is None where no verdict can be read, `report` is all of it."""
+    """The Verifier's review of a solution: `correct` is None if it contains no readable verdict, `report` is its whole
+    text."""
 
     correct: bool | None
     report: str
@@ -113,6 +115,6 @@ async def _said(conversation: Conversation, prompt: Filled) -> Completion:
 
 
 def _solution(completion: Completion, conversation: Conversation, *, refined: bool) -> Solution:
-    """What was said. Raises `BadReply` if it was nothing but thought."""
+    """Return the text of the reply. Raises `BadReply` if it contains only reasoning."""
     check_spoken(completion, conversation)
     return Solution(strip_thought(completion), refined, completion.finish != "length")

@@ -58,9 +58,9 @@ class LoopConfig:
         return Loop(conversation, tools, limit, several, final, conclude=conclude, window=room)
 
     async def closed(self, loop: Loop, step: Step) -> Step:
-        """The step with which the conversation ends: its summary. One that was forced is its summary already.
+        """Close the conversation with its summary; a forced step is a summary already.
 
-        A summary that fails, or that is none, loses nothing that was said before it.
+        If the summary fails or is empty, the earlier words are kept.
         """
         if step.forced or not self.summary:
             return replace(step, text=step.text or loop.said)
@@ -94,7 +94,7 @@ def browsing() -> Tool:
 
 
 def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int, parallel: int) -> Loop:
-    """The planner's conversation, told the question."""
+    """Begin the planner's conversation with the question."""
     tools = [browsing()]
 
     def asking(why: Filled) -> Filled:
@@ -123,7 +123,7 @@ def handed_out(loop: Loop, step: Step) -> list[Subtask]:
 
 
 def report(finding: Finding) -> Filled:
-    """What the planner reads of a worker: its report, and nothing that it read."""
+    """Format a worker's report for the planner, without anything that the worker read."""
     text = sanitize(finding.reasoning or finding.conclusion)
     return Filled(text, "matpo_report", {"conclusion": finding.conclusion})
 
@@ -145,7 +145,8 @@ SERVER = "search_and_scrape_webpage"
 
 
 def tools_of(context: RunContext, blocked: Collection[str] = ()) -> list[Tool]:
-    """What a worker can use in this run, with nothing from a `blocked` host. Raises `UsageError` if that is nothing."""
+    """Return the worker's tools in this run, without anything from a `blocked` host. Raises `UsageError` if there are
+    none."""
     box = context.tools
     web = [replace(tool, server=SERVER, blocked=blocked) for tool in (box.search, box.browse) if tool]
     tools = [*web, *([box.files] if box.files else []), *box.extra_for("worker")]
@@ -160,10 +161,10 @@ def tools_of(context: RunContext, blocked: Collection[str] = ()) -> list[Tool]:
 async def work(
     subtask: Subtask, main: str, context: RunContext, manner: LoopConfig, *, tools: Sequence[Tool], calls: int
 ) -> Finding:
-    """Do a subtask of the `main` question, which the worker is told of unless it is empty (user-query recap).
+    """Do a subtask of the `main` question, which the worker sees unless it is empty (user-query recap).
 
-    `reasoning` of the finding is the whole report, `conclusion` what stands under that heading. A worker that cannot
-    go on is a finding that says so, and what it had said by then.
+    `reasoning` of the finding is the whole report, `conclusion` the text under that heading. A worker that fails is a
+    finding too, with the error and the worker's words until then.
     """
     if not subtask.text.strip():
         return Finding(subtask, "worker", "", UNREADABLE.fill(error=NO_TASK.fill()), ok=False)

@@ -28,7 +28,7 @@ PREFIXES: Mapping[Kind, tuple[str, ...]] = {
     "optional": ("optional criterion", "可选标准"),
     "error": ("error criterion", "错误标准"),
 }
-"""What the description of an item begins with, before a colon (appendix C.1)."""
+"""The prefixes of an item's description, each before a colon (appendix C.1)."""
 WEIGHTS: Mapping[Kind, tuple[int, ...]] = {"key": (5,), "important": (3, 4), "optional": (1, 2), "error": (-1, -2)}
 """The weights that an item of a kind may have (appendix C.1, "Category Definitions")."""
 KEYS = frozenset({"title", "description", "weight"})
@@ -44,7 +44,7 @@ class Item:
 
     @property
     def kind(self) -> Kind | None:
-        """What its description says it is, None if it says nothing of the sort."""
+        """The kind that the description names, None if it names none."""
         head = self.description.replace("：", ":").partition(":")[0].strip(" *\"'‘’“”「」").casefold()
         return next((kind for kind, prefixes in PREFIXES.items() if head in prefixes), None)
 
@@ -81,10 +81,10 @@ class Rubric:
 
 
 def faults(value: object) -> list[str]:
-    """What keeps a value from being a rubric, one line each, told to whoever wrote it; empty for a valid one.
+    """Describe what keeps a value from being a rubric, one line each, for its author; empty for a valid one.
 
-    Valid are 7 to 20 items of exactly title, description and weight, each with one of the prefixes and a weight that
-    goes with it, no title twice, and a positive sum of the positive weights.
+    A valid rubric has 7 to 20 items of exactly title, description and weight, each with one of the prefixes and a
+    weight that fits it, no title twice, and a positive sum of the positive weights.
     """
     if not isinstance(value, list):
         return ["a rubric is a list of items"]
@@ -100,7 +100,7 @@ def faults(value: object) -> list[str]:
 
 
 def _faults_of(one: object) -> list[str]:
-    """What is wrong with the shape of an item; of one in shape, with what it says."""
+    """Describe the faults in the shape of an item, or else those of its content."""
     if not isinstance(one, Mapping):
         return ["it is not an object"]
     if set(one) != KEYS:
@@ -129,7 +129,7 @@ def _text(value: object) -> bool:
 
 
 def _number(value: object) -> bool:
-    """Whether it is a whole number, `5.0` included; True and False are none."""
+    """Return whether the value is a whole number, including `5.0` but neither True nor False."""
     return not isinstance(value, bool) and isinstance(value, int | float) and value == value // 1
 
 
@@ -141,10 +141,10 @@ def value_of(rating: int) -> float:
 
 
 def weighted_mean(weights: Sequence[float], values: Sequence[float]) -> float:
-    """S of eq. 2, to the letter: Σ w·v / Σ w.
+    """S exactly as in eq. 2: Σ w·v / Σ w.
 
-    With negative weights it is no mean any more: weights 5, 5, 4, -2, -1 give 1.27 to a perfect report. It is undefined
-    where Σ w = 0 (`ValueError`), and where Σ w < 0 it puts the worse report first. `normalised` does neither.
+    With negative weights it is no longer a mean: weights 5, 5, 4, -2, -1 give 1.27 to a perfect report. It is undefined
+    for Σ w = 0 (`ValueError`), and for Σ w < 0 it prefers the worse report. `normalised` has neither fault.
     """
     total = sum(weights)
     if total == 0:
