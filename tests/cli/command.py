@@ -27,3 +27,7 @@ class Command:
         out, err = io.StringIO(), io.StringIO()
         shell = Shell(io.StringIO(stdin), out, err, {**self.environ, **environ}, self.folder, self.folder / "home")
         return Said(main(argv, shell), out.getvalue(), err.getvalue())
+
+    @property
+    def journal(self) -> Path:
+        return self.folder / "home" / ".local" / "state" / "hira" / "journal.sqlite"

@@ -1,6 +1,5 @@
 """`hira ask --batch`: one line an answer, in order, resumable."""
 
-import io
 import json
 import os
 import signal
@@ -11,9 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command import Command
 
-from hira.cli import main
-from hira.cli.shell import Shell
 from hira.core.policy import Request
 from hira.testing.endpoint import Endpoint
 
@@ -41,11 +39,9 @@ class Said:
 
 
 def ask(folder: Path, *argv: str, stdin: str = "") -> Said:
-    out, err = io.StringIO(), io.StringIO()
-    shell = Shell(io.StringIO(stdin), out, err, {"HIRA_MODEL": "offline"}, folder, folder / "home")
     argv = ("ask", *(argv if "--batch" in argv else ("--batch", "q.jsonl", *argv)))
-    code = main((*argv, "--output", "a.jsonl", "--docs", "docs"), shell)
-    return Said(code, out.getvalue(), err.getvalue(), folder / "a.jsonl")
+    said = Command(folder, {"HIRA_MODEL": "offline"})(*argv, "--output", "a.jsonl", "--docs", "docs", stdin=stdin)
+    return Said(said.code, said.out, said.err, folder / "a.jsonl")
 
 
 def test_each_question_is_a_line_in_the_order_of_the_questions(folder: Path) -> None:
@@ -137,9 +133,10 @@ def test_a_file_with_answers_to_other_questions_is_left_alone(folder: Path) -> N
 
 
 def ask_raw(folder: Path) -> tuple[int, str]:
-    err = io.StringIO()
-    shell = Shell(io.StringIO(), io.StringIO(), err, {"HIRA_MODEL": "offline"}, folder, folder / "home")
-    return main(("ask", "--batch", "q.jsonl", "--output", "a.jsonl", "--docs", "docs"), shell), err.getvalue()
+    said = Command(folder, {"HIRA_MODEL": "offline"})(
+        "ask", "--batch", "q.jsonl", "--output", "a.jsonl", "--docs", "docs"
+    )
+    return said.code, said.err
 
 
 def test_events_name_the_question_they_belong_to(folder: Path) -> None:

@@ -1,33 +1,22 @@
 """`hira compare`: several workflows side by side, as a table or as JSON; 0 if any of them answered."""
 
-import io
 import json
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from command import Command, Said
 
-from hira.cli import NO_EVIDENCE, OK, USAGE, main
-from hira.cli.shell import Shell
+from hira.cli import NO_EVIDENCE, OK, USAGE
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
 QUESTION = "Who was the last keeper of Skerry Point?"
 PAIR = ("--workflow", "hira,react-report")
 
 
-@dataclass(frozen=True)
-class Said:
-    code: int
-    out: str
-    err: str
-
-
-def hira(place: Path, *argv: str, stdin: str = "") -> Said:
-    out, err = io.StringIO(), io.StringIO()
-    shell = Shell(io.StringIO(stdin), out, err, {"HIRA_MODEL": "offline"}, place, place / "home")
-    return Said(main(("compare", *argv), shell), out.getvalue(), err.getvalue())
+def hira(place: Path, *argv: str) -> Said:
+    return Command(place, {"HIRA_MODEL": "offline"})("compare", *argv)
 
 
 def test_the_table_has_a_row_for_each_workflow_in_the_order_named(tmp_path: Path) -> None:

@@ -1,28 +1,16 @@
 """What someone meets who runs `hira` for the first time: files that cannot be read, odd names, empty variables."""
 
-import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from hira.cli import main
-from hira.cli.shell import Shell
+from command import Command
 
 QUESTION = "When was ASEAN founded?"
 BAD_NAME = os.fsdecode(b"caf\xe9.txt")
-
-
-@dataclass(frozen=True)
-class Said:
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture
@@ -33,18 +21,9 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
-Hira = Callable[..., Said]
-
-
 @pytest.fixture
-def hira(tmp_path: Path) -> Hira:
-    def run(*argv: str, stdin: str = "", **environ: str) -> Said:
-        out, err = io.StringIO(), io.StringIO()
-        environ = {"HIRA_MODEL": "offline", **environ}
-        code = main(argv, Shell(io.StringIO(stdin), out, err, environ, tmp_path, tmp_path / "home"))
-        return Said(code, out.getvalue(), err.getvalue())
-
-    return run
+def hira(tmp_path: Path) -> Command:
+    return Command(tmp_path, {"HIRA_MODEL": "offline"})
 
 
 def named_badly(folder: Path) -> Path:
@@ -57,7 +36,7 @@ def named_badly(folder: Path) -> Path:
     return path
 
 
-def test_documents_that_hold_nothing_say_why(hira: Hira, docs: Path) -> None:
+def test_documents_that_hold_nothing_say_why(hira: Command, docs: Path) -> None:
     (docs / "empty.txt").touch()
     (docs / "blank.txt").write_text(" \n\n", encoding="utf-8")
     (docs / "photo.bin").write_bytes(bytes(range(256)))
@@ -67,7 +46,7 @@ def test_documents_that_hold_nothing_say_why(hira: Hira, docs: Path) -> None:
         assert said.err.startswith(f"hira: {name} {why}")
 
 
-def test_a_file_name_that_is_not_utf_8_is_told_and_the_others_are_read(hira: Hira, docs: Path) -> None:
+def test_a_file_name_that_is_not_utf_8_is_told_and_the_others_are_read(hira: Command, docs: Path) -> None:
     path = named_badly(docs)
     said = hira("ask", QUESTION, "--docs", "docs", "--quiet")
     assert said.code == 0
@@ -80,7 +59,7 @@ def test_a_file_name_that_is_not_utf_8_is_told_and_the_others_are_read(hira: Hir
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
-def test_a_pipe_or_a_device_is_no_document(hira: Hira, docs: Path) -> None:
+def test_a_pipe_or_a_device_is_no_document(hira: Command, docs: Path) -> None:
     os.mkfifo(docs / "pipe")
     for path in (str(docs / "pipe"), "/dev/null", "/dev/zero"):
         said = hira("ask", QUESTION, "--docs", path)
@@ -88,14 +67,14 @@ def test_a_pipe_or_a_device_is_no_document(hira: Hira, docs: Path) -> None:
         assert said.err.startswith(f"hira: {path!r} is neither a file nor a folder\n")
 
 
-def test_an_empty_path_is_never_the_current_folder(hira: Hira) -> None:
+def test_an_empty_path_is_never_the_current_folder(hira: Command) -> None:
     for flag, what in (("--docs", "a path of the documents is empty"), ("--file", "the path after --file is empty")):
         said = hira("ask", QUESTION, flag, "")
         assert said.code == 2
         assert said.err.startswith(f"hira: {what}\n")
 
 
-def test_every_line_beside_events_is_an_event(hira: Hira, docs: Path) -> None:
+def test_every_line_beside_events_is_an_event(hira: Command, docs: Path) -> None:
     (docs / "empty.txt").touch()
     for argv, last in (
         (["--docs", "docs"], "RunEnded"),
@@ -116,7 +95,7 @@ def test_every_line_beside_events_is_an_event(hira: Hira, docs: Path) -> None:
 
 
 def test_json_says_what_ended_a_run_and_a_file_is_only_written_for_an_answer(
-    hira: Hira, docs: Path, tmp_path: Path
+    hira: Command, docs: Path, tmp_path: Path
 ) -> None:
     nowhere = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--max-time", "1")
     said = hira("ask", QUESTION, *nowhere, "--json", "--output", "answer.MD")
@@ -147,14 +126,14 @@ def test_an_answer_that_cannot_be_written_is_told_in_one_line(docs: Path, tmp_pa
     assert ended.stderr.splitlines() == ["hira: standard output cannot be written: No space left on device"]
 
 
-def test_more_words_than_one_question_are_told_what_to_do(hira: Hira) -> None:
+def test_more_words_than_one_question_are_told_what_to_do(hira: Command) -> None:
     for argv in (("When", "was", "it?"), ("When?", "--docs", "a", "b")):
         said = hira("ask", *argv)
         assert said.code == 2
         assert "put the question in quotes, and repeat the flag" in said.err
 
 
-def test_a_run_that_could_not_begin_is_listed_as_failed_with_its_question_and_error(hira: Hira, docs: Path) -> None:
+def test_a_run_that_could_not_begin_is_listed_as_failed_with_its_question_and_error(hira: Command, docs: Path) -> None:
     (docs / "empty.txt").touch()
     hira("ask", QUESTION, "--docs", "docs/empty.txt")
     (run,) = json.loads(hira("runs", "--json").out)

@@ -1,7 +1,6 @@
 """The commands about recorded runs: listed, shown, replayed without network, verified, exported, deleted, reused."""
 
 import asyncio
-import io
 import json
 import os
 import signal
@@ -9,15 +8,15 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 import pytest
-from killed import ANSWER, QUESTION, Place, plain, replies
+from command import Command
+from killed import ANSWER, QUESTION, Place, killed_and_resumed, plain, replies
 
 from hira import Hira, Settings, tool
 from hira.cli import main
-from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.policy import Request
 from hira.testing.endpoint import Endpoint
@@ -25,30 +24,9 @@ from hira.testing.endpoint import Endpoint
 pytestmark = pytest.mark.heavy(seconds=1)
 
 
-@dataclass(frozen=True)
-class Said:
-    code: int
-    out: str
-    err: str
-
-
-@dataclass(frozen=True)
-class Command:
-    place: Path
-
-    def __call__(self, *argv: str, **environ: str) -> Said:
-        out, err = io.StringIO(), io.StringIO()
-        code = main(argv, Shell(io.StringIO(), out, err, environ, self.place, self.place / "home"))
-        return Said(code, out.getvalue(), err.getvalue())
-
-    @property
-    def journal(self) -> Path:
-        return self.place / "home" / ".local" / "state" / "hira" / "journal.sqlite"
-
-
 @pytest.fixture
 def hira(tmp_path: Path) -> Command:
-    return Command(Place(tmp_path / "place").folder)
+    return Command(Place(tmp_path / "place").folder, {})
 
 
 @pytest.fixture
@@ -130,18 +108,18 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("form", [["--events"], ["--json", "--quiet"], ["--quiet"]])
+@pytest.mark.parametrize("form", [["--events"], ["--json", "--quiet"]])
 def test_a_replay_is_byte_identical_with_the_network_forbidden(
     hira: Command, endpoint: Endpoint, form: list[str]
 ) -> None:
     first = hira("ask", QUESTION, *at(endpoint), *form)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIRA_", "OPENAI_", "XDG_"))}
-    for path in (hira.place / "docs").iterdir():
+    for path in (hira.folder / "docs").iterdir():
         path.unlink()  # nor does it need the documents
     again = subprocess.run(
         [sys.executable, "-c", FORBIDDEN, "replay", "last", *form],
-        cwd=hira.place,
-        env={**kept, "HOME": str(hira.place / "home")},
+        cwd=hira.folder,
+        env={**kept, "HOME": str(hira.folder / "home")},
         capture_output=True,
         check=False,
     )
@@ -190,7 +168,7 @@ def test_an_endpoint_that_was_down_is_tried_again_by_resume_with_the_key_of_toda
 
 def test_resume_sends_no_key_to_a_place_that_a_projects_file_named(hira: Command) -> None:
     with Endpoint(replies(3), faults=["401"]) as endpoint:  # type: ignore[arg-type]
-        file = hira.place / "hira.toml"
+        file = hira.folder / "hira.toml"
         file.write_text(f'base_url = "{endpoint.base_url}"', encoding="utf-8")
         told = ("--docs", "docs", "--model", endpoint.model, "--parallel", "3", "--quiet")
         assert hira("ask", QUESTION, *told, OPENAI_API_KEY="sk-of-openai", HIRA_TRUST=endpoint.base_url).code == 3
@@ -230,7 +208,7 @@ def test_export_writes_one_line_a_conversation_with_what_was_said(hira: Command,
     hira("ask", QUESTION, *at(endpoint), "--quiet")
     said = hira("runs", "export", "-o", "data.jsonl")
     assert said.code == 0
-    lines = [json.loads(line) for line in (hira.place / "data.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in (hira.folder / "data.jsonl").read_text(encoding="utf-8").splitlines()]
     planner = next(line for line in lines if line["role"] == "planner")
     assert (planner["status"], planner["question"]) == ("answered", QUESTION)
     assert sum(len(line["turns"]) for line in lines) == len(endpoint.calls)
@@ -267,13 +245,9 @@ def test_with_cache_sources_keep_their_ids_though_parallel_subtasks_read_in_anot
     ("argv", "what"),
     [
         (["show", "nothing-like-it"], "no run 'nothing-like-it'"),
-        (["runs", "delete", "nothing-like-it"], "no run 'nothing-like-it'"),
-        (["trace", "nothing-like-it"], "no run 'nothing-like-it'"),
         (["trace", "last"], "no output is named"),
-        (["trace", "last", "-o", "none/t.html"], "there is no folder"),
         (["trace", "last", "-o", "t.pdf"], "unknown kind of file"),
         (["runs", "--limit", "0"], "--limit must be at least 1, got 0"),
-        (["runs", "delete", "--journal", "no-such.sqlite", "last"], "no runs are recorded yet"),
         (["runs", "export", "-o", "none/t.jsonl"], "could not be written"),
     ],
 )
@@ -308,3 +282,15 @@ async def test_a_run_with_a_tool_of_its_own_is_resumed_by_its_program_and_nobody
             again = await hira.resume(first.id)
             await again.work()
     assert again.answer.text == "The bell rang."
+
+
+CALLS = {1: 10, 3: 8}
+"""Model calls of the whole run by subtasks in one turn: two for each of three subtasks, the planner's four or two."""
+
+
+@pytest.mark.heavy(seconds=15)
+@pytest.mark.parametrize("parallel", CALLS)
+def test_a_run_killed_at_a_random_point_resumes(tmp_path: Path, parallel: int) -> None:
+    random = Random(20261120 + parallel)
+    for at in range(3):
+        killed_and_resumed(tmp_path / str(at), parallel, random, CALLS[parallel])

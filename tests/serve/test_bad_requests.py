@@ -48,9 +48,9 @@ def said(*parts: Any) -> list[Any]:
 TEXT = {"type": "text", "text": "x"}
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 WRONG: list[tuple[dict[str, Any], str]] = [
-    *(({"model": one}, "model: ") for one in (None, 1, [], {}, "")),
-    *(({"messages": one}, "messages: ") for one in (None, 1, "x", {}, [])),
-    *(({"messages": [one]}, "messages.0") for one in (1, None, [], {}, {"role": "user", "content": 1})),
+    *(({"model": one}, "model: ") for one in (None, "")),
+    *(({"messages": one}, "messages: ") for one in (None, [])),
+    *(({"messages": [one]}, "messages.0") for one in (1, {"role": "user", "content": 1})),
     *(({"messages": said(one)}, "must contain a text") for one in ({"type": "text"}, {"type": "text", "text": None})),
     *(
         ({"messages": said(one)}, "a user message with text is missing")
@@ -58,16 +58,16 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     ({"messages": [{"role": "assistant", "content": "x"}]}, "a user message with text is missing"),
     ({"messages": [{"role": "user", "content": "  "}]}, "a user message with text is missing"),
-    *(({"messages": said(TEXT, {"type": kind})}, "data: URI") for kind in ("image_url", "file", "refusal", "video")),
+    *(({"messages": said(TEXT, {"type": kind})}, "data: URI") for kind in ("image_url", "video")),
     ({"messages": said(TEXT, {"type": "image_url", "image_url": {"url": "file:///etc/passwd"}})}, "data: URI"),
     ({"messages": said(TEXT, {"type": "input_audio", "input_audio": {"data": "!"}})}, "not base64"),
     ({"messages": [{"role": "user", "content": "tower " * 70_000}]}, "are more than 400,000"),
     ({"stream": "perhaps"}, "stream: "),
-    *(({"stream_options": one}, "stream_options") for one in (1, [], {"include_usage": "perhaps"})),
-    *(({"n": one}, "n: ") for one in ("x", 0, -1, 1.5, 2, 10**30)),
-    *(({"tools": one}, "tools: ") for one in ({}, "x", [{}], [1])),
-    *(({"tool_choice": one}, "tool") for one in (1, "required", {"type": "function"})),
-    *(({"response_format": one}, "response_format: ") for one in ("x", [], {"type": "json_schema"}, {"type": ["x"]})),
+    *(({"stream_options": one}, "stream_options") for one in (1, {"include_usage": "perhaps"})),
+    *(({"n": one}, "n: ") for one in ("x", 2)),
+    *(({"tools": one}, "tools: ") for one in ({}, [{}])),
+    *(({"tool_choice": one}, "tool") for one in ("required",)),
+    *(({"response_format": one}, "response_format: ") for one in ("x", {"type": "json_schema"})),
 ]
 
 
@@ -172,6 +172,10 @@ def connected(server: Served, sent: bytes) -> socket.socket:
 def head(*lines: str) -> bytes:
     told = ["POST /v1/chat/completions HTTP/1.1", "host: localhost", "content-type: application/json", *lines]
     return "\r\n".join([*told, "", ""]).encode()
+
+
+def test_a_model_that_is_not_there_is_refused(server: Served) -> None:
+    refused(post(f"{server.url}{CHAT}", json={**ASKED, "model": "gpt"}), 404, "does not exist")
 
 
 def test_a_body_that_says_it_is_too_large_is_refused_before_it_comes(server: Served) -> None:
