@@ -53,13 +53,13 @@ async def ask_approval(
     `dispatch` may bring fewer, of the first ones, when the run is ended meanwhile; there is no finding for the rest.
     """
     try:
-        decisions = await _decided(subtasks, context)
+        decisions = await _get_decisions(subtasks, context)
     except Stop as stop:
         context.stop(stop)
-        return [_kept(context, subtask, HELD.fill(why=stop.what)) for subtask in subtasks]
+        return [_note_undelivered(context, subtask, HELD.fill(why=stop.what)) for subtask in subtasks]
     accepted = [one for one in decisions if isinstance(one, Subtask)]
     found = iter(await dispatch(accepted) if accepted else ())
-    findings = [next(found, None) if isinstance(one, Subtask) else _turned_down(context, one) for one in decisions]
+    findings = [next(found, None) if isinstance(one, Subtask) else _note_rejected(context, one) for one in decisions]
     return [finding for finding in findings if finding]
 
 
@@ -71,14 +71,14 @@ def as_issued(task: str, finding: Finding, report: Filled) -> Filled:
     return Filled(CHANGED.fill(task=sanitize(done), report=report), report.prompt, report.values)
 
 
-async def _decided(subtasks: Sequence[Subtask], context: RunContext) -> Sequence[Decision]:
+async def _get_decisions(subtasks: Sequence[Subtask], context: RunContext) -> Sequence[Decision]:
     """One decision for each subtask, from the record or from the person. Raises `Stop` if the run is ended first."""
     log = context.log
     if context.approve is None and not (log and log.holds(APPROVAL)):
         return subtasks
 
     async def ask() -> Sequence[Decision]:
-        return await _asked(subtasks, context)
+        return await _ask_person(subtasks, context)
 
     if log is None:
         decisions = await ask()
@@ -94,7 +94,7 @@ async def _decided(subtasks: Sequence[Subtask], context: RunContext) -> Sequence
     return decisions
 
 
-async def _asked(subtasks: Sequence[Subtask], context: RunContext) -> Sequence[Decision]:
+async def _ask_person(subtasks: Sequence[Subtask], context: RunContext) -> Sequence[Decision]:
     if context.approve is None:
         what = "a person approves the subtasks of this run, but no one can be asked"
         raise UsageError(what, fix="give Hira(approve=…), or resume the run in a terminal")
@@ -121,12 +121,14 @@ def _fits(issued: Subtask, decision: object) -> bool:
     return isinstance(decision, Subtask) and decision.id == issued.id and bool(decision.text.strip())
 
 
-def _turned_down(context: RunContext, rejected: Rejected) -> Finding:
+def _note_rejected(context: RunContext, rejected: Rejected) -> Finding:
     reason = rejected.reason.strip()
-    return _kept(context, rejected.subtask, REJECTED.fill(reason=sanitize(reason)) if reason else BARE.fill())
+    return _note_undelivered(
+        context, rejected.subtask, REJECTED.fill(reason=sanitize(reason)) if reason else BARE.fill()
+    )
 
 
-def _kept(context: RunContext, subtask: Subtask, told: Filled) -> Finding:
+def _note_undelivered(context: RunContext, subtask: Subtask, told: Filled) -> Finding:
     """The finding of a subtask that was not handed out."""
     finding = Finding(subtask, PERSON, "", told, ok=False)
     context.rollout.findings.append(finding)

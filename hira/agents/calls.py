@@ -43,7 +43,7 @@ def log_fault(what: str, name: str, error: BaseException, secrets: frozenset[str
 
 
 @contextmanager
-def told_to(tell: Callable[[str], None]) -> Iterator[None]:
+def report_faults_to(tell: Callable[[str], None]) -> Iterator[None]:
     """Tell whoever is at the terminal of the faults, each with its traceback, as long as the context lasts."""
     handler = _Telling(tell)
     log.addHandler(handler)
@@ -92,7 +92,7 @@ async def call_recorded(
     prepare = _preparation(conversation, tool, made, number)
     if log is None:
         refused = await prepare() if prepare else None
-        return refused or await _changed(tool, made, conversation, number)
+        return refused or await _make_and_hook(tool, made, conversation, number)
 
     async def make() -> Observation:
         made.live = True
@@ -100,7 +100,7 @@ async def call_recorded(
             await write_again(conversation.context)
         for earlier in conversation.unmade.pop(tool.name, ()):
             await _make(tool, earlier, context)
-        return await _changed(tool, made, conversation, number)
+        return await _make_and_hook(tool, made, conversation, number)
 
     def decode(record: Mapping[str, Any]) -> Observation:
         made.arguments, made.refused = record.get("arguments", arguments), "refused" in record
@@ -172,12 +172,12 @@ def _use(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any], n
     return ToolUse(tool.name, arguments, role, f"call-{number}", context.handed)
 
 
-async def _changed(tool: Tool, made: _Made, conversation: Conversation, number: int) -> Observation:
+async def _make_and_hook(tool: Tool, made: _Made, conversation: Conversation, number: int) -> Observation:
     """Perform the call and return its result as the hook `after_tool` leaves it."""
     context = conversation.context
     if not context.hooks.after_tool:
         return await _make(tool, made.arguments, context)
-    seen = await _called(tool, made.arguments, context)
+    seen = await _call_tool(tool, made.arguments, context)
     use = _use(conversation, tool, made.arguments, number)
     return _finish(await change_result(context.hooks, tool, use, seen), tool, made.arguments, context)
 
@@ -206,10 +206,10 @@ def _bring_back(conversation: Conversation, role: str, log: Log) -> None:
 
 
 async def _make(tool: Tool, arguments: Mapping[str, Any], context: RunContext) -> Observation:
-    return _finish(await _called(tool, arguments, context), tool, arguments, context)
+    return _finish(await _call_tool(tool, arguments, context), tool, arguments, context)
 
 
-async def _called(tool: Tool, arguments: Mapping[str, Any], context: RunContext) -> Observation:
+async def _call_tool(tool: Tool, arguments: Mapping[str, Any], context: RunContext) -> Observation:
     try:
         return await tool.call(arguments)
     except ToolError as error:
@@ -230,11 +230,11 @@ def _finish(observation: Observation, tool: Tool, arguments: Mapping[str, Any], 
     """The result as a source that can be cited, without secrets."""
     if observation.citable and observation.ok:
         observation = read_result(f"tool:{tool.name}", tool.name, arguments, observation.text)
-    passages = tuple(_masked(passage, context.secrets) for passage in observation.passages)
+    passages = tuple(_mask_passage(passage, context.secrets) for passage in observation.passages)
     return replace(observation, text=redact(observation.text, context.secrets), passages=passages)
 
 
-def _masked(passage: Passage, secrets: frozenset[str]) -> Passage:
+def _mask_passage(passage: Passage, secrets: frozenset[str]) -> Passage:
     told = {name: redact(getattr(passage.source, name), secrets) for name in ("location", "title", "text")}
     return Passage(replace(passage.source, **told), redact(passage.text, secrets))
 
@@ -297,10 +297,10 @@ async def use(
         shared = tool.pure and not context.hooks.sees_tools
         key = f"{tool.name} {format_arguments(arguments)}" if shared else ""
         call = context.once(key, lambda: call_recorded(conversation, tool, arguments, number), _went_well)
-        observation = _unblocked(await context.unless_stopped(call), tool)
+        observation = _drop_blocked(await context.unless_stopped(call), tool)
         if after:
             await after.wait()
-        seen = Seen(observation, _shown(observation, conversation), observation.ok)
+        seen = Seen(observation, _format_observation(observation, conversation), observation.ok)
     except (ToolError, Stop) as error:
         seen = Seen(Observation(), inert(f"{tool.name} failed: {error}"), ok=False)
     took = round(time.monotonic() - began, 3)
@@ -325,7 +325,7 @@ def _check_open(arguments: Mapping[str, Any], tool: Tool) -> None:
             raise ToolError(f"{value} is blocked in this run; continue without it")
 
 
-def _unblocked(observation: Observation, tool: Tool) -> Observation:
+def _drop_blocked(observation: Observation, tool: Tool) -> Observation:
     """Remove everything from blocked hosts, be it from a search, a redirect or an earlier run."""
     if not tool.blocked:
         return observation
@@ -333,7 +333,7 @@ def _unblocked(observation: Observation, tool: Tool) -> Observation:
     return replace(observation, passages=passages)
 
 
-def _shown(observation: Observation, conversation: Conversation) -> Filled:
+def _format_observation(observation: Observation, conversation: Conversation) -> Filled:
     """Format the tool's text and its passages, grouped by source."""
     shown = [inert(observation.text)] if observation.text else []
     parts: dict[str, tuple[Source, list[str]]] = {}

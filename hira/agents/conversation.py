@@ -164,12 +164,12 @@ class Conversation:
         )
         if context.hooks.before_turn:
             request = await change_prompt(self, request, last=last)
-        completion = await self._replied(request, last=last, closing=closing)
+        completion = await self._get_reply(request, last=last, closing=closing)
         if context.hooks.after_turn:
-            completion = await self._accepted(request, completion, last=last, closing=closing)
+            completion = await self._apply_hook(request, completion, last=last, closing=closing)
         return completion
 
-    async def _accepted(self, request: Request, completion: Completion, *, last: bool, closing: bool) -> Completion:
+    async def _apply_hook(self, request: Request, completion: Completion, *, last: bool, closing: bool) -> Completion:
         """The reply as the hook `after_turn` takes it; one that it refuses is asked for again."""
         for again in reversed(range(REPLIES)):
             changed = await change_reply(self, request, completion, last=last)
@@ -177,18 +177,18 @@ class Conversation:
                 return changed
             if again:
                 request = changed
-                completion = await self._replied(request, last=last, closing=closing)
+                completion = await self._get_reply(request, last=last, closing=closing)
         raise refuse_turn(self)
 
-    async def _replied(self, request: Request, *, last: bool, closing: bool) -> Completion:
+    async def _get_reply(self, request: Request, *, last: bool, closing: bool) -> Completion:
         """The reply to a request, paid for and recorded."""
         context, part, tools = self.context, self.part, request.tools
         longest = context.longest_reply(part, record=request.schema is not None, closing=closing or last)
-        wanted = self._wanted(tools, longest, last=last, closing=closing)
+        wanted = self._describe_need(tools, longest, last=last, closing=closing)
         with self._ending_the_run():
             room = context.budget.admit(wanted)
         context.events(TurnStarted(self.name, self.trajectory.role, self._size(tools) if context.stream else 0))
-        completion = await self._charged(self._asked(request, wanted, room), wanted)
+        completion = await self._charge_call(self._ask_policy(request, wanted, room), wanted)
         self.trajectory.turns.append(Turn(request, completion))
         context.saw(part, completion)
         context.events(TurnEnded(self.name, self.trajectory.role, completion.text, completion.usage))
@@ -214,7 +214,7 @@ class Conversation:
         self.say(assistant(completion.text))
         return completion.text
 
-    def _wanted(
+    def _describe_need(
         self, tools: tuple[Mapping[str, Any], ...], longest: int | None, *, last: bool, closing: bool
     ) -> Wanted:
         role = self.trajectory.role
@@ -234,7 +234,7 @@ class Conversation:
         self._sized = (len(self.messages), self.messages[-1] if self.messages else None, total)
         return total
 
-    async def _charged(self, call: Awaitable[tuple[Completion, bool]], wanted: Wanted) -> Completion:
+    async def _charge_call(self, call: Awaitable[tuple[Completion, bool]], wanted: Wanted) -> Completion:
         """Make the call and charge the budget: with the endpoint's own count, or with our estimate if the reply broke
         off."""
         usage, paid = Usage(), True
@@ -244,10 +244,10 @@ class Conversation:
                 completion, paid = await call
             usage = completion.usage
         except EndpointError as error:
-            usage = self._lost(Usage(1, error.prompt_tokens, error.completion_tokens))
+            usage = self._count_lost(Usage(1, error.prompt_tokens, error.completion_tokens))
             raise
         except (Stop, asyncio.CancelledError):
-            usage = self._lost(Usage(1, size(self.messages), count("".join(self._streamed))))
+            usage = self._count_lost(Usage(1, size(self.messages), count("".join(self._streamed))))
             raise
         finally:
             self.context.budget.charge(wanted, usage, paid=paid)
@@ -265,7 +265,7 @@ class Conversation:
                 self.context.stop(spent)
             raise
 
-    async def _asked(self, request: Request, wanted: Wanted, room: int | None) -> tuple[Completion, bool]:
+    async def _ask_policy(self, request: Request, wanted: Wanted, room: int | None) -> tuple[Completion, bool]:
         """Return the reply of the policy or of the journal, and whether the policy was asked now. The bounds of the
         reply are not recorded, because a resumed run may have others."""
         policy = self.part.policy
@@ -292,7 +292,7 @@ class Conversation:
             if not isinstance(completion, Completion):
                 what = f"policy {policy.model!r} must return a Completion, got {completion!r}"
                 raise UsageError(what, fix="return hira.core.policy.Completion(text): docs/policies.md")
-            return self._priced(completion, time.monotonic() - began)
+            return self._add_price(completion, time.monotonic() - began)
 
         log = self.context.log
         within = self.within(last=wanted.last)
@@ -318,7 +318,7 @@ class Conversation:
             "write_call": self._write_call,
         }
 
-    def _priced(self, completion: Completion, seconds: float) -> Completion:
+    def _add_price(self, completion: Completion, seconds: float) -> Completion:
         """With the seconds it took, and its cost where the policy does not know it and a price is known."""
         usage = completion.usage
         known = usage.cost is not None
@@ -326,7 +326,7 @@ class Conversation:
         cost = price.of(usage) if price else usage.cost
         return replace(completion, usage=replace(usage, seconds=seconds, cost=cost))
 
-    def _lost(self, usage: Usage) -> Usage:
+    def _count_lost(self, usage: Usage) -> Usage:
         """Enter what a reply has cost that nobody got, because it broke off or the run had to end."""
         if not usage.completion_tokens:
             return Usage()

@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import Field, create_model
 
 from hira.agents.calls import log_fault
-from hira.agents.distiller import Distillate, distil, is_short, taken_as_it_is
+from hira.agents.distiller import Distillate, distil, is_short, keep_words
 from hira.agents.expert import Account, Expert, Task, check_account, format_files
 from hira.agents.record import Reply, ask_for_record
 from hira.agents.run_context import RunContext, together
@@ -109,21 +109,21 @@ class Coordinator:
 
     async def _one(self, subtask: Subtask, memory: DualMemory, experts: Sequence[Expert]) -> Finding:
         if not experts:
-            return self._done(Finding(subtask, "nobody", "", NOBODY.fill(), ok=False))
+            return self._announce(Finding(subtask, "nobody", "", NOBODY.fill(), ok=False))
         expert, reason, recall = await self._prepare(subtask, experts, memory)
         self.context.events(SubtaskAssigned(subtask.id, expert.name, reason, len(recall)))
         try:
             task = Task(subtask.id, subtask.text, recall, self.context.files, self.faithful)
             account = check_account(await expert.work(task, self.context))
         except Exception as error:  # noqa: BLE001 - a fault in somebody's expert must not lose the run: it is told
-            return self._done(self._failed(subtask, expert, error))
+            return self._announce(self._describe_failure(subtask, expert, error))
         finding = self._finding(subtask, expert, await self._distil(subtask, account))
         if account.ended:
             told = BROKE_OFF.fill(expert=expert.name, why=account.ended, conclusion=finding.conclusion)
             finding = replace(finding, conclusion=str(told), ok=False)
-        return self._done(finding)
+        return self._announce(finding)
 
-    def _failed(self, subtask: Subtask, expert: Expert, error: Exception) -> Finding:
+    def _describe_failure(self, subtask: Subtask, expert: Expert, error: Exception) -> Finding:
         """A finding that says what ended the expert's work. Checks that failed are no matter of the run: raised, and so
         is the fault of a hook, which may be there to prevent something."""
         fault = first(error)
@@ -136,7 +136,7 @@ class Coordinator:
             self.context.events(Notice(f"subtask {subtask.id}: a fault in the expert {expert.name!r} ended it: {why}"))
         return Finding(subtask, expert.name, "", COULD_NOT.fill(expert=expert.name, why=why), ok=False)
 
-    def _done(self, finding: Finding) -> Finding:
+    def _announce(self, finding: Finding) -> Finding:
         self.context.events(SubtaskDone(finding.subtask.id, finding.expert, finding.conclusion, finding.ok))
         return finding
 
@@ -195,20 +195,20 @@ class Coordinator:
     async def _distil(self, subtask: Subtask, account: Account) -> Distillate:
         """Distil the work for the planner and for memory, without a call for parts that neither of them reads."""
         if not self.distils:
-            return taken_as_it_is(account)
+            return keep_words(account)
         if is_short(account) and not self.faithful:
-            return taken_as_it_is(account, notes=self.remember)
+            return keep_words(account, notes=self.remember)
         try:
             conversation = self.context.conversation("coordinator", f"{subtask.id}/distil")
             return await distil(conversation, subtask.text, account, report=self.transfer, notes=self.remember)
         except (DialectError, EndpointError, Stop) as error:
             self._fell_back("passed on as the expert wrote it", error)
-            return taken_as_it_is(account)
+            return keep_words(account)
 
     def _finding(self, subtask: Subtask, expert: Expert, distilled: Distillate) -> Finding:
         sources = self.context.rollout.sources
         facts = tuple(fact.resolve(sources, subtask.id) for fact in distilled.facts)
-        resources = tuple(resource.kept(subtask.id) for resource in distilled.resources)
+        resources = tuple(resource.to_resource(subtask.id) for resource in distilled.resources)
         return Finding(subtask, expert.name, distilled.reasoning, distilled.conclusion, facts, resources)
 
     def _remember(self, finding: Finding, memory: DualMemory) -> None:

@@ -40,7 +40,7 @@ class FactRecord(Reply):
     def resolve(self, sources: Sources, subtask: str) -> Fact:
         """With sources that were really read, by where they lie or by id; a fact without any is an inference."""
         places = {canonicalise_url(source.location): source.id for source in sources.read.values()}
-        named = [one for entry in self.sources for one in _meant(entry, places)] + find_cited(self.text)
+        named = [one for entry in self.sources for one in _resolve_ids(entry, places)] + find_cited(self.text)
         return Fact(self.text, tuple(dict.fromkeys(one for one in named if one in sources)), subtask)
 
 
@@ -48,7 +48,7 @@ class ResourceRecord(Reply):
     description: str = Field(min_length=1, json_schema_extra={"maxLength": 200})
     path: str = Field(min_length=1, json_schema_extra={"maxLength": 500})
 
-    def kept(self, subtask: str) -> Resource:
+    def to_resource(self, subtask: str) -> Resource:
         return Resource(self.description, self.path, subtask)
 
 
@@ -83,7 +83,7 @@ async def distil(
     shape: type[Reply] = Distillate if report and notes else Report if report else Notes
     message = user(DISTIL.fill(task=sanitize(task), work=sanitize(work), keys=keys))
     found = await ask_for_record(conversation, message, shape)
-    return taken_as_it_is(account).model_copy(update=dict(found))
+    return keep_words(account).model_copy(update=dict(found))
 
 
 def is_short(account: Account) -> bool:
@@ -91,14 +91,14 @@ def is_short(account: Account) -> bool:
     return count(account.reasoning) <= SHORT
 
 
-def taken_as_it_is(account: Account, *, notes: bool = False) -> Distillate:
+def keep_words(account: Account, *, notes: bool = False) -> Distillate:
     """The expert's own words; with `notes`, memory keeps them as well."""
     conclusion = account.conclusion or NO_CONCLUSION.fill()
     facts = [FactRecord(text=account.conclusion)] if notes and account.conclusion else []
     return Distillate(reasoning="", conclusion=conclusion, facts=facts)
 
 
-def _meant(entry: str, places: Mapping[str, str]) -> list[str]:
+def _resolve_ids(entry: str, places: Mapping[str, str]) -> list[str]:
     """The ids that an entry means: that of the place it names, or those it consists of, or those in brackets in it.
 
     What merely looks like an id stays part of an address, as in `https://data.s1.example`.

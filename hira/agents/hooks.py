@@ -88,7 +88,7 @@ async def change_prompt(conversation: "Conversation", request: Request, *, last:
         return tuple(request.messages[one] if isinstance(one, int) else _load(one) for one in record["messages"])
 
     digest = digest_of(f"before_turn {_run_of(conversation)}", request)
-    made = await _recorded(conversation, "before_turn", digest, make, encode, decode, last=last)
+    made = await _call_recorded(conversation, "before_turn", digest, make, encode, decode, last=last)
     if isinstance(made, Refusal):
         raise _withheld("before_turn", "prompt", made, conversation)
     return replace(request, messages=made, continues=made[-1].role == "assistant")
@@ -110,7 +110,7 @@ async def change_reply(
 
     calls = [[one.name, one.arguments] for one in completion.calls]
     digest = digest_of_tool(f"after_turn {_run_of(conversation)}", {"text": completion.text, "calls": calls})
-    made = await _recorded(conversation, "after_turn", digest, make, _dump_reply, _load_reply, last=last)
+    made = await _call_recorded(conversation, "after_turn", digest, make, _dump_reply, _load_reply, last=last)
     return made if isinstance(made, Completion) else _ask_again(request, completion, made)
 
 
@@ -145,7 +145,7 @@ def _input(conversation: "Conversation", request: Request) -> TurnInput:
     return TurnInput(conversation.trajectory.role, request.messages, conversation.name, context.handed)
 
 
-async def _recorded(
+async def _call_recorded(
     conversation: "Conversation",
     name: str,
     digest: str,

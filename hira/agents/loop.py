@@ -138,7 +138,7 @@ class Loop:
             if parsed.error:
                 self.conversation.trajectory.unreadable += 1
                 self._refuse(UNREADABLE.fill(error=Filled(parsed.error)))
-            elif not parsed.calls and self._thought_to_the_end(completion):
+            elif not parsed.calls and self._ran_out_thinking(completion):
                 check_spoken(completion, self.conversation)
             elif not parsed.calls and (not parsed.text or only_thought(completion)):
                 self._count_silence(completion)
@@ -166,7 +166,7 @@ class Loop:
             return "the same call was repeated"
         if self.unreadable >= UNREADABLE_IN_A_ROW and not self._falls_back():
             return "your calls could not be read"
-        return "the context is full" if self.window and self._begun() and self._tokens() >= self.window else ""
+        return "the context is full" if self.window and self._first_turn() and self._tokens() >= self.window else ""
 
     async def close(self, reason: str) -> Step:
         """Ask for the answer from the results so far, at the expense of the budget's reserve. Without a `reason`, the
@@ -184,13 +184,13 @@ class Loop:
             if self._was_cut(completion) and not self.conversation.context.stopped:
                 self.conversation.say(assistant(completion.text), user(CUT.fill()))
                 completion = await self._closing_turn()
-            elif self._only_calls(self._parsed(completion)):
+            elif self._only_calls(self._parse(completion)):
                 self.conversation.say(user(PROSE.fill()))
                 completion = await self._closing_turn()
         except Stop as stop:
             return self._end(stop)
         check_spoken(completion, self.conversation)
-        parsed = self._parsed(completion)
+        parsed = self._parse(completion)
         if self._only_calls(parsed):
             self._notice(f"{self.conversation.name}: the model wrote a call instead of its answer")
         self.conversation.say(assistant(parsed.text))
@@ -259,7 +259,7 @@ class Loop:
         self.conversation.go_back([])
         return AFRESH.fill(results=Filled("\n\n".join(map(safe, told))), task=sanitize(self.task))
 
-    def _parsed(self, completion: Completion) -> Parsed:
+    def _parse(self, completion: Completion) -> Parsed:
         return self.conversation.part.dialect.parse(completion, self.callable, self.several)
 
     @staticmethod
@@ -323,7 +323,7 @@ class Loop:
         """All that was said, called and seen, for the distiller."""
         return "\n\n".join(part for part in self.transcript if part)
 
-    def _begun(self) -> int:
+    def _first_turn(self) -> int:
         """Return the position of the role's first turn in its conversation, 0 before there is one."""
         messages = self.conversation.messages
         return next((at for at, message in enumerate(messages) if message.role == "assistant"), 0)
@@ -333,7 +333,7 @@ class Loop:
 
     def _make_room(self, needed: int) -> None:
         """Leave out the latest turns, each with its results, until that many tokens fit into the window."""
-        if not self.window or not self._begun():
+        if not self.window or not self._first_turn():
             return
         if (over := self._tokens() + needed - self.window) > 0:
             self.conversation.leave_out_latest(over)
@@ -350,7 +350,7 @@ class Loop:
         self.cut = True
         return True
 
-    def _thought_to_the_end(self, completion: Completion) -> bool:
+    def _ran_out_thinking(self, completion: Completion) -> bool:
         """Return whether reasoning used up the whole length of the reply; another try would end the same way."""
         replies = self.conversation.part.replies
         if not replies or completion.finish != "length" or completion.usage.completion_tokens < replies.tokens:

@@ -117,7 +117,7 @@ class OutputType:
         return self.unwrap(found)
 
 
-def recorded_output(settings: Mapping[str, Any]) -> OutputType | None:
+def find_recorded_output(settings: Mapping[str, Any]) -> OutputType | None:
     """The output that a run was asked for, by its recorded settings; its value is then a plain JSON one."""
     schema = settings.get(OUTPUT_SCHEMA)
     return OutputType(schema, enforced=False) if schema else None
@@ -187,15 +187,15 @@ def _validator_of(schema: Mapping[str, Any]) -> Any:
     from jsonschema import validators
     from referencing import Registry
 
-    def bounded(check: Callable[..., Any]) -> Callable[..., Any]:
-        def checked(*given: Any) -> Any:
+    def bound_steps(check: Callable[..., Any]) -> Callable[..., Any]:
+        def check_bounded(*given: Any) -> Any:
             if next(steps) >= MOST_STEPS:
                 raise DialectError(f"the schema takes more than {MOST_STEPS:,} steps to validate")
             return check(*given)
 
-        return checked
+        return check_bounded
 
-    made = validators.extend(kind, {name: bounded(check) for name, check in kind.VALIDATORS.items()})
+    made = validators.extend(kind, {name: bound_steps(check) for name, check in kind.VALIDATORS.items()})
     return made(_without_patterns(schema), registry=Registry())
 
 
@@ -238,7 +238,7 @@ async def fill_output(context: RunContext, output: OutputType) -> Any:
     conversation = context.conversation(ROLE)
     sampling = replace(conversation.part.sampling, temperature=0.0)
     conversation.part = replace(conversation.part, sampling=sampling)
-    quotes = "\n".join(f"- {clean(one.quote)}" for one in _supported(record.citations) if one.quote)
+    quotes = "\n".join(f"- {clean(one.quote)}" for one in _keep_supported(record.citations) if one.quote)
     prompt = FILL.fill(
         question=sanitize(record.question),
         answer=sanitize(record.answer),
@@ -272,7 +272,7 @@ def find_field_sources(value: Any, citations: list[Citation]) -> dict[str, tuple
     """For each field of a JSON value, such as `orders.0.price`, the ids of the sources whose supported claim or quote
     holds it."""
     found: dict[str, tuple[str, ...]] = {}
-    texts = [(one.source, f" {' '.join(words(f'{one.claim} {one.quote}'))} ") for one in _supported(citations)]
+    texts = [(one.source, f" {' '.join(words(f'{one.claim} {one.quote}'))} ") for one in _keep_supported(citations)]
     for path, leaf in _leaves(value, ""):
         spelled = " ".join(words(leaf))
         if spelled:
@@ -280,7 +280,7 @@ def find_field_sources(value: Any, citations: list[Citation]) -> dict[str, tuple
     return found
 
 
-def _supported(citations: list[Citation]) -> list[Citation]:
+def _keep_supported(citations: list[Citation]) -> list[Citation]:
     return [one for one in citations if one.verdict == "supported"]
 
 

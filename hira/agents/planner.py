@@ -72,7 +72,7 @@ class Planner:
             limit=limit,
             several=several,
             final=True,
-            understood=[_called(expert) for expert in experts] if describe else (),
+            understood=[_tool_of(expert) for expert in experts] if describe else (),
             known=self._only_report,
             instead=self._hand_out_question,
         )
@@ -155,7 +155,7 @@ def task_of(call: Call) -> str:
     return "; ".join(filter(None, map(str.strip, said)))
 
 
-def _called(expert: Expert) -> Tool:
+def _tool_of(expert: Expert) -> Tool:
     """An expert as a planner calls it that takes it for a tool."""
     parameters = {"type": "object", "properties": {"task": {"type": "string"}}, "additionalProperties": True}
     return Tool(expert.name, expert.description, parameters, _by_the_workflow, pure=True)

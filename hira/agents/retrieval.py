@@ -24,7 +24,7 @@ async def look_up(conversation: Conversation, query: str, most: int = PAGES) -> 
     assert search is not None  # noqa: S101 - the needs of whoever calls this say so
     found = await use(conversation, search, {"query": query})
     places = _snippets(found.observation.passages)[:most]
-    pages = await together([_opened(conversation, place, query) for place in places])
+    pages = await together([_open(conversation, place, query) for place in places])
     return [*(page for page in pages if page), found]
 
 
@@ -62,7 +62,7 @@ def _snippets(found: Sequence[Passage]) -> list[str]:
     return list(dict.fromkeys(one.source.location for one in found if one.source.kind == "hit"))
 
 
-async def _opened(conversation: Conversation, place: str, intent: str) -> Seen | None:
+async def _open(conversation: Conversation, place: str, intent: str) -> Seen | None:
     """Open a page and return what the tool shows, None if that fails."""
     browse = conversation.context.tools.browse
     seen = await use(conversation, browse, {"url": place, "intent": intent}) if browse else None
@@ -72,7 +72,7 @@ async def _opened(conversation: Conversation, place: str, intent: str) -> Seen |
 async def _page(conversation: Conversation, place: str, intent: str) -> Filled | None:
     """Return the whole text of a page, None if it has none or cannot be read. Texts are formatted while other pages
     load."""
-    seen = await _opened(conversation, place, intent)
+    seen = await _open(conversation, place, intent)
     if seen is None or not seen.observation.passages:
         return None
     source = seen.observation.passages[0].source

@@ -201,26 +201,26 @@ class RecordedVerifier:
             return await self.verifier.verify(claims, question)
         told: Mapping[str, Any] = {
             "question": question,
-            "claims": [[one.text, *(_named(source) for source in one.sources)] for one in claims],
+            "claims": [[one.text, *(_identify(source) for source in one.sources)] for one in claims],
         }
         asked = Asked("tool", ROLE, digest_of_tool(ROLE, told), self.name, lambda: told)
 
         async def make() -> Sequence[Judgement]:
             return await self.verifier.verify(claims, question)
 
-        return await self.context.log.call(asked, make, _encoded, _decoded)
+        return await self.context.log.call(asked, make, _encode, _decode)
 
 
-def _named(source: Source) -> str:
+def _identify(source: Source) -> str:
     """A source's id with a digest of its text: another run's source of this id is another."""
     return f"{source.id} {hashlib.sha256(source.text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
-def _encoded(judged: Sequence[Judgement]) -> list[dict[str, Any]]:
+def _encode(judged: Sequence[Judgement]) -> list[dict[str, Any]]:
     return [asdict(one) for one in judged]
 
 
-def _decoded(stored: Any) -> list[Judgement]:
+def _decode(stored: Any) -> list[Judgement]:
     return [Judgement(**one) for one in stored]
 
 

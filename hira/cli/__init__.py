@@ -69,9 +69,9 @@ def _ask_consent(error: NotTrusted, shell: Shell) -> bool:
 
 def _report_faults(shell: Shell) -> AbstractContextManager[None]:
     """While it lasts, tracebacks of faults in tools and experts are told, as those of hira's own are."""
-    from hira.agents.calls import told_to
+    from hira.agents.calls import report_faults_to
 
-    return told_to(shell.remark if shell.events else shell.tell)
+    return report_faults_to(shell.remark if shell.events else shell.tell)
 
 
 def code_of(error: HiraError) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hira.agents.output import recorded_output
+from hira.agents.output import find_recorded_output
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import UsageError
@@ -103,7 +103,7 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     context.verify = settings.verify or "lexical"
     context.verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
     context.instructions = settings.instructions
-    context.output = recorded_output(entry.settings)
+    context.output = find_recorded_output(entry.settings)
     context.hooks = absent_hooks(entry.settings.get(HANDED, ()))
     await rollout(flow, entry.question, context, read_earlier(journal, entry))
     ends = record.failure.what if isinstance(record.failure, NotRecorded) else ""

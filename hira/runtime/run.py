@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hira.agents.history import Earlier
-from hira.agents.output import OutputType, recorded_output
+from hira.agents.output import OutputType, find_recorded_output
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import HiraError, Interrupted, Stop, UsageError
@@ -231,5 +231,5 @@ async def resume_run(owner: SessionOwner, run: str) -> Run:
     earlier = await asyncio.to_thread(read_earlier, journal, entry)
     log = await asyncio.to_thread(session.resume_log, journal, entry)
     files = tuple(map(Path, entry.files))
-    output = recorded_output(entry.settings)
+    output = find_recorded_output(entry.settings)
     return Run(owner, entry.question, files, run=entry.id, log=log, past=entry, earlier=earlier, output=output)

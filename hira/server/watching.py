@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from hira.agents.output import recorded_output
+from hira.agents.output import find_recorded_output
 from hira.core.events import RunEnded, TurnEnded, TurnText, record
 from hira.journal import Entry
 from hira.runtime.answer import Answer
@@ -214,7 +214,7 @@ async def _gone_on(door: AppState, client: Client, name: str) -> Response:
     client.check_budget()  # before the run is claimed
     log = await asyncio.to_thread(owner.resume_log, journal, entry)
     earlier = await asyncio.to_thread(read_earlier, journal, entry)
-    output = recorded_output(entry.settings)
+    output = find_recorded_output(entry.settings)
     files = tuple(map(Path, entry.files))
     run = Run(owner, entry.question, files, run=entry.id, log=log, past=entry, earlier=earlier, output=output)
     return JSONResponse(door.runs.go_on(client, run, entry.workflow, desk).told(), 201)

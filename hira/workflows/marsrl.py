@@ -48,7 +48,7 @@ class MarsRL:
 
     async def run(self, question: str, context: RunContext) -> str:
         problem = await pose(question, context, search=self.search, reply=self.reply)
-        solution = await self._solved(problem, context)
+        solution = await self._solve(problem, context)
         judged: dict[Solution, int] = {}
         step, passed = 1, 0
         for left in reversed(range(self.rounds)):
@@ -72,7 +72,7 @@ class MarsRL:
         context.events(Notice(f"no solution was accepted; the one that {why} is the answer"))
         return kept.answer
 
-    async def _solved(self, problem: Problem, context: RunContext) -> Solution:
+    async def _solve(self, problem: Problem, context: RunContext) -> Solution:
         """The Solver's first solution that is not cut off, else its last."""
         solution = await solve(problem, context)
         for _ in range(self.tries - 1):

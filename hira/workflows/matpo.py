@@ -11,7 +11,7 @@ from typing import ClassVar, get_args
 
 from hira.agents.approved import as_issued, ask_approval
 from hira.agents.loop import Loop, Step
-from hira.agents.matpo.roles import LoopConfig, Speaker, answer, begin, handed_out, report, tools_of, work
+from hira.agents.matpo.roles import LoopConfig, Speaker, answer, begin, issue_subtasks, report, tools_of, work
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import UsageError
@@ -77,7 +77,7 @@ class MATPO:
         while step.calls:
             planner.observe(await self._reports(question, planner, step, manner, tools))
             step = await planner.think()
-        return answer(await manner.closed(planner, step))
+        return answer(await manner.summarise(planner, step))
 
     async def _reports(
         self, question: str, planner: Loop, step: Step, manner: LoopConfig, tools: Sequence[Tool]
@@ -85,14 +85,14 @@ class MATPO:
         """Return the reports of one turn's workers, in the order of its calls. A failed subtask may be tried again."""
         context, main = planner.conversation.context, question if self.recap else ""
 
-        async def worked(subtasks: Sequence[Subtask]) -> Sequence[Finding]:
+        async def work_on(subtasks: Sequence[Subtask]) -> Sequence[Finding]:
             works = [work(one, main, context, manner, tools=tools, calls=self.worker_calls) for one in subtasks]
             findings = await together(works)
             context.rollout.findings += findings
             return findings
 
-        subtasks = handed_out(planner, step)
-        findings = await ask_approval(subtasks, context, worked)
+        subtasks = issue_subtasks(planner, step)
+        findings = await ask_approval(subtasks, context, work_on)
         for call, finding in zip(step.calls, findings, strict=True):
             if not finding.ok:
                 planner.forget(call)

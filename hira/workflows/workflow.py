@@ -55,7 +55,7 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
     models = {role: part.policy.model for role, part in context.cast.items()}
     context.events(RunStarted(record.run, question, workflow.name, models, context.budget.limits))
     try:
-        await _answered(
+        await _run_workflow(
             workflow,
             describe_wanted(add_history(question, earlier.messages if earlier else ()), context.output),
             context,
@@ -69,14 +69,14 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
             context.log.end(record.status, "", record.error, record.usage)
         raise
     if record.failure:
-        record.status = _ended(record.failure)
+        record.status = _status_after(record.failure)
     context.events(RunEnded(record.run, record.status, record.answer, record.usage))
     if context.log:
         context.log.end(record.status, record.answer, record.error, record.usage)
     return record
 
 
-async def _answered(workflow: Workflow, question: str, context: RunContext) -> None:
+async def _run_workflow(workflow: Workflow, question: str, context: RunContext) -> None:
     record = context.rollout
     try:
         answer: object = await workflow.run(question, context)
@@ -129,7 +129,7 @@ def summarise_findings(record: Rollout) -> str:
     return "\n".join(f"- {conclusion}" for conclusion in found if conclusion != NO_CONCLUSION.fill())
 
 
-def _ended(failure: HiraError) -> Status:
+def _status_after(failure: HiraError) -> Status:
     if isinstance(failure, Interrupted):
         return "interrupted"
     return "partial" if isinstance(failure, OutOfBudget) else "failed"

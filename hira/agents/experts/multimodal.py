@@ -48,7 +48,7 @@ def look(context: RunContext, subtask: str) -> Tool:
     async def run(arguments: Mapping[str, Any]) -> Observation:
         path, question = str(arguments["data"]), str(arguments["question"])
         try:
-            answer = await _seen(context, subtask, path, question)
+            answer = await _look(context, subtask, path, question)
         except MediaRefused as refused:
             context.note(f"{context.part(SEES).policy.model}: {refused.what}; {refused.fix}")
             raise ToolError(f"{refused.what}, so there is no answer; continue without it") from None
@@ -60,10 +60,10 @@ def look(context: RunContext, subtask: str) -> Tool:
         "properties": {"data": {"type": "string"}, "question": {"type": "string"}},
         "required": ["data", "question"],
     }
-    return Tool("look", SIGHT.fill(things="\n".join(_named(context.tools.visible))), parameters, run, speaks=SEES)
+    return Tool("look", SIGHT.fill(things="\n".join(_list_names(context.tools.visible))), parameters, run, speaks=SEES)
 
 
-async def _seen(context: RunContext, subtask: str, path: str, question: str) -> str:
+async def _look(context: RunContext, subtask: str, path: str, question: str) -> str:
     """Return what the seeing model says of the file. If it takes no video, show it pictures from the video."""
     from hira.tools.media import TooLarge
     from hira.tools.media.encoding import decodes
@@ -85,7 +85,7 @@ async def _seen(context: RunContext, subtask: str, path: str, question: str) -> 
     return await context.conversation(SEES, subtask).reply(user(prompt, *moments))
 
 
-def _named(names: Sequence[str]) -> list[str]:
+def _list_names(names: Sequence[str]) -> list[str]:
     """The names as lines, the first of them where there are many."""
     lines = [f"- {name}{_places(name)}" for name in names[:LISTED]]
     return [*lines, *([f"- and {len(names) - LISTED} more"] if len(names) > LISTED else [])]

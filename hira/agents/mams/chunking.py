@@ -35,16 +35,16 @@ class Chunk:
 
 def size(source: Source, text: str) -> int:
     """Tokens of a text in its frame."""
-    return count(_shown(source, clean(text))) + _SEAM
+    return count(_frame(source, clean(text))) + _SEAM
 
 
 def split_into_chunks(read: Iterable[Read], limit: int) -> list[Chunk]:
     """The texts in order as chunks of at most about `limit` tokens. Short texts share a chunk, long ones are split."""
     chunks: list[Chunk] = []
     for source, text in read:
-        frame = count(_shown(source, "")) + _SEAM
+        frame = count(_frame(source, "")) + _SEAM
         for part in split(clean(text).strip(), max(1, limit - frame)):
-            shown = _shown(source, part.strip("\n"))
+            shown = _frame(source, part.strip("\n"))
             tokens = count(shown)
             if chunks and chunks[-1].size + _SEAM + tokens <= limit:
                 last = chunks.pop()
@@ -55,7 +55,7 @@ def split_into_chunks(read: Iterable[Read], limit: int) -> list[Chunk]:
     return [Chunk(one.text, tuple(filter(None, one.sources)), one.size) for one in chunks]
 
 
-def _shown(source: Source, text: str) -> Filled:
+def _frame(source: Source, text: str) -> Filled:
     """A text in the frame of its source, or as it is where a tool named none."""
     return frame_source(source, text) if source.id else Filled(clean(text))
 

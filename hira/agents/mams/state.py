@@ -128,13 +128,13 @@ def merge(memory: Memory, update: Update, readable: Collection[str]) -> Merged:
             found.append(entry)
         elif at[number].id == entry.id:
             held = " ".join(one.text for one in memory if carried[one.id] == number)
-            named = _named(update.memory[number], {*readable, *at[number].sources})
+            named = _find_sources(update.memory[number], {*readable, *at[number].sources})
             named = named or _only(readable if missing(at[number].text, held) else ())
             found.append(replace(at[number], sources=_union(at[number].sources, named)))
     for number, written in enumerate(update.memory):
         if number not in at:
             claimed = [source for one in memory if one.id in ids(written.merges) for source in one.sources]
-            found = _added(found, written, readable, claimed)
+            found = _add_entry(found, written, readable, claimed)
     return Merged(tuple(found), lost)
 
 
@@ -143,7 +143,7 @@ def find_unsourced(memory: Memory, update: Update, readable: Collection[str]) ->
     found: list[str] = []
     for written in update.memory if len(readable) > 1 else ():
         held = " ".join(entry.text for entry in memory if entry.id in ids(written.merges))
-        if missing(remove_marks(written.text), held) and not _named(written, readable):
+        if missing(remove_marks(written.text), held) and not _find_sources(written, readable):
             found.append(written.text)
     return found
 
@@ -172,13 +172,13 @@ def _closest(entry: Entry, update: Update) -> list[str]:
     return min(lacking, key=len, default=[])
 
 
-def _added(memory: list[Entry], written: Written, readable: Collection[str], claimed: Sequence[str]) -> list[Entry]:
+def _add_entry(memory: list[Entry], written: Written, readable: Collection[str], claimed: Sequence[str]) -> list[Entry]:
     """Append a new entry. If another entry of its source contains its exact words, nothing is added; if another entry
     is identical, only the source is. `claimed` are the sources of the entries that it should contain."""
     text = remove_marks(written.text).strip()
     if not tokens(text):
         return memory
-    named = _named(written, {*readable, *claimed})
+    named = _find_sources(written, {*readable, *claimed})
     sources = _union(claimed, named or _only(readable))
     for at, known in enumerate(memory):
         if tokens(known.text) == tokens(text):
@@ -193,7 +193,7 @@ def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
     return any(whole[at : at + len(part)] == part for at in range(len(whole) - len(part) + 1))
 
 
-def _named(written: Written, among: Collection[str]) -> tuple[str, ...]:
+def _find_sources(written: Written, among: Collection[str]) -> tuple[str, ...]:
     """The sources that a written entry names, of those that it may."""
     named = [one.strip().strip("[]") for one in written.sources] + find_cited(written.text)
     return tuple(dict.fromkeys(one for one in named if one in among))

@@ -119,7 +119,9 @@ async def act(context: RunContext, decision: Decision, tools: Sequence[Tool], *,
         if own and one.observation.text:
             shown = [(Source("", call.name, one.observation.text), one.observation.text)]
         read |= {(source.id, text): (source, clip(text, window)) for source, text in shown}
-        lines.append(f"- {call.name}: {_spelled(call.arguments)} — {_brought(one, [source for source, _ in shown])}")
+        lines.append(
+            f"- {call.name}: {_join_arguments(call.arguments)} — {_summarise_result(one, [source for source, _ in shown])}"
+        )
     return Observed(read, tuple(lines))
 
 
@@ -138,7 +140,7 @@ def within(read: Mapping[Key, Read], window: int) -> tuple[dict[Key, Read], tupl
     return kept, (str(UNREAD.fill(sources=", ".join(dict.fromkeys(left)))),) if left else ()
 
 
-def _brought(seen: Seen, sources: Sequence[Source]) -> str:
+def _summarise_result(seen: Seen, sources: Sequence[Source]) -> str:
     """Summarise the result of a call in a few words: the ids of its sources, or the reason for their absence."""
     if named := list(dict.fromkeys(source.id for source in sources if source.id)):
         return ", ".join(named)
@@ -146,7 +148,7 @@ def _brought(seen: Seen, sources: Sequence[Source]) -> str:
     return told if len(told) <= TOLD else f"{told[:TOLD]} …"
 
 
-def _spelled(arguments: Mapping[str, object]) -> str:
+def _join_arguments(arguments: Mapping[str, object]) -> str:
     return " ".join(" ".join(map(str, arguments.values())).split())
 
 
@@ -250,11 +252,11 @@ async def write(conversation: Conversation, question: str, chunk: Chunk, known: 
             return before
         written, fault = _read(completion, before)
         if not fault:
-            return _cleaned(written, conversation)
+            return _clean_report(written, conversation)
         longest = max(longest, written, key=len)
         conversation.say(assistant(completion.text), user(AGAIN.fill(error=fault)))
     tell(Notice(f"{conversation.name}: {'the report stays as it was' if before else 'the report is cut'}: {fault}"))
-    return before or _cleaned(longest, conversation)
+    return before or _clean_report(longest, conversation)
 
 
 def _read(completion: Completion, before: str) -> tuple[str, Filled | None]:
@@ -271,6 +273,6 @@ def _read(completion: Completion, before: str) -> tuple[str, Filled | None]:
     return written, None
 
 
-def _cleaned(written: str, conversation: Conversation) -> str:
+def _clean_report(written: str, conversation: Conversation) -> str:
     """Without citations of what nobody read and without a list of references of the model's own."""
     return drop_unknown(without_references(written), conversation.context.rollout.sources)[0]

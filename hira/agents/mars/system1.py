@@ -40,7 +40,7 @@ async def pack_bins(documents: Sequence[Filled], frame: str, window: int, contex
 
     async def make() -> Bins:
         counted = own.count if own else count
-        packing = asyncio.to_thread(_packed, documents, frame, window, counted)
+        packing = asyncio.to_thread(_pack, documents, frame, window, counted)
         return await (
             context.unless_stopped(packing) if own else packing
         )  # its own tokenizer may have to be read first
@@ -55,19 +55,19 @@ async def pack_bins(documents: Sequence[Filled], frame: str, window: int, contex
 def shorten_document(document: Filled, limit: int, counted: Counter) -> Filled:
     """The beginning of a document in its frame, of at most `limit` tokens in all as far as the frame allows it."""
     text = str(document.values["text"])
-    aim = limit - counted(_framed(document, ""))
+    aim = limit - counted(_frame(document, ""))
     while aim > 0:
-        if counted(short := _framed(document, beginning(text, aim, counted))) <= limit:
+        if counted(short := _frame(document, beginning(text, aim, counted))) <= limit:
             return short
         aim = min(aim - 1, aim * 9 // 10)
-    return _framed(document, "")
+    return _frame(document, "")
 
 
-def _packed(documents: Sequence[Filled], frame: str, window: int, counted: Counter) -> Bins:
+def _pack(documents: Sequence[Filled], frame: str, window: int, counted: Counter) -> Bins:
     return pack(documents, max(1, window - counted(frame)), shorten_document, counted)
 
 
-def _framed(document: Filled, text: str) -> Filled:
+def _frame(document: Filled, text: str) -> Filled:
     return PASSAGE.fill(**{**document.values, "text": text})
 
 
@@ -88,7 +88,7 @@ def _record(bins: Bins, documents: Sequence[Filled]) -> dict[str, Any]:
 
 def _bins(kept: dict[str, Any], documents: Sequence[Filled]) -> Bins:
     return [
-        [documents[one] if isinstance(one, int) else _framed(documents[one[0]], one[1]) for one in each]
+        [documents[one] if isinstance(one, int) else _frame(documents[one[0]], one[1]) for one in each]
         for each in kept["bins"]
     ]
 

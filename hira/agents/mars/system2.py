@@ -60,7 +60,7 @@ def requesting(search: Tool, most: int) -> Tool:
     async def ask(
         queries: Annotated[
             list[str],
-            BeforeValidator(_listed),
+            BeforeValidator(_split_queries),
             Field(min_length=1, max_length=most, description=f"what to look for, at most {most} queries"),
         ],
         purpose: Annotated[str, Field(min_length=1, description="what you need to learn from it, and what for")],
@@ -125,7 +125,7 @@ async def perform_call(call: Call, loop: Loop) -> str:
     return told
 
 
-def _listed(value: Any) -> Any:
+def _split_queries(value: Any) -> Any:
     """Queries as they are often written: one as a plain text, several as its lines, with empty ones between."""
     lines = value.splitlines() if isinstance(value, str) else value
     if not isinstance(lines, list):

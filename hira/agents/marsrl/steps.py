@@ -80,7 +80,7 @@ async def solve(problem: Problem, context: RunContext, step: int = 1) -> Solutio
     """The Solver's solution."""
     conversation = context.conversation("solver", f"{step}", reply=problem.reply)
     prompt = SOLVER.fill(question=sanitize(problem.question), documents=problem.documents)
-    return _solution(await _said(conversation, prompt), conversation, refined=False)
+    return _solution(await _ask(conversation, prompt), conversation, refined=False)
 
 
 async def verify(problem: Problem, solution: Solution, context: RunContext, step: int) -> Review:
@@ -90,7 +90,7 @@ async def verify(problem: Problem, solution: Solution, context: RunContext, step
     prompt = VERIFIER.fill(
         question=sanitize(problem.question), documents=problem.documents, solution=sanitize(solution.text)
     )
-    completion = await _said(conversation, prompt)
+    completion = await _ask(conversation, prompt)
     return Review(read_verdict(completion), strip_thought(completion))
 
 
@@ -104,10 +104,10 @@ async def correct(problem: Problem, solution: Solution, review: Review, context:
         solution=sanitize(solution.text),
         report=sanitize(review.report),
     )
-    return _solution(await _said(conversation, prompt), conversation, refined=True)
+    return _solution(await _ask(conversation, prompt), conversation, refined=True)
 
 
-async def _said(conversation: Conversation, prompt: Filled) -> Completion:
+async def _ask(conversation: Conversation, prompt: Filled) -> Completion:
     conversation.say(user(prompt))
     completion = await conversation.turn()
     conversation.say(assistant(completion.text))

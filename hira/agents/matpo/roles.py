@@ -57,7 +57,7 @@ class LoopConfig:
         room = self.window - self.reply
         return Loop(conversation, tools, limit, several, final, conclude=conclude, window=room)
 
-    async def closed(self, loop: Loop, step: Step) -> Step:
+    async def summarise(self, loop: Loop, step: Step) -> Step:
         """Close the conversation with its summary; a forced step is a summary already.
 
         If the summary fails or is empty, the earlier words are kept.
@@ -113,7 +113,7 @@ def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int,
     return loop
 
 
-def handed_out(loop: Loop, step: Step) -> list[Subtask]:
+def issue_subtasks(loop: Loop, step: Step) -> list[Subtask]:
     """The subtasks of a turn, numbered in the order of issue."""
     first = loop.used - len(step.calls) + 1
     subtasks = [Subtask(str(first + at), str(call.arguments["subtask"])) for at, call in enumerate(step.calls)]
@@ -169,11 +169,11 @@ async def work(
     if not subtask.text.strip():
         return Finding(subtask, "worker", "", UNREADABLE.fill(error=NO_TASK.fill()), ok=False)
     context.events(SubtaskAssigned(subtask.id, "worker", "", 0))
-    loop = _begun(subtask, main, context, manner, tools=tools, calls=calls)
+    loop = _begin_worker(subtask, main, context, manner, tools=tools, calls=calls)
     try:
-        step = await manner.closed(loop, await loop.run())
+        step = await manner.summarise(loop, await loop.run())
     except EndpointError as error:
-        finding = _broken_off(subtask, loop.said, error)
+        finding = _report_failure(subtask, loop.said, error)
     else:
         text = step.text
         conclusion = find_under_heading(text, "Conclusion") or find_final_answer(text) or NOTHING.fill()
@@ -183,7 +183,7 @@ async def work(
     return finding
 
 
-def _begun(
+def _begin_worker(
     subtask: Subtask, main: str, context: RunContext, manner: LoopConfig, *, tools: Sequence[Tool], calls: int
 ) -> Loop:
     def asking(why: Filled) -> Filled:
@@ -202,6 +202,6 @@ def _begun(
     return loop
 
 
-def _broken_off(subtask: Subtask, so_far: str, error: EndpointError) -> Finding:
+def _report_failure(subtask: Subtask, so_far: str, error: EndpointError) -> Finding:
     told = BROKE_OFF.fill(expert="the worker", why=error.what, conclusion=sanitize(so_far)) if so_far else None
     return Finding(subtask, "worker", "", told or COULD_NOT.fill(expert="the worker", why=error.what), ok=False)

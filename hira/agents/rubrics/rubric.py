@@ -149,7 +149,7 @@ def weighted_mean(weights: Sequence[float], values: Sequence[float]) -> float:
     total = sum(weights)
     if total == 0:
         raise ValueError("the weights add up to 0, for which eq. 2 has no value")
-    return _earned(weights, values) / total
+    return _sum_weighted(weights, values) / total
 
 
 def normalise_score(weights: Sequence[float], values: Sequence[float]) -> float:
@@ -161,10 +161,10 @@ def normalise_score(weights: Sequence[float], values: Sequence[float]) -> float:
     size = sum(map(abs, weights))
     if size == 0:
         raise ValueError("all weights are 0, so nothing can be earned")
-    return (_earned(weights, values) - sum(weight for weight in weights if weight < 0)) / size
+    return (_sum_weighted(weights, values) - sum(weight for weight in weights if weight < 0)) / size
 
 
-def _earned(weights: Sequence[float], values: Sequence[float]) -> float:
+def _sum_weighted(weights: Sequence[float], values: Sequence[float]) -> float:
     return sum(weight * value for weight, value in zip(weights, values, strict=True))
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, cast
 
 from hira.agents.history import CONTINUES, SENT, Earlier
 from hira.agents.output import ROLE as OUTPUT
-from hira.agents.output import OutputType, recorded_output
+from hira.agents.output import OutputType, find_recorded_output
 from hira.agents.trajectory import Finding, Rollout, Status, Subtask, Trajectory, Turn
 from hira.core.errors import DialectError, HiraError, UsageError
 from hira.core.events import (
@@ -106,7 +106,7 @@ class Reading:
         record, entry = self.rollout, self.entry
         sources = tuple(record.sources.read.values())
         model = str(entry.settings.get("model", ""))
-        output = recorded_output(entry.settings)
+        output = find_recorded_output(entry.settings)
         return Answer(
             record.answer, record.status, tuple(record.citations), sources, record, model, entry.error, output
         )
@@ -163,7 +163,7 @@ def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
     record.citations = citations_of(events, record)
     record.status = cast("Status", entry.state if entry.state != "running" else "partial")
     record.failure = HiraError(entry.error) if entry.error else None
-    if output := recorded_output(entry.settings):
+    if output := find_recorded_output(entry.settings):
         _read_output(record, output)
     notices = [event.text for event in events if isinstance(event, Notice)]
     usage = sum((completion_of(call.result).usage for call in calls if _replied(call)), Usage())

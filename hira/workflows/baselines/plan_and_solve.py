@@ -89,10 +89,10 @@ class PlanAndSolve:
         for step in plan:
             context.events(SubtaskIssued(step.id, step.text))
 
-        async def carried_out(steps: Sequence[Subtask]) -> Sequence[Finding]:
+        async def carry_out(steps: Sequence[Subtask]) -> Sequence[Finding]:
             return [await self._step(step, coordinator, context) for step in steps if not context.stopped]
 
-        await ask_approval(plan, context, carried_out)
+        await ask_approval(plan, context, carry_out)
         return await write_conclusion(context, question, context.rollout.findings)
 
     async def _step(self, step: Subtask, coordinator: Coordinator, context: RunContext) -> Finding:
