@@ -72,6 +72,8 @@ _LIVE_BRACKETED = compile_lazily(
     r"\[(/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|AVAILABLE_TOOLS|THINK|[gs]MASK))\]|<<(/?SYS)>>"
     r"|[\]\[](~!?b|e~)[\[\]]"
 )
+# what each of the patterns above needs at least, in a text of ASCII: most texts have none of it
+_MARKED = re.compile(r"""[\x00-\x08\x0b-\x1f\x7f<>|\[\]\\"']""")
 _BROKEN = str.maketrans(_L + _R, "‹‹‹›››")
 
 # Code as Markdown has it for certain: a fence that begins a line, a span within a line and outside a row of a table.
@@ -130,6 +132,8 @@ def printable(text: str) -> str:
 
 def clean(text: str) -> str:
     """The text of a tool without escapes and invisible characters, every control token broken. Idempotent."""
+    if _is_plain(text):
+        return text
     for end in ("\r\n", "\r", "\u2028", "\u2029"):
         text = text.replace(end, "\n")
     text = _JOINERS.sub(_joining, _INVISIBLE.sub("", _ESCAPES.sub("", text)))
@@ -145,7 +149,13 @@ def sanitize(text: str) -> Filled:
     Those are the tokens of the dialects and of chat templates. Tags, types and LaTeX stay, since nobody reads calls or
     answers out of such a text. Idempotent.
     """
+    if _is_plain(text):
+        return Filled(text)
     return Filled(_LIVE_BRACKETED.sub(_unbracketed, _LIVE.sub(_look_alike, text)))
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and not _MARKED.search(text)
 
 
 def _joining(found: re.Match[str]) -> str:

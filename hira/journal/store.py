@@ -101,6 +101,7 @@ class Writer:
         self._connection = connect(path, HELD)
         self._ahead = _ahead(self._connection)
         self._connection.execute("pragma wal_autocheckpoint = 0")
+        self._connection.execute("pragma cache_size = -512")  # kB; it writes to a few pages, and reads none
         self._waiting: list[Statement] = []
         self._waiters: list[asyncio.Future[None]] = []
         self._lock, self._turn = threading.Lock(), threading.Lock()
