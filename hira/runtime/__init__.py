@@ -1,1 +1,1 @@
-"""What a question needs around its workflow: settings, endpoints, the session, batches, and what reads the journal."""
+"""Everything around a question's workflow: settings, endpoints, the session, batches, and readings of the journal."""

@@ -1,4 +1,4 @@
-"""What a question is answered with, for Python and as JSON."""
+"""The answer to a question, for Python and as JSON."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,19 +17,19 @@ T = TypeVar("T", default=Any)
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """What a run ends with.
+    """The result of a run.
 
     Args:
         text: The answer, with its sources cited as `[s1]`.
-        status: `answered`, `unverified` (nothing that was read supports the main claim, or a source contradicts one),
+        status: `answered`, `unverified` (no source supports the main claim, or a source contradicts one),
             `insufficient_evidence` (the answer says that it has none), `partial` (a budget ended the run),
-            `interrupted` or `failed`. The text of the last three is what was known by that time.
-        citations: What the text rests on, with a verdict for each claim.
+            `interrupted` or `failed`. The text of the last three consists of the results until then.
+        citations: The sources of each claim, with a verdict.
         sources: Everything that was read.
         rollout: Every turn of the run, its memory and its usage.
         model: The model that answered.
-        error: What ended the run, if anything did.
-        output_type: What the answer was asked for as.
+        error: The failure that ended the run, empty if none did.
+        output_type: The requested type of `output`.
     """
 
     text: str
@@ -43,7 +43,7 @@ class Answer(Generic[T]):
 
     @property
     def output(self) -> T:
-        """The answer as a value of the `output_type` that was asked for. Raises `BadReply` where there is none."""
+        """The answer as a value of the requested `output_type`. Raises `BadReply` if there is none."""
         if not self.rollout.has_output:
             fix = "read `text` instead, or ask again" if self.output_type else "give ask an output_type"
             raise BadReply(f"the answer has no output: {self.rollout.output_error or 'none was asked for'}", fix=fix)
@@ -69,11 +69,11 @@ class Answer(Generic[T]):
 
     @property
     def flagged(self) -> str:
-        """The text with the verdict behind every claim that was checked and not found supported."""
+        """The text, with the verdict after every checked claim that is not supported."""
         return flag_claims(self.text, self.citations)
 
     def source(self, source: str) -> Source:
-        """What stands behind an id such as `s1`. Raises `KeyError` for one that nobody read."""
+        """The source with an id such as `s1`. Raises `KeyError` for an unknown id."""
         read = self.rollout.sources.read
         if source not in read:
             raise KeyError(f"this answer has no source {source!r}; it has {', '.join(read) or 'none'}")

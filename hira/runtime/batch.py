@@ -1,4 +1,4 @@
-"""Many questions at once, so many at a time, each a run of its own: one that fails is an answer with its error.
+"""Many questions, several at a time, each a separate run: one that fails is an answer with its error.
 
 >>> async for answer in hira.batch(["…", "…"], concurrency=8): ...
 """
@@ -26,8 +26,8 @@ D = TypeVar("D")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked. `run` names a run of the journal that is gone on with, if it is there and asks the same;
-    `begin_as` is how a new one is named, if that is to be known before."""
+    """A question of a batch. `run` names a recorded run to resume, if it exists and asks the same; `begin_as` is the id
+    of a new run."""
 
     text: str
     id: str = ""
@@ -49,11 +49,11 @@ def _unwatched(_question: Question, _run: str) -> Sequence[Reader]:
 
 
 class Batch:
-    """Questions under way. Iterating asks them and gives each answer when it is there; leaving the iteration early
-    ends the runs in flight at once, `stop` ends them with what is known and begins no others.
+    """Questions in progress. Iterating asks them and yields each answer when it is ready. Leaving the iteration early
+    ends the runs in flight at once; `stop` ends them with the results so far and begins no others.
 
-    `begins` is told each question and the name of its run before anything is asked, and may return readers of its
-    events. `failure` is what no other question would get past either, such as a refused key; it ends the batch.
+    `begins` is called with each question and the id of its run before anything is asked, and may return readers of its
+    events. `failure` is a failure that every other question would meet too, such as a refused key; it ends the batch.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Batch:
         self._stopped = False
 
     def stop(self) -> None:
-        """Begin no other question; those in flight are answered from what is known."""
+        """Begin no other question; those in flight are answered from the results so far."""
         self._stopped = True
         for run in self._runs:
             run.stop()
@@ -97,7 +97,7 @@ class Batch:
                 yield done
 
     async def answer(self, question: Question) -> Done:
-        """The question, answered. A fault of one question is told in its answer and leaves the others alone."""
+        """Answer one question. Its failure becomes its answer and does not affect the others."""
         failure: HiraError
         try:
             run = await self._run(question)
@@ -132,12 +132,12 @@ class Batch:
 
 
 def make_failed(question: Question, failure: HiraError, *, workflow: str, model: str) -> Done:
-    """A question whose run did not even come to an answer of its own."""
+    """Return the failed answer of a question whose run ended without one."""
     record = Rollout(question.run, question.text, workflow, status="failed", failure=failure)
     return Done(question, Answer("", "failed", (), (), record, model, str(failure)))
 
 
 def hopeless(done: Done) -> bool:
-    """Whether no other question would fare better: a refused key, settings that do not do."""
+    """Return whether every other question would fail too: a refused key, unusable settings."""
     failure = done.answer.rollout.failure
     return isinstance(failure, AccessDenied | UsageError) and not isinstance(failure, StillGoing)

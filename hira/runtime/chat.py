@@ -25,15 +25,15 @@ class ChatOwner(SessionOwner, Protocol):
 
 
 class Chat:
-    """A conversation: each question is asked with what was said before it, and begins with the sources and the memory
-    of the earlier turns. A source keeps its id in all of them.
+    """A conversation: each question comes with the earlier questions and answers, and begins with the sources and the
+    memory of the earlier turns. A source keeps its id in all of them.
 
     >>> chat = hira.chat()
     >>> await chat.ask("When was ASEAN founded?")
     >>> await chat.ask("And by whom?")
 
-    Ask one question at a time; one whose run nobody began gives way to the next. A turn without an answer is left out
-    of what the next one knows. Where runs are recorded, each names the one that it continues, so that it can be resumed
+    Ask one question at a time; a run that nobody began gives way to the next. Later turns do not see a turn without
+    an answer. Where runs are recorded, each names the one that it continues, so that it can be resumed
     and replayed.
 
     Args:
@@ -61,9 +61,9 @@ class Chat:
         """Ask the next question.
 
         Args:
-            question: The question; it may refer to what was said before.
+            question: The question; it may refer to earlier turns.
             files: Files that the question is about.
-            output_type: What the answer shall be given as in addition, as for `Hira.ask`.
+            output_type: The type of an additional value of the answer, as for `Hira.ask`.
 
         Returns:
             The answer, as `Hira.ask` gives it.
@@ -90,15 +90,15 @@ class Chat:
         """Ask the next question and watch it.
 
         Args:
-            question: The question; it may refer to what was said before.
+            question: The question; it may refer to earlier turns.
             files: Files that the question is about.
-            output_type: What the answer shall be given as in addition, as for `Hira.ask`.
+            output_type: The type of an additional value of the answer, as for `Hira.ask`.
 
         Returns:
             The run, to be iterated for its events.
 
         Raises:
-            UsageError: The question before it is under way, or the recorded run is not there.
+            UsageError: The question before it is still in progress, or the recorded run does not exist.
         """
 
         attached = present(paths_of(files, "files"))
@@ -131,8 +131,8 @@ class Chat:
 
 
 async def earlier_of(run: Run, journal: Journal | None) -> Earlier:
-    """What an answered run and the turns before it leave for the next question: what a resumed or replayed run will
-    read, where the run is recorded."""
+    """Return what an answered run and the turns before it leave for the next question; from the record, if there is
+    one, so that a resumed or replayed run reads the same."""
     from hira.runtime.trace.reading import read_conversation
 
     if journal and run.resumable:

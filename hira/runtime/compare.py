@@ -57,9 +57,10 @@ class Comparison:
             run.stop()
 
     async def each(self, *readers: Reader) -> AsyncGenerator[Compared, None]:
-        """How each workflow fared, as they end. One that fails is an answer that says so, and the others go on.
+        """Yield each workflow's result as it ends. A failed one is an answer with its error, and does not affect the
+        others.
 
-        The `readers` are shown the events of all of them.
+        The `readers` get the events of all of them.
         """
         running = {asyncio.ensure_future(self._one(name, readers)) for name in self._runs}
         try:

@@ -148,7 +148,7 @@ def _no_key(settings: Settings, served: Sequence[str]) -> AccessDenied:
 
 
 def _meant(name: str, served: Sequence[str] = ()) -> str:
-    """What to do about a model that has no place: its name may be misspelt."""
+    """Suggest what to do about a model without an endpoint: its name may be misspelt."""
     near = nearest(name, [OFFLINE, *served])
     return f"did you mean {near!r}? Else {_KEYED}" if near else _KEYED
 

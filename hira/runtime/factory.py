@@ -58,10 +58,10 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     hooks: Hooks = NO_HOOKS,
     ports: Sequence[int] = LOCAL_PORTS,
 ) -> Session:
-    """Cast the roles and lay out the tools. Everything that is wrong with the settings is raised here, before any work.
+    """Open a session: cast the roles and open the tools. All faults of the settings are raised here, before any work.
 
-    `policies` speak for their roles in place of what the settings say; with an entry `*` no endpoint is looked for.
-    A `client` sends the requests of every role that has no endpoint of its own.
+    `policies` replace the endpoints of their roles; with an entry `*` no endpoint is looked for. A `client` sends the
+    requests of every role that has no endpoint of its own.
     """
     given = dict(policies or {})
     named_tools, told = load_tools(settings.tools)
@@ -112,7 +112,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
 
 
 def open_verifier(name: str) -> Verifier:
-    """The verifier that the settings name as `module:Object`. Raises `UsageError` for what is none."""
+    """Load the verifier that the settings name as `module:Object`. Raises `UsageError` if it is not a verifier."""
     verifier = load_object(name)
     if not isinstance(verifier, Verifier):
         fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
@@ -121,10 +121,10 @@ def open_verifier(name: str) -> Verifier:
 
 
 def choose_verify(settings: Settings, policies: Mapping[str, Policy], cast: Mapping[str, RoleConfig]) -> Verify:
-    """How answers are checked: as the settings say, else by the run's model where an endpoint is connected.
+    """Choose how answers are checked: as the settings say, otherwise by the run's model if an endpoint is connected.
 
-    `policies` that a program handed over are often scripts that count their calls: they are asked only if the settings
-    say so. Raises `UsageError` if the settings ask for a model and there is none.
+    A program's `policies` are often scripts that count their calls: they are asked only if the settings say so. Raises
+    `UsageError` if the settings require a model and there is none.
     """
     role = ROLE if ROLE in cast else "*"
     offline = cast[role].policy.model == OFFLINE
@@ -135,7 +135,7 @@ def choose_verify(settings: Settings, policies: Mapping[str, Policy], cast: Mapp
 
 
 def opened_journal(settings: Settings, notices: list[Notice]) -> Journal | None:
-    """The journal that the settings name. One that cannot be opened is told of, and the runs go unrecorded."""
+    """Open the journal that the settings name. If that fails, add a notice and leave the runs unrecorded."""
     if settings.journal is None:
         return None
     try:
@@ -147,7 +147,7 @@ def opened_journal(settings: Settings, notices: list[Notice]) -> Journal | None:
 
 
 def opened_telemetry(settings: Settings, notices: list[Notice]) -> "Telemetry | None":
-    """Where spans of runs go, None for nowhere. One that was named for hira and cannot be used is told of."""
+    """Open the exporter of spans, None without one. If it cannot be used and was set for hira, add a notice."""
     if settings.otel in ("", OFF):
         return None
     try:

@@ -28,7 +28,7 @@ EACH = 16
 
 
 class Asker:
-    """What a worker runs: made there, asked from here."""
+    """The program of a worker: created there, called from here."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -83,7 +83,7 @@ class RayBatch:
         self._stopped = False
 
     def stop(self) -> None:
-        """Begin no other question; those in flight are answered from what is known."""
+        """Begin no other question; those in flight are answered from the results so far."""
         self._stopped = True
         for asker in self._askers:
             asker.stop.remote()

@@ -35,10 +35,10 @@ _NO_OPTIONS = frozenset({"name", "experts"})
 
 
 def made_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn:
-    """The workflow that the settings name, with one's own experts and those of the settings beside the built-in ones.
+    """Create the workflow that the settings name, with the built-in experts, the user's own and those of the settings.
 
-    Raises `UsageError` for a workflow or an option that is not known, and for a flag that this workflow has no use for.
-    One that is named as `module:Object`, or by a package that is installed, is loaded, and has its own options only.
+    Raises `UsageError` for an unknown workflow or option, and for a flag that the workflow does not have. A workflow
+    that is named as `module:Object`, or by an installed package, is loaded, and has only its own options.
     """
     name = settings.workflow
     if ":" in name or (name not in WORKFLOWS and name in find_installed(INSTALLED)):
@@ -88,7 +88,7 @@ def load_tools(names: Sequence[str]) -> tuple[list[Tool], list[str]]:
 
 
 def hidden_workflow(settings: Settings) -> list[str]:
-    """What to tell of a workflow of an installed package that has the name of hira's own which was chosen."""
+    """Return a notice if hira's own workflow was chosen and an installed package has one of the same name."""
     name = settings.workflow
     if settings.origin("workflow") == "default" or name not in WORKFLOWS:
         return []
@@ -135,9 +135,9 @@ def _option(workflow: str, has: Mapping[str, Any], option: str, value: Any) -> A
 
 
 def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, Policy]) -> None:
-    """Raise `UsageError` for a role that the workflow does not have, if it says which ones it has (`roles`).
+    """Raise `UsageError` for a role that the workflow does not have, if it lists its `roles`.
 
-    Roles in a file of settings may be those of another workflow; what was named for this run may not.
+    Roles in a settings file may be those of another workflow; roles that were named for this run may not.
     """
     known = getattr(workflow, "roles", None)
     if known is None:
@@ -155,7 +155,7 @@ def _roles_anywhere() -> frozenset[str]:
 
 
 def dialect_of(workflow: Workflow) -> Dialect:
-    """What the roles of a workflow write calls in where no setting says it: its `dialect`, a name or an object."""
+    """Return the dialect that the workflow prefers if no setting names one: its `dialect`, a name or an object."""
     own = getattr(workflow, "dialect", NATIVE)
     if not isinstance(own, str):
         return own
@@ -166,10 +166,10 @@ def dialect_of(workflow: Workflow) -> Dialect:
 
 
 def unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[Tool] = ()) -> list[str]:
-    """What to tell of tools that nobody in this workflow is given, if it says who is (`takes_tools`).
+    """Return a notice about tools that no role of the workflow gets, if it lists them in `takes_tools`.
 
-    Servers in a file of settings may be for roles of another workflow, or for an expert that another program has; a
-    role that is never given tools, or is misspelt, is a `UsageError`.
+    Servers in a settings file may be for roles of another workflow, or for an expert of another program; a role that
+    never gets tools, or is misspelt, is a `UsageError`.
     """
     takes = getattr(workflow, "takes_tools", None)
     if takes is None:
@@ -198,7 +198,7 @@ def roles_of_server(server: McpSettings, takes: frozenset[str]) -> frozenset[str
 
 @dataclass(frozen=True)
 class AnyOf:
-    """Stands for several workflows while the session that they share is made: a role of any of them may be cast."""
+    """Represents several workflows while their shared session is opened: a role of any of them may be cast."""
 
     workflows: Mapping[str, BuiltIn]
 

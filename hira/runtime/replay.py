@@ -39,7 +39,7 @@ class Replay:
 
     @property
     def same(self) -> bool:
-        """Whether the code of today comes to the recorded answer by the recorded calls."""
+        """Whether today's code reaches the recorded answer through the recorded calls."""
         return not self.ends and self.answer.text == self.entry.answer
 
 
@@ -79,10 +79,10 @@ def absent_hooks(handed: Sequence[str]) -> Hooks:
 
 
 async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -> Replay:
-    """Go through the run by its record. `workflow` is one of your own, or with your own experts, if the run was made
-    with one: a record cannot make code run.
+    """Repeat the run from its record. Pass `workflow` if the run used one of your own, or your own experts: a record
+    cannot run code.
 
-    Raises `UsageError` for a run that is not there, and for one that needs `workflow`.
+    Raises `UsageError` for a run that does not exist, and for one that needs `workflow`.
     """
     log = journal.replay(run)
     entry, events = journal.entry(log.run), journal.events(log.run)
@@ -111,9 +111,9 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
 
 
 def recorded_settings(entry: Entry) -> Mapping[str, Any]:
-    """What the run was made with, without what is only known today: keys, and where this machine keeps its files.
+    """Return the settings of the run, without today's values: keys, and the places of this machine's files.
 
-    Where several workflows share their settings, as on a server, the run tells which of them was its own.
+    If several workflows share their settings, as on a server, the run says which of them it used.
     """
     kept = {
         name: value

@@ -28,9 +28,9 @@ class SessionOwner(Protocol):
 
 
 class Run:
-    """A question under way. Iterating asks it and gives its events as they happen, `RunEnded` last; `answer` is there
-    from then on. Leaving the iteration early ends the run at once, with the status `interrupted` and no text; `stop`
-    ends it with what is known.
+    """A question in progress. Iterating asks it and yields its events as they happen, `RunEnded` last; from then on
+    `answer` is ready. Leaving the iteration early ends the run at once, with the status `interrupted` and no text; `stop`
+    ends it with the results so far.
 
     >>> run = hira.stream("…")
     >>> async for event in run: ...
@@ -39,12 +39,12 @@ class Run:
     Python closes an iteration that a `break` leaves a moment later; `contextlib.aclosing(aiter(run))` does so at once.
 
     Attributes:
-        id: Names the run, also in the journal.
+        id: The name of the run, also in the journal.
         question: The question.
         files: The files that the question is about.
         earlier: The turns that a follow-up question continues.
-        going: Whether the question is being worked on.
-        failure: What made the run fail, if anything did.
+        going: True while the run is in progress.
+        failure: The error that made the run fail, None if none did.
     """
 
     def __init__(  # noqa: PLR0913 - a run that is resumed brings its record
@@ -86,7 +86,7 @@ class Run:
 
     @property
     def ended(self) -> bool:
-        """Whether the answer is there."""
+        """Whether the answer is ready."""
         return self._answer is not None
 
     async def finish(self) -> Answer:
@@ -98,12 +98,12 @@ class Run:
 
     @property
     def spent(self) -> Usage:
-        """What the run has taken so far."""
+        """The usage of the run so far."""
         return self._context.rollout.usage if self._context else Usage()
 
     def stop(self) -> None:
-        """End soon: calls in flight are dropped and the answer is written from what is known. A run that still reads
-        its documents ends without an answer."""
+        """End soon: calls in flight are dropped and the answer is written from the results so far. A run that is still
+        reading its documents ends without an answer."""
         self._stop = True
         if self._context:
             self._context.stop(Interrupted("interrupted; answering from the results so far"))
@@ -135,7 +135,7 @@ class Run:
 
     @property
     def resumable(self) -> bool:
-        """Whether the journal holds what was done so far, so that the run can go on later."""
+        """Whether the journal contains the work so far, so that the run can be resumed."""
         return self._log is not None and not self._log.trouble
 
     def give_up(self, why: str = "cancelled") -> None:
@@ -148,9 +148,10 @@ class Run:
             self._log.end(*(kept or ("interrupted", "", why)), Usage(**past.usage) if past else Usage())
 
     async def work(self, *readers: Reader, stream: bool = False, said: str = "") -> None:
-        """Ask the question, once; `answer` is there afterwards. `stream` shows the models' text as it comes.
+        """Ask the question, once; afterwards `answer` is ready. `stream` sends the models' text to the readers as it
+        arrives.
 
-        `said` is what the person was told before, for the record.
+        `said` are notices that the person has already seen, for the record.
         """
         if self._context:
             raise RuntimeError("a run asks its question once; start another run for the next question")
@@ -208,9 +209,9 @@ class Run:
 
 
 async def resume_run(owner: SessionOwner, run: str) -> Run:
-    """A run of the journal that goes on where it ended; no call that it completed is made again.
+    """Return a run that continues where the recorded one ended; no completed call is made again.
 
-    Raises `UsageError` for a run that is not there, that is still running, or that this session cannot continue.
+    Raises `UsageError` for a run that does not exist, that is still running, or that this session cannot continue.
     """
     session = await owner.open_session()
     journal = session.journal

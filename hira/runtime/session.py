@@ -1,4 +1,4 @@
-"""What all runs of one `Hira` in one event loop share, and the run context that each run gets of it."""
+"""The session, which all runs of one `Hira` in one event loop share, and the run context that it opens for each."""
 
 import asyncio
 import json
@@ -50,13 +50,13 @@ TOOL_APPROVAL = "approval of tools"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What all runs of one `Hira` in one event loop share: the cast, the workflow, the tools, and how to close them.
+    """Everything that all runs of one `Hira` in one event loop share: the cast, the workflow, the tools, and their
+    closing.
 
-    `handed` names what came as objects from a program, and which no settings can bring back. `approve` asks a person
-    about the subtasks of these runs, `approve_tool` about calls of tools, `hooks` see calls and turns, `deps` go to the
-    tools that ask for them, `verifier` checks the answers in place
-    of what the settings say, `shared` is what the runs may spend together with others. `iterated` are the tasks of runs
-    that somebody iterates over, or left.
+    `handed` names the objects that a program passed in, which no settings can restore. `approve` asks a person about
+    the subtasks of these runs, `approve_tool` about tool calls, `hooks` see calls and turns, `deps` go to the tools
+    that ask for them, `verifier` checks the answers in place of the settings, `shared` is the budget that the runs
+    share with others. `iterated` are the tasks of runs that somebody iterates over, or left.
     """
 
     settings: Settings
@@ -278,7 +278,7 @@ def in_dialects(cast: Mapping[str, RoleConfig], dialects: Mapping[str, str]) -> 
 
 
 def budget_of(settings: Settings) -> Budget:
-    """What one run may spend, and each of its roles."""
+    """Return the limits of one run and of each of its roles."""
     roles = {
         role: Limits(own.max_tokens, own.max_cost, own.max_time, own.max_calls, own.max_subtasks)
         for role, own in settings.roles.items()
@@ -322,7 +322,7 @@ def logged(log: Log) -> Reader:
 
 @cache
 def versions() -> Mapping[str, str]:
-    """What a run was made with: hira, Python, and the packages that speak to models."""
+    """Return the versions of hira, of Python, and of the packages that speak to models."""
     found = {"python": platform.python_version()}
     for package in ("hira", "openai", "httpx", "litellm", "xllamacpp"):
         with suppress(PackageNotFoundError):

@@ -1,6 +1,6 @@
 """A recorded run as spans: run → subtask → turn or tool, with the attributes of the GenAI semantic conventions.
 
-What was said goes along only where it is asked for, as the conventions want it: prompts and replies may be private.
+Prompts and replies are included only on request, as the conventions demand: they may be private.
 """
 
 import json

@@ -50,9 +50,10 @@ AT_ONCE = 200
 
 
 def sender(endpoint: str) -> "SpanExporter":
-    """What sends spans to the collector at this base URL. Raises `UsageError` where the extra is not installed.
+    """Return the exporter that sends spans to the collector at this base URL. Raises `UsageError` if the extra is not
+    installed.
 
-    Headers and certificates are those of the variables that OpenTelemetry reads itself.
+    Headers and certificates come from the variables that OpenTelemetry reads itself.
     """
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -179,8 +180,8 @@ class Telemetry:
             run.close()
 
     def close(self) -> None:
-        """Send what waits, and wait for it a few seconds at most. What the collector did not take is told in the log:
-        the runs have ended, and lack nothing."""
+        """Send the waiting spans, for a few seconds at most. A failure is only logged: the runs have ended, and lack
+        nothing."""
         if self._own:
             self._own.shutdown()
         if self._refused:
@@ -193,7 +194,7 @@ class Telemetry:
 
 
 class _Run:
-    """The spans of one run that are open, by what they stand for."""
+    """The open spans of one run, by the step that each represents."""
 
     def __init__(self, tracer: "Tracer") -> None:
         self._tracer = tracer

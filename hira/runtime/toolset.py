@@ -37,9 +37,9 @@ FRESH = 1.0
 
 @dataclass(slots=True)
 class Toolset:
-    """What runs share. `notices` are told once, in the first run. `sees` says whether the workflow has somebody who
-    looks at pictures, so that documents without any text are of use; with `once`, what one run searched or fetched is
-    not searched or fetched again for another."""
+    """The tools that runs share. `notices` are shown once, in the first run. `sees` says whether some role of the
+    workflow looks at pictures, so that documents without text are useful. With `once`, searches and pages of one run
+    are reused in another."""
 
     settings: Settings
     index: "Index | None"
@@ -101,7 +101,7 @@ class Toolset:
         await self.stack.aclose()
 
     async def _looked_at(self, files: Sequence[Path]) -> Surroundings:
-        """What lies around a run; what is among the documents is looked up once for runs that begin together."""
+        """Return the surroundings of a run; runs that begin together look up the documents once."""
         async with self._looking:
             if time.monotonic() - self._around.at >= FRESH:
                 self._around = await asyncio.to_thread(looked_at, self.settings.docs, (), self.settings.exclude)
@@ -109,11 +109,10 @@ class Toolset:
         return docs.beside(await asyncio.to_thread(looked_at, (), files)) if files else docs
 
     async def _read(self, index: "Index", events: Events, *, seen: bool) -> None:
-        """Bring the index up to date, once for runs that begin together. What cannot be read is told once, by one of
-        the processes that share the index.
+        """Update the index, once for runs that begin together. Unreadable files are reported once, by one of the
+        processes that share the index.
 
-        Raises `UsageError` where there is no text in any document, unless there is something to be `seen` and somebody
-        who sees.
+        Raises `UsageError` if no document contains text, unless there is something to be `seen` and a role that sees.
         """
         async with self._reading:
             if self._read_at is not None and time.monotonic() - self._read_at < FRESH:

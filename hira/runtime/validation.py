@@ -1,4 +1,4 @@
-"""What a program hands to `Hira`, checked before anything is made of it. Every mistake is a `UsageError` that names the
+"""Validation of the arguments of `Hira`, before anything is built. Every mistake is a `UsageError` that names the
 argument and says what to write."""
 
 import inspect
@@ -54,7 +54,7 @@ def check(given: Mapping[str, Any]) -> None:
 
 
 def question_of(question: object) -> str:
-    """The question as it is asked. Raises `UsageError` for one that is no text or says nothing."""
+    """Return the question with printable characters only. Raises `UsageError` if it is not a string, or blank."""
     if not isinstance(question, str):
         raise UsageError(f"the question must be a string, got {question!r}", fix='write ask("…")')
     if not question.strip():
@@ -115,7 +115,8 @@ def check_workflow(workflow: Any) -> None:
 
 
 def check_tools(tools: Any) -> None:
-    """Raise `UsageError` for a list in which something is no tool, or none that can be used beside hira's own."""
+    """Raise `UsageError` for a list that contains something other than a tool, or a tool that conflicts with hira's
+    own."""
     for one in _several(tools, "tools", _TOOL):
         if not isinstance(one, Tool):
             raise UsageError(f"`tools` must contain only tools, got {one!r}", fix=_TOOL)
@@ -137,7 +138,8 @@ def check_deps(tools: Sequence[Tool], deps: Any) -> None:
 
 
 def check_experts(experts: Any) -> None:
-    """Raise `UsageError` for a list in which something is no expert, or none that can be used beside hira's own."""
+    """Raise `UsageError` for a list that contains something other than an expert, or an expert that conflicts with
+    hira's own."""
     for one in _several(experts, "experts", _EXPERT):
         _no_class(one, "experts")
         for name, kinds in (("name", str), ("description", str), ("ability", str), ("cost", (int, float))):

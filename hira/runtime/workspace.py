@@ -16,7 +16,8 @@ from hira.tools.python.folder import Found, clear
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What there is to be seen and heard, by its name, and where all that may be read lies, as it was found `at`."""
+    """Everything that can be seen and heard, by name, and the places of everything that may be read, as of the time
+    `at`."""
 
     shown: Mapping[str, Path] = field(default_factory=dict)
     readable: tuple[Path, ...] = ()
@@ -28,7 +29,7 @@ class Surroundings:
 
 
 def looked_at(docs: Sequence[Path], files: Sequence[Path] = (), exclude: Sequence[Path] = ()) -> Surroundings:
-    """What lies among the documents without what is excluded, and these files. Blocking."""
+    """Look up the readable documents and files, without the excluded ones. Blocking."""
     if not (docs or files):
         return Surroundings(at=time.monotonic())
     from hira.tools.documents.walk import walk

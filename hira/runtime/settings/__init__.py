@@ -1,4 +1,4 @@
-"""What hira is to work with: read once, at the edge, from flags, environment and files, each value with its origin.
+"""Settings: read once, at the edge, from flags, environment and files, each value with its origin.
 
     flags > environment > profile > ./hira.toml > $XDG_CONFIG_HOME/hira/hira.toml > defaults
 

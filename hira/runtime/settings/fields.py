@@ -1,4 +1,4 @@
-"""What can be set, with the bounds of each value."""
+"""All settings, with the bounds of each value."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -46,7 +46,7 @@ SEARCH_KEYS: Mapping[str, str] = {
 
 
 def is_secret(name: str) -> bool:
-    """Whether a variable of this name usually holds a key or a password."""
+    """Return whether a variable of this name usually contains a key or a password."""
     return bool(_SECRET.search(name))
 
 
@@ -63,11 +63,11 @@ class Checked(BaseModel):
 
 
 class RoleSettings(Checked):
-    """What one role does differently from the others; None and "" mean: as all of them.
+    """The settings in which one role differs from the others; None and "" mean: as all of them.
 
-    `model` may name several, separated by commas: the next one speaks when the one before it is down. The limits bound
-    what the role may spend in one run: tokens in and out, US dollars, seconds summed over its calls, calls, and the
-    subtasks that it is given as an expert. An `adapter` that is "" is none: the base speaks alone.
+    `model` may name several, separated by commas: each one replaces the one before it when that is down. The limits
+    bound the role's usage in one run: tokens in and out, US dollars, seconds summed over its calls, calls, and the
+    subtasks that it gets as an expert. An empty `adapter` means the base model alone.
     """
 
     model: str = ""
@@ -100,8 +100,8 @@ class TimeoutSettings(Checked):
 
 
 class PriceSettings(Checked):
-    """What a model costs, in US dollars for a million tokens; `cached` is for prompt tokens that the endpoint had in
-    its cache, None if they cost as much as others."""
+    """The price of a model, in US dollars per million tokens; `cached` is for prompt tokens from the endpoint's cache,
+    None if they cost as much as others."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -125,7 +125,7 @@ class McpSettings(Checked):
 
     @property
     def for_some(self) -> bool:
-        """Whether its tools are for those alone that are named."""
+        """Whether only the named roles get its tools."""
         return bool(self.roles) and "*" not in self.roles
 
     @property
@@ -146,8 +146,8 @@ class McpSettings(Checked):
 
 
 class KeySettings(Checked):
-    """Who may use `hira serve` with this key: so many questions at once, and tokens and US dollars for all of them
-    together as long as the server runs."""
+    """A key for `hira serve` and its limits: questions at once, and tokens and US dollars for all of its questions
+    together while the server runs."""
 
     key: SecretStr = SecretStr("")
     concurrency: int = Field(default=8, ge=1)
@@ -158,17 +158,17 @@ class KeySettings(Checked):
 class Settings(Checked):
     """Everything that can be set. Sampling defaults are the HiRA paper's (its top-k of 20 is no field of the chat
     API and is sent only where it is set); `max_tokens`, `max_cost` (US dollars), `max_time` (seconds) and
-    `max_calls` bound one run, `max_reply_tokens` each reply of a model (4,096 where it is not set); `timeout` says
-    how long an endpoint is waited for; `prices` are by model, in US dollars for a million tokens; `sandbox` is how
-    much has to hold Python code back (hira.tools.python), `sandbox_image` the image of its container; `cache` is
+    `max_calls` bound one run, `max_reply_tokens` each reply of a model (4,096 where it is not set); `timeout` bounds
+    the wait for an endpoint; `prices` are by model, in US dollars for a million tokens; `sandbox` is the
+    confinement that Python code requires (hira.tools.python), `sandbox_image` the image of its container; `cache` is
     the folder in which indexes of documents and searches are kept, None keeps them in memory. `search` names
-    services, separated by commas, in order of preference; `contact` (an address or URL) is told to the sites that
-    are read; `allowed_hosts` holds "host:port" entries of servers of this network that may be
-    opened all the same. `adapter` is a LoRA adapter for a model of this process (`hf:NAME`). `mcp` names servers
+    services, separated by commas, in order of preference; `contact` (an address or URL) is sent to the sites that
+    hira reads; `allowed_hosts` contains "host:port" entries of servers in this network that may be
+    opened. `adapter` is a LoRA adapter for a model of this process (`hf:NAME`). `mcp` names servers
     whose tools experts are given. Files and folders that `exclude` names are read neither as documents nor by
-    programs. `max_subtasks`, `parallel` and `dialect` are the workflow's own where they are not set; `workflows`
+    programs. `max_subtasks`, `parallel` and `dialect` are the workflow's own by default; `workflows`
     holds further options of workflows, by their names. `verify` says how answers are checked, None for a model where
-    one is connected and by words alone elsewhere; `verifier`, `tools`, `experts` and `workflow` name
+    one is connected, lexically otherwise; `verifier`, `tools`, `experts` and `workflow` name
     objects of your own as `module:Object`. `otel`
     is the base URL of a collector of spans, empty or "off" for none.
     """
@@ -245,7 +245,7 @@ class Settings(Checked):
 
     @model_validator(mode="after")
     def _chains_in_tags(self) -> Self:
-        """A native call ends its message, and its result is a message of its own: nothing is left to be continued."""
+        """Refuse a chain with native calls: such a call ends its message, so that nothing is left to continue."""
         for role, own in {"": RoleSettings(), **self.roles}.items():
             way, dialect = own.continuation or self.continuation, own.dialect or self.dialect
             if way != "turns" and dialect in (None, "native"):
@@ -283,7 +283,7 @@ class Settings(Checked):
 
     @property
     def withheld(self) -> tuple[str, ...]:
-        """What was set but is not used in this run, and why; one line each."""
+        """List the settings that this run does not use, and why; one line each."""
         return self._withheld
 
     def with_values(self, values: Mapping[str, Any], origin: str) -> Self:

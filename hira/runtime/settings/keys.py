@@ -78,12 +78,11 @@ class Place(NamedTuple):
 
 
 def placed_for(name: str, role: str, own: RoleSettings, settings: Settings) -> Place:
-    """Where one model of a role is asked, and with which key: one that was given for that place, or none.
+    """Return the endpoint of one model of a role, and the key that was given for that place, if any.
 
-    Where no endpoint is named for it, the name of a model may name its provider (`resolve_name`). A model at an
-    address of its own is given no key; a role with a base URL of its own none but its own, because the general one was
-    meant for the general endpoint. A model of litellm has its provider's place and keys, unless others were given for
-    it.
+    Without a named endpoint, the model's name may name its provider (`resolve_name`). A model with an address of its
+    own gets no key, and a role with its own base URL gets only its own key, because the general key was meant for the
+    general endpoint. A litellm model has its provider's address and keys, unless others were given for it.
     """
     if name.startswith(IN_PROCESS):
         return Place(name, "", "", "", settings.adapter if own.adapter is None else own.adapter)
@@ -104,9 +103,9 @@ def placed_for(name: str, role: str, own: RoleSettings, settings: Settings) -> P
 
 
 def _meant_for(model: str, setting: str, settings: Settings) -> bool:
-    """Whether the general key or base URL was given for this model of litellm: for hira and for that provider.
+    """Return whether the general key or base URL was given for this litellm model: for hira and for that provider.
 
-    What other programs read too was given for OpenAI's API, and what stands in a file for the model of that file.
+    A variable that other programs read too is for OpenAI's API, and a value in a file is for the model of that file.
     """
     first = resolve_name(next(iter(names_of(settings.model)), ""))
     if first.split("/")[:2] != model.split("/")[:2]:

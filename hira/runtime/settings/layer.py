@@ -21,7 +21,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """What to do about a name that is not known, as one line."""
+    """Suggest known names for an unknown one, as one line."""
     names = list(known)
     near = nearest(name, names)
     return f"did you mean {near!r}?" if near else f"known are: {', '.join(names)}"

@@ -50,7 +50,7 @@ _LISTS = {"docs": os.pathsep, "exclude": os.pathsep, "without": ",", "allowed_ho
 
 
 def named_flags(flags: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
-    """What the flags are called; each role that was named has its own entry, because files may name others."""
+    """Return the names of the flags; each named role has its own entry, because files may name others."""
     called = {key: names.get(key) or f"--{key.replace('_', '-')}" for key in flags}
     return called | {f"roles.{role}": called["roles"] for role in flags.get("roles", ())}
 
@@ -214,13 +214,13 @@ def load(
     *,
     record: Mapping[str, Any] = MappingProxyType({}),
 ) -> Settings:
-    """The settings of one run. `flags` are named as the fields are; `folder` may hold a hira.toml, and so may the
+    """Load the settings of one run. `flags` are named like the fields; `folder` may contain a hira.toml, and so may the
     user's configuration under `home`. Raises `UsageError` that names the value's origin, never a key itself.
 
-    `names` says what the flags are called in such errors, if they are none of the command line: a program's runs are
-    recorded only where a journal is named. What is left out is that of this process, as for `Hira(…)`:
-    `load({"max_time": 60})` is what holds here, with a limit. `record` are the settings of a run in a journal that the
-    project's file names; they are second to the flags, and need consent as that file does.
+    `names` gives the flags other names in such errors, if they do not come from the command line; a program's runs are
+    recorded only if a journal is named. Arguments that are left out are those of this process, as for `Hira(…)`:
+    `load({"max_time": 60})` are the settings here, with a limit. `record` are the settings of a recorded run whose
+    journal the project's file names; flags take precedence, and they need consent as that file does.
     """
     if environ is None:
         environ, names = os.environ, names or {name: f"load({name}=…)" for name in flags}
@@ -270,7 +270,7 @@ def find_journal(
     folder: Path,
     home: Path,
 ) -> Path | None:
-    """The file of a journal, None for none: True is the user's own, "off" and False are none."""
+    """Return the file of a journal, None for none: True is the user's own, "off" and False are none."""
     if journal is True:
         return Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "hira" / JOURNAL
     if not journal or Path(journal).name == OFF:

@@ -1,4 +1,5 @@
-"""What a project's file may decide only with the user's consent, or not at all: others may have written that file."""
+"""Consent: settings that a project's file may make only with the user's consent, or not at all, because somebody else
+may have written the file."""
 
 import hashlib
 import json
@@ -48,8 +49,8 @@ def check_harmless(values: Mapping[str, Any], path: Path) -> None:
 
 
 def check_litellm(places: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Raise `UsageError` if a project's file gives a model of litellm an address: litellm takes keys from the
-    environment by itself, and whoever wrote that file would receive them."""
+    """Raise `UsageError` if a project's file gives a litellm model an address: litellm reads keys from the environment,
+    and the author of that file would receive them."""
     for place in places:
         names = (name.strip() for name in str(place.get("model") or "").split(","))
         for name in names:
@@ -100,10 +101,10 @@ def drop_untrusted(layers: Iterable[Layer], environ: Mapping[str, str]) -> tuple
 def check_trusted(
     layers: Sequence[Layer], values: Mapping[str, Any], environ: Mapping[str, str], path: Path, store: Path
 ) -> None:
-    """Raise `NotTrusted` for what the project's file at `path`, or a record that it names, would use and nobody
-    allowed: endpoints, code, instructions, replies recorded in its journal, and of a record documents elsewhere.
+    """Raise `NotTrusted` for everything that the project's file at `path`, or a record that it names, would use without
+    consent: endpoints, code, instructions, recorded replies in its journal, and a record's documents elsewhere.
 
-    What the user or a profile of theirs names as well needs no consent. `store` keeps what was allowed.
+    Values that the user, or a profile of the user, names as well need no consent. `store` keeps the consents.
     """
     doubted = [layer for layer in layers if layer is layers[-2] or layer.kind == "record"]
     others = [layer.values for layer in layers if layer not in doubted]
@@ -133,8 +134,8 @@ def check_trusted(
 
 
 def record_layer(values: Mapping[str, Any], path: Path) -> Layer:
-    """The settings of a recorded run whose journal the project's file at `path` names: whoever wrote that file may have
-    written the record. What only the user may loosen is left out."""
+    """Return the settings of a recorded run whose journal the project's file at `path` names, without those that only
+    the user may loosen: the author of that file may have written the record."""
     check_litellm(places(values), path)
     kept = {name: value for name, value in values.items() if name not in (*_GUARDS, "mcp", "keys", "profile")}
     return Layer("record", kept, dict.fromkeys(kept, f"the journal of {path}"))
@@ -145,13 +146,13 @@ def _documents_of(values: Mapping[str, Any]) -> list[str]:
 
 
 def _instructions_of(values: Mapping[str, Any]) -> list[str]:
-    """What stands for these instructions among what is allowed: other words are asked about again."""
+    """Return the key under which consent to these instructions is kept: other words need new consent."""
     text = str(values.get("instructions") or "")
     return [f"instructions-{hashlib.sha256(text.encode()).hexdigest()[:12]}"] if text else []
 
 
 def _replies_of(values: Mapping[str, Any]) -> list[str]:
-    """What stands for the journal of these values among what is allowed."""
+    """Return the key under which consent to the journal of these values is kept."""
     return [f"replies-of-{values['journal']}"] if values.get("journal") else []
 
 
@@ -167,7 +168,7 @@ def code_of(values: Mapping[str, Any]) -> list[str]:
 
 
 def _is_installed(workflow: str) -> bool:
-    """Whether a workflow is named by an installed package."""
+    """Return whether an installed package provides the workflow."""
     from hira.workflows import WORKFLOWS
 
     return bool(workflow) and workflow not in WORKFLOWS and workflow in find_installed(INSTALLED)

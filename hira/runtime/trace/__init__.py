@@ -1,4 +1,4 @@
-"""What the journal holds of a run, read back: for the terminal, for the page, for checking, for training."""
+"""A recorded run, read back from the journal: for the terminal, the page, checks and training."""
 
 from hira.runtime.trace.reading import Reading, ReadSubtask, ReadTool, ReadTurn, read
 

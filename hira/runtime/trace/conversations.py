@@ -13,10 +13,10 @@ from hira.runtime.trace.reading import Reading, ReadTurn
 
 
 def conversations(reading: Reading) -> Iterator[dict[str, Any]]:
-    """Each conversation of a run: its turns with the messages that each was asked with, and what it completed.
+    """Return each conversation of a run: its turns with their messages and completions.
 
     `messages` are those of the last turn, so that a conversation that only grew is one training example; a turn that
-    does not go on from the one before holds its own.
+    does not continue the one before it has its own.
     """
     entry = reading.entry
     threads: dict[str, list[ReadTurn]] = {}

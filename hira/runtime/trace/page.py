@@ -1,7 +1,7 @@
-"""A run as one web page that needs nothing from elsewhere: the page's own files and the run's data, in one file.
+"""A run as one self-contained web page: the page's own files and the run's data, in one file.
 
-What models and web pages wrote is data: it stands in the page as JSON that can form no tag, the page's program puts it
-there as text, and a policy in the page's head lets no other program run and nothing be loaded.
+Texts of models and web pages are data: the page contains them as JSON that can form no tag, its script inserts them as
+text, and a policy in its head blocks other scripts and all requests.
 """
 
 import html
@@ -42,13 +42,13 @@ def page(reading: Reading) -> str:
 
 
 def embed_json(value: Any) -> str:
-    """The value as JSON that can stand inside a script element: nothing in it ends the element or begins a comment."""
+    """Encode the value as JSON for a script element: no part of it ends the element or begins a comment."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=str)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def data(reading: Reading) -> dict[str, Any]:
-    """What the page shows. Times are seconds since the run began, without the gaps in which it lay still."""
+    """Return the data of the page. Times are seconds since the run began, without the gaps before it was resumed."""
     entry, clock = reading.entry, Clock(reading)
     known = [one.id for one in reading.subtasks]
     names = list(
@@ -178,7 +178,7 @@ def _turn(turn: ReadTurn, before: ReadTurn | None, clock: Clock) -> dict[str, An
 
 
 def _is_reply(message: Message, reply: str) -> bool:
-    """Whether a message is what the model had just said, entered into its conversation."""
+    """Return whether a message is the model's last reply, added to its conversation."""
     return message.role == "assistant" and message.text.strip().startswith(reply.strip())
 
 
@@ -211,7 +211,7 @@ def _source(source: Source, citations: Sequence[Citation]) -> dict[str, Any]:
 
 
 def parts(text: str, quotes: Sequence[tuple[int, str]]) -> list[tuple[str, list[int]]]:
-    """The text in pieces, each with the numbers of the citations in whose quotations it stands."""
+    """Split the text into pieces, each with the numbers of the citations that quote it."""
     spans = [(*found.span(), number) for number, quote in quotes for found in _found(quote, text)]
     edges = sorted({0, len(text), *(edge for begin, end, _ in spans for edge in (begin, end))})
     return [
@@ -221,7 +221,7 @@ def parts(text: str, quotes: Sequence[tuple[int, str]]) -> list[tuple[str, list[
 
 
 def _found(quote: str, text: str) -> Iterator[re.Match[str]]:
-    """Where the passages of a quotation stand; their spaces may be other ones than in the text."""
+    """Find the passages of a quotation; their spaces may differ from those of the text."""
     for passage in filter(str.strip, quote.split(" … ")):
         if found := re.search(r"\s+".join(map(re.escape, passage.split())), text):
             yield found

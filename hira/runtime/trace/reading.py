@@ -112,7 +112,7 @@ class Reading:
         )
 
     def spent_on(self, subtask: str) -> Usage:
-        """What a subtask cost; the empty name stands for everything outside of subtasks."""
+        """Return the usage of a subtask; the empty name means everything outside of subtasks."""
         known = {one.id for one in self.subtasks}
         return sum((turn.usage for turn in self.turns if belongs(turn.conversation, known) == subtask), Usage())
 
@@ -171,7 +171,7 @@ def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
 
 
 def read_earlier(journal: Journal, entry: Entry) -> Earlier | None:
-    """What the earlier turns of the run's conversation left; None for a first question, and for one whose earlier run
+    """Return what the earlier turns of the run's conversation left; None for a first question, and if the earlier run
     was deleted. Raises `UsageError` for a record that continues itself."""
     turns = [entry]
     while before := turns[-1].settings.get(CONTINUES):
@@ -195,10 +195,10 @@ def _with_sent(turn: Entry, earlier: Earlier | None) -> Earlier | None:
 
 
 def read_conversation(journal: Journal, run: str, earlier: Earlier | None = None) -> Earlier:
-    """What the run and the turns before it leave for a follow-up question; `earlier` is what those turns left, where
-    that is known.
+    """Return what the run and the turns before it leave for a follow-up question; `earlier` is what those turns left,
+    if it has been read already.
 
-    Raises `UsageError` for a run that is not there, and for one without an answer.
+    Raises `UsageError` for a run that does not exist, and for one without an answer.
     """
     entry = journal.entry(run)
     return _left_by(journal, entry, earlier or read_earlier(journal, entry))
@@ -225,9 +225,9 @@ def _replied(call: Call) -> bool:
 
 
 def turns_of(calls: Sequence[Call], roles: Mapping[str, str]) -> list[ReadTurn]:
-    """The policy calls in the order in which they began.
+    """Return the policy calls in the order in which they began.
 
-    Where a run was resumed differently from how it had gone on, two calls stand at one position; the later one holds.
+    If a run was resumed and then went another way, two calls have one position; the later one counts.
     """
     placed: dict[tuple[str, int], Call] = {}
     for call in calls:
@@ -355,7 +355,7 @@ def _read_output(record: Rollout, output: OutputType) -> None:
 
 
 def sources_of(calls: Sequence[Call], ids: Mapping[str, str], sources: Sources) -> Sources:
-    """What was read, with its text, under the ids that it was given (`ids`, by location), and the `sources` of earlier
+    """Return the sources of the calls, with their texts and ids (`ids`, by location), and the `sources` of earlier
     turns."""
     sources.reserved.update(ids)
     for call in calls:
