@@ -29,8 +29,8 @@ class SessionOwner(Protocol):
 
 class Run:
     """A question in progress. Iterating asks it and yields its events as they happen, `RunEnded` last; from then on
-    `answer` is ready. Leaving the iteration early ends the run at once, with the status `interrupted` and no text; `stop`
-    ends it with the results so far.
+    `answer` is ready. Leaving the iteration early ends the run at once, with the status `interrupted` and no text;
+    `stop` ends it with the results so far.
 
     >>> run = hira.stream("…")
     >>> async for event in run: ...
