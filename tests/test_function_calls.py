@@ -71,8 +71,8 @@ async def test_a_hundred_turns_cost_no_more_a_call_than_twenty():
 
 
 QUESTIONS, TURNS = 20, 5
-MOST_CALLS = {True: 2700, False: 2350}
-MOST_BYTES = 3800
+MOST_CALLS = {True: 2450, False: 2150}
+MOST_BYTES = 3500
 """By whether the journal is on: function calls a model call; and bytes of its file a model call, which comes with what
 the tool was asked and brought, with events, sources, and a sixth of what is recorded once in a run."""
 
