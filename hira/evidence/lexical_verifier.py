@@ -74,8 +74,13 @@ class _Text:
 
 def _best(claim: SourcedClaim, read: Sequence[_Text], question: str) -> Judgement:
     """The judgement of the source that says most about the claim, or of all cited sources together."""
-    alone = [_judge(claim.text, one.passages, one.source, question, one.context) for one in read]
-    best = max(alone, key=lambda one: (VERDICTS.index(one.verdict), one.score), default=Judgement("unsupported"))
+    best = Judgement("unsupported")
+    for one in read:
+        judged = _judge(claim.text, one.passages, one.source, question, one.context)
+        if not best.source or _rank(judged) > _rank(best):
+            best = judged
+        if _rank(best) == BEST:
+            break
     if best.verdict != "supported" and len(words(claim.text)) <= BARE:
         hops = ((one, hop) for one in read if (hop := find_hop(claim, question, one)))
         joined = (_judge(claim.text, one.passages, one.source, question, f"{one.context}\n{hop}") for one, hop in hops)
@@ -87,6 +92,14 @@ def _best(claim: SourcedClaim, read: Sequence[_Text], question: str) -> Judgemen
         )
         best = together if together.verdict == "supported" else best
     return best
+
+
+def _rank(one: Judgement) -> tuple[int, float]:
+    return VERDICTS.index(one.verdict), one.score
+
+
+BEST = _rank(Judgement("supported", 1.0))
+"""The rank of a judgement that no other source can better."""
 
 
 def find_hop(claim: SourcedClaim, question: str, text: "_Text") -> str:
