@@ -73,15 +73,6 @@ def test_what_an_ended_run_kept_for_its_answer_is_the_others_again() -> None:
     other.admit(Wanted("planner", 3_000))
 
 
-def test_what_comes_from_the_record_was_paid_for_when_it_was_recorded() -> None:
-    shared, (run,) = budgets(1)
-    call = Wanted("planner", 5_000)
-    run.admit(call)
-    run.charge(call, Usage(1, 5_000, 500), paid=False)
-    assert shared.purse.spent == Usage()
-    assert run.spent.tokens == 5_500
-
-
 def test_a_call_that_only_others_under_way_stand_against_is_told_so_and_may_be_tried_again() -> None:
     shared, (one, other) = budgets(2, 6_000)
     first, second = Wanted("planner", 1_500), Wanted("planner", 1_500)

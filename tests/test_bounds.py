@@ -93,15 +93,6 @@ async def test_an_answer_that_has_to_be_given_is_shorter(docs: Path) -> None:
         assert lengths(endpoint) == [*[REPLY] * 10, CLOSING]
 
 
-async def test_a_model_that_thinks_has_the_whole_bound_in_every_turn(docs: Path) -> None:
-    searches = [
-        Completion("", "I think.", calling("search", query=f"ASEAN {at}").calls, finish="calls") for at in range(10)
-    ]
-    with Endpoint([*searches, "It was founded on 8 August 1967 [s1]."]) as endpoint:
-        await ask(endpoint, docs, workflow="react", workflows={"react": {"calls": 10}})
-        assert lengths(endpoint) == [REPLY] * 11
-
-
 async def test_a_model_that_only_thinks_ends_the_run_with_what_to_do(docs: Path) -> None:
     def think(request: Request) -> Completion:
         most = request.sampling.max_tokens or 0
@@ -133,16 +124,3 @@ async def test_what_has_streamed_in_is_the_answer_when_the_time_after_an_interru
     assert took < 2
     assert answer.status == "interrupted"
     assert answer.text.startswith("0 1 2 3")
-
-
-async def test_a_batch_does_not_stand_still_behind_one_endless_reply(docs: Path) -> None:
-    def reply(request: Request) -> str:
-        return "ASEAN was founded on 8 August 1967 [s1]."
-
-    with Endpoint(reply, faults=lambda number: writing(counting()) if number == 1 else "") as endpoint:
-        settings = settings_of(endpoint, docs, workflow="rag", max_reply_tokens=200, timeout={"reply": 1})
-        began = time.monotonic()
-        async with Hira(settings=settings) as hira:
-            answers = [answer async for answer in hira.batch([QUESTION] * 4, concurrency=2)]
-    assert time.monotonic() - began < 8
-    assert sum(answer.status == "answered" for answer in answers) >= 3

@@ -15,11 +15,10 @@ from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.sanitize import without_userinfo
 from hira.policies import LOCAL_PORTS, OPENAI_URL
+from hira.policies.accepted import DIALECT, Learned
 from hira.policies.capabilities import WAYS, capabilities
 from hira.policies.dialects import FALLBACKS, NATIVE
-from hira.policies.fallback import names_of, place_of
-from hira.policies.learned import DIALECT, Learned
-from hira.policies.names import GGUF, OFFLINE, has_own_place, resolve_name
+from hira.policies.names import GGUF, OFFLINE, has_own_place, names_of, place_of, resolve_name
 from hira.policies.probe import Probe, probe
 from hira.runtime.endpoints import find_model
 from hira.runtime.registry import made_workflow

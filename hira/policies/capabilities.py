@@ -1,8 +1,6 @@
 """What an endpoint can really do, found out by one or two tiny requests each. For `hira doctor`."""
 
-import io
 import json
-import wave
 import zlib
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
@@ -39,10 +37,10 @@ _SCHEMA = {
 async def capabilities(model: str, base_url: str, api_key: str = "") -> Mapping[str, bool | str]:
     """Name of each capability → whether the endpoint has it, or how.
 
-    `streaming`, `usage in stream`, `native tools`, `JSON schema`, `pictures` are yes or no, and so are `sounds`, where
-    yes is that one is taken. `stop string` is what the server does with one; `continuation` is the first way that
-    carries a message on. What failed is told as the error's first line; media that were refused are remembered for the
-    runs of this process. A small model may fail to show what its server can do.
+    `streaming`, `usage in stream`, `native tools`, `JSON schema` and `pictures` are yes or no. `stop string` is what
+    the server does with one; `continuation` is the first way that carries a message on. A check that failed holds the
+    error's first line; media that were refused are remembered for the runs of this process. A small model may fail to
+    show what its server can do.
     """
     policy = OpenAIPolicy(model, base_url, api_key)
     checks: dict[str, Callable[[], Awaitable[bool | str]]] = {
@@ -53,15 +51,14 @@ async def capabilities(model: str, base_url: str, api_key: str = "") -> Mapping[
         "continuation": lambda: _continues(model, base_url, api_key),
         "JSON schema": lambda: _follows(policy),
         "pictures": lambda: _sees(policy),
-        "sounds": lambda: _hears(policy),
     }
     try:
-        return {name: await _told(check) for name, check in checks.items()}
+        return {name: await _run_check(check) for name, check in checks.items()}
     finally:
         await policy.aclose()
 
 
-async def _told(check: Callable[[], Awaitable[bool | str]]) -> bool | str:
+async def _run_check(check: Callable[[], Awaitable[bool | str]]) -> bool | str:
     try:
         return await check()
     except EndpointError as error:
@@ -127,16 +124,6 @@ async def _sees(policy: OpenAIPolicy) -> bool:
     red = Media("image", f"data:image/png;base64,{b64encode(_red()).decode()}")
     asked = Request((user("Which colour has this picture? Answer with one word.", red),), _SAMPLING)
     return "red" in (await policy.complete(asked)).text.lower()
-
-
-async def _hears(policy: OpenAIPolicy) -> bool:
-    out = io.BytesIO()
-    with wave.open(out, "wb") as file:
-        file.setparams((1, 2, 16_000, 8_000, "NONE", ""))
-        file.writeframes(b"".join((8_000 * (at // 20 % 2)).to_bytes(2, "little") for at in range(8_000)))
-    tone = Media("audio", f"data:audio/wav;base64,{b64encode(out.getvalue()).decode()}", "wav")
-    await policy.complete(Request((user("What is to be heard? Answer with one word.", tone),), _SAMPLING))
-    return True
 
 
 def _red(side: int = 32) -> bytes:

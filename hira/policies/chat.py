@@ -24,7 +24,7 @@ def body_of(
     else:
         body["messages"] = messages = convert_messages(request.messages, accepted)
         if request.continues:
-            messages[-1] = _continued(body, messages[-1], continuation)
+            messages[-1] = _continue_message(body, messages[-1], continuation)
         if request.tools:
             body["tools"] = list(request.tools)
             if request.choose == "none":
@@ -61,13 +61,13 @@ def convert_messages(messages: Sequence[Message], accepted: Accepted) -> list[di
     for one in told:
         last = joined[-1] if joined else {}
         if one.keys() == last.keys() == {"role", "content"} and one["role"] == last["role"]:
-            joined[-1] = one | {"content": _joined(last["content"], one["content"])}
+            joined[-1] = one | {"content": _join_contents(last["content"], one["content"])}
         else:
             joined.append(one)
     return joined
 
 
-def _joined(first: Any, second: Any) -> Any:
+def _join_contents(first: Any, second: Any) -> Any:
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
     parts = [[{"type": "text", "text": one}] if isinstance(one, str) else one for one in (first, second)]
@@ -79,7 +79,7 @@ def least(asked: int | None, longest: int | None) -> int | None:
     return asked if asked is None or longest is None else min(asked, longest)
 
 
-def _continued(body: dict[str, Any], last: dict[str, Any], continuation: Continuation) -> dict[str, Any]:
+def _continue_message(body: dict[str, Any], last: dict[str, Any], continuation: Continuation) -> dict[str, Any]:
     if continuation == "continue_final_message":
         body |= {"add_generation_prompt": False, "continue_final_message": True}
         return last

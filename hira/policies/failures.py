@@ -10,9 +10,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited
+from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited, ToolsRefused
 from hira.core.patterns import compile_lazily
-from hira.policies.learned import no_tools, tools_refused
 
 RETRYABLE = frozenset({408, 409, 425, 429, 499, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529, 530, 598, 599})
 OVERFLOW = compile_lazily(
@@ -52,6 +51,15 @@ _ASKED = compile_lazily(
 _PAUSE = compile_lazily(
     r"(?:try again|retry) (?:in|after) (?:(?P<h>\d+) ?h)?(?:(?P<m>\d+) ?m(?!s))?(?:(?P<s>\d+(?:\.\d+)?) ?s)?"
     r"(?:(?P<ms>\d+(?:\.\d+)?) ?ms)?|retryDelay\W{1,6}(?P<delay>\d+(?:\.\d+)?)s",
+    re.IGNORECASE,
+)
+_TOOL = r"(?:tools?|tool[ _-]?(?:use|using|calls?|calling|choice)|function[ _-]?call(?:s|ing)?)\b"
+_NO = r"\b(?:not|never|no longer|isn't|aren't|unsupported)\b"
+_NO_TOOLS = compile_lazily(
+    rf"enable-auto-tool-choice|tool-call-parser|--jinja"
+    rf"|\b{_TOOL}.{{0,40}}(?:{_NO}.{{0,20}}(?:support|enabled|available|allowed|permitted|implemented)|\bunsupported\b)"
+    rf"|(?:\bnot|n't|found that) (?:currently |yet )?support(?:ed)?\b.{{0,40}}\b{_TOOL}"
+    r"|(?:unsupported|unrecogni[sz]ed|unknown|extra|unexpected)\b.{0,60}[\s'\"`.:\[]tools\b",
     re.IGNORECASE,
 )
 _WELL = frozenset({"0", "200"})
@@ -127,20 +135,30 @@ def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, k
     if status == 429:
         wait = retry_after(headers) or pause
         return RateLimited(told, fix="wait, or send fewer requests at once", retryable=True, retry_after=wait, **more)
-    return _unserved(told, everything, headers, **more)
+    return _describe_unserved(told, everything, headers, **more)
 
 
-def _unserved(told: str, said: str, headers: Mapping[str, str], *, where: str, status: int) -> EndpointError:
+def _describe_unserved(told: str, said: str, headers: Mapping[str, str], *, where: str, status: int) -> EndpointError:
     """The error for a request that was not refused for who asked, or for how much."""
     more: dict[str, Any] = {"where": where, "status": status}
     if 300 <= status < 400:
         told = f"the endpoint redirects to {gist(headers.get('location', 'nowhere'))}, which is not followed"
         return EndpointError(told, fix="set the base URL to the new address", **more)
-    if no_tools(said):
+    if refuses_tools(said):
         return tools_refused(told, **more)
     return EndpointError(
         told, fix=_way_out(status, said), retryable=status in RETRYABLE, retry_after=retry_after(headers), **more
     )
+
+
+def refuses_tools(said: str) -> bool:
+    """Whether a failure says that the endpoint takes no tool calls."""
+    return bool(_NO_TOOLS.search(said))
+
+
+def tools_refused(what: str, *, where: str, status: int = 0) -> ToolsRefused:
+    fix = "run with HIRA_DIALECT=tags, or start vLLM with --enable-auto-tool-choice --tool-call-parser PARSER"
+    return ToolsRefused(what, where=where, fix=fix, status=status)
 
 
 def _way_out(status: int, said: str) -> str:
@@ -199,7 +217,7 @@ def failure_in(reply: Any, *, where: str) -> EndpointError | None:
         if not failed or not failed[0]["error"]:
             return None
         reply = failed[0]  # a gateway's, whose provider failed
-    elif not _failed(reply):
+    elif not _tells_of_error(reply):
         return None
     codes, said = codes_in(reply), gist(message_in(reply))
     number = re.search(r"\b([45]\d\d)\b", codes)
@@ -209,7 +227,7 @@ def failure_in(reply: Any, *, where: str) -> EndpointError | None:
     return BadReply(told, where=where, fix="try again later, or read the server's log", retryable=True)
 
 
-def _failed(reply: Mapping[str, Any]) -> bool:
+def _tells_of_error(reply: Mapping[str, Any]) -> bool:
     """Whether a reply without choices tells of an error, in one of the ways that servers have."""
     if reply.get("object") == "error" or reply.get("success") is False or reply.get("status") == "error":
         return True

@@ -81,7 +81,7 @@ class RateLimiter:
             while self._paused_until and (wait := self._paused_until - self.clock()) > 0:
                 if wait > LONGEST_WAIT:
                     raise RateLimited("too many requests", where=where, retryable=True, retry_after=wait)
-                _told(tell, "the endpoint asks for a pause", wait)
+                _tell_wait(tell, "the endpoint asks for a pause", wait)
                 await self.sleep(wait)
         except BaseException:
             self.leave(trial=trial)
@@ -142,7 +142,7 @@ class RateLimiter:
             if self._trial is not None:
                 await asyncio.wait((self._trial,))
             else:
-                _told(tell, f"the endpoint has failed {self._failures} times in a row: {self._last}", wait)
+                _tell_wait(tell, f"the endpoint has failed {self._failures} times in a row: {self._last}", wait)
                 await self.sleep(wait)
         return False
 
@@ -180,7 +180,7 @@ class RateLimiter:
         self._peak = max(self._peak, self.flying)
 
 
-def _told(tell: Callable[[str], None] | None, what: str, wait: float) -> None:
+def _tell_wait(tell: Callable[[str], None] | None, what: str, wait: float) -> None:
     """Say that a long wait begins."""
     if tell and wait >= TOLD_WAIT:
         tell(f"{what}; continuing in {round(wait)} s")

@@ -11,10 +11,9 @@ from typing import Any
 from hira.core.errors import AccessDenied, BadReply, EndpointError, RateLimited, TimedOut, UsageError
 from hira.core.policy import Completion, Delta, Request, Watch
 from hira.core.sanitize import without_userinfo
-from hira.policies.accepted import Accepted
+from hira.policies.accepted import Accepted, check, learn_from_error, refusals_of
 from hira.policies.chat import body_of
 from hira.policies.failures import failure, gist, overflow, retry_after
-from hira.policies.learned import check, known_at, learn_from_error
 from hira.policies.reply import completion_of, parts_of
 from hira.policies.retrying import USUAL
 
@@ -47,7 +46,7 @@ class LiteLLMPolicy:
         self._litellm = load()
         self._model = model
         self._seconds = seconds
-        self._refused = known_at(base_url, self.model)
+        self._refused = refusals_of(base_url, self.model)
         self._keyless = bool(base_url) and not api_key
         self._place = {"base_url": base_url or None, "api_key": api_key or (NO_KEY if base_url else None)}
         key = f"key from {key_origin}" if key_origin and api_key else "a key" if api_key else "litellm's own key"

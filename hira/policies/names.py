@@ -63,3 +63,22 @@ def _provider_of(name: str) -> tuple[str, str]:
             return provider, model
     family = next((provider for begins, provider in FAMILIES.items() if name.startswith(begins)), "")
     return family, name
+
+
+def names_of(model: str) -> list[str]:
+    """The models of a setting such as "gpt-5, qwen3-32b", the first choice first.
+
+    >>> names_of("gpt-5, qwen3-32b")
+    ['gpt-5', 'qwen3-32b']
+    """
+    return [name.strip() for name in model.split(",") if name.strip()]
+
+
+def place_of(name: str) -> tuple[str, str]:
+    """Model and base URL of one entry of such a setting; the URL is empty where the entry has none.
+
+    >>> place_of("qwen3-32b@http://127.0.0.1:8000/v1")
+    ('qwen3-32b', 'http://127.0.0.1:8000/v1')
+    """
+    model, at, rest = name.partition("@http")
+    return model, f"http{rest}" if at else ""

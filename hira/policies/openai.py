@@ -18,14 +18,22 @@ import httpx
 from hira.core.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageError
 from hira.core.policy import Completion, Delta, Request, Watch
 from hira.core.tokens import count
-from hira.policies.accepted import BY_OPENAI, Accepted, longest_reply, refused_field, without
+from hira.policies.accepted import (
+    BY_OPENAI,
+    Accepted,
+    check,
+    find_refused_field,
+    learn_from_error,
+    longest_reply,
+    refusals_of,
+    without,
+)
 from hira.policies.chat import Continuation, body_of
 from hira.policies.client import DirectClient, GivenClient, Sender
 from hira.policies.failures import failure, failure_in, gist, message_in, no_connection
-from hira.policies.learned import check, known_at, learn_from_error
 from hira.policies.names import Api
 from hira.policies.probe import Served, ask_server, missing
-from hira.policies.reply import Parts, completion_of, notice_habits, parts_of, spoken_tokens, whole
+from hira.policies.reply import Parts, completion_of, count_spoken_tokens, notice_cut_prompt, parts_of, whole
 from hira.policies.responses import PATH, Turns, is_wanted, parts_of_response, responses_body, take_event
 from hira.policies.retrying import USUAL, Timeout, pace_at
 from hira.policies.streaming import (
@@ -75,14 +83,14 @@ class OpenAIPolicy:
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
         api_key = api_key.strip()
-        url = _checked(base_url if client is None else str(client.base_url), api_key, key_origin)
+        url = _parse_url(base_url if client is None else str(client.base_url), api_key, key_origin)
         official = url.host == _OPENAI
         self.accepted = BY_OPENAI if official else Accepted()
         self.base_url = str(url.copy_with(username=None, password=None) if url.userinfo else url).rstrip("/")
         self._api_key = api_key if client is None else str(client.api_key or "")
         self._model = model
-        self._noted: dict[str, str] = {}
-        self._refused = known_at(self.base_url, model)
+        self._noted = ""
+        self._refused = refusals_of(self.base_url, model)
         self._timeout = timeout
         self._pace = pace_at(self.base_url, model)
         self._continuation = continuation
@@ -125,8 +133,8 @@ class OpenAIPolicy:
         if watch is None:
             pace.saw_whole(completion.usage.completion_tokens, asyncio.get_running_loop().time() - began)
             pace.runs_on = pace.runs_on or (is_enough is not None and may_end(parts.text) and is_enough(parts.text))
-        self._noted = notice_habits(parts, request, self._model) | self._noted  # the first of a kind stays
-        return replace(completion, notes=(*completion.notes, *self._noted.values())) if self._noted else completion
+        self._noted = self._noted or notice_cut_prompt(parts, request)
+        return replace(completion, notes=(*completion.notes, self._noted)) if self._noted else completion
 
     async def served(self) -> Served:
         """What the server says of the model, asked for once."""
@@ -144,7 +152,7 @@ class OpenAIPolicy:
         room = 0
         while True:
             accepted = replace(self.accepted, longest=room) if room else self.accepted
-            path, body = self._written(request, accepted, stream=watch is not None)
+            path, body = self._write(request, accepted, stream=watch is not None)
             body |= self._extra_body
             try:
                 return await self._exchange(path, body, request, watch)
@@ -159,14 +167,14 @@ class OpenAIPolicy:
                     else:
                         room = longest
                     continue
-                field = refused_field(refused.status, refused.said, body)
+                field = find_refused_field(refused.status, refused.said, body)
                 if not field or field in self.accepted.without or field in self._extra_body:
                     raise await self._failure(refused) from None
                 self.accepted = without(self.accepted, field, len(body.get("stop", ())))
             except httpx.HTTPError as error:
                 raise no_connection(error, where=self.where, base_url=self.base_url) from error
 
-    def _written(self, request: Request, accepted: Accepted, *, stream: bool) -> tuple[str, dict[str, Any]]:
+    def _write(self, request: Request, accepted: Accepted, *, stream: bool) -> tuple[str, dict[str, Any]]:
         """The request as it is sent, with the path that it is sent to."""
         if self._api == "responses":
             return PATH, responses_body(request, self._model, self._turns, stream=stream, accepted=accepted)
@@ -190,7 +198,7 @@ class OpenAIPolicy:
                     plain = "json" in kind or "html" in kind or "stream" not in body
                     if streams := "event-stream" in kind or not plain:
                         limit.reschedule(None)
-                        parts = await self._streamed(response, heard, watch, bounds, path)
+                        parts = await self._read_stream(response, heard, watch, bounds, path)
                     else:
                         parts = self._parts(await self._read(response), path)
                 finally:
@@ -213,7 +221,7 @@ class OpenAIPolicy:
         first, between = pace.first_token(timeout, prompt), pace.between_tokens(timeout)
         return Bounds(first, between, pace.reply(timeout, prompt, tokens), request.cut_after, tokens)
 
-    async def _streamed(
+    async def _read_stream(
         self, response: httpx.Response, heard: Heard, watch: Watch | None, bounds: Bounds, path: str
     ) -> Parts:
         """A reply that streams in."""
@@ -223,9 +231,9 @@ class OpenAIPolicy:
             parts = self._parts(other.raw, path)
             tell(watch, parts.text, parts.reasoning)
         except httpx.HTTPError as error:
-            raise _spent(no_connection(error, where=self.where, base_url=self.base_url), heard) from error
+            raise _add_cost(no_connection(error, where=self.where, base_url=self.base_url), heard) from error
         except EndpointError as error:
-            raise _spent(error, heard) from None
+            raise _add_cost(error, heard) from None
         else:
             self._measure(heard)
         return parts
@@ -280,9 +288,9 @@ def _unseen(_: Delta) -> None:
     """Watches nothing: the reply only has to come as a stream."""
 
 
-def _spent(error: EndpointError, heard: Heard) -> EndpointError:
+def _add_cost(error: EndpointError, heard: Heard) -> EndpointError:
     """The error, with what the reply that broke off has cost by our count."""
-    error.completion_tokens = spoken_tokens(heard.join())
+    error.completion_tokens = count_spoken_tokens(heard.join())
     return error
 
 
@@ -300,7 +308,7 @@ class _Refused(Exception):
             self.said = text
 
 
-def _checked(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
+def _parse_url(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
     """The URL, if it and the key can be used at all."""
     try:
         url = httpx.URL(base_url.strip())

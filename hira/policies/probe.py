@@ -91,7 +91,6 @@ _OWNERS = {
     "system": "OpenAI",
     "hira.testing": "hira.testing",
 }
-_PORTS = {11434: "Ollama", 1234: "LM Studio", 30000: "SGLang"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +118,6 @@ async def probe(base_url: str, api_key: str = "", *, seconds: float = PROBE_SECO
             other = await _models(client, f"{base_url}/v1")
             if other.ok:
                 found = Probe(other.base_url, ok=True, models=other.models, server=other.server, lacks_v1=True)
-        if found.ok and not found.server:
-            server = await _server(client, found.base_url)
-            found = Probe(found.base_url, ok=True, models=found.models, server=server, lacks_v1=found.lacks_v1)
         return found
 
 
@@ -171,16 +167,6 @@ async def _models(client: httpx.AsyncClient, base_url: str) -> Probe:
     owners = {str(entry.get("owned_by")) for entry in entries}
     server = next((_OWNERS[owner] for owner in sorted(owners) if owner in _OWNERS), "")
     return Probe(base_url, ok=True, models=tuple(entry["id"] for entry in entries), server=server, status=status)
-
-
-async def _server(client: httpx.AsyncClient, base_url: str) -> str:
-    """Which server this is, by the pages that only it has; empty if unknown."""
-    root = base_url.removesuffix("/v1")
-    for path, name in (("/props", "llama.cpp"), ("/api/version", "Ollama"), ("/version", "vLLM")):
-        status, said = await _get(client, root + path)
-        if status == httpx.codes.OK and isinstance(said, dict):
-            return name
-    return _PORTS.get(httpx.URL(base_url).port or 0, "")
 
 
 async def _get(client: httpx.AsyncClient, url: str) -> tuple[int, Any]:

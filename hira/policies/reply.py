@@ -85,7 +85,7 @@ def parts_of(reply: Any, *, where: str) -> Parts:
     if not isinstance(message, dict):
         message = {"content": choice.get("text")}
     text, thought = content_of(message.get("content"))
-    parts = Parts(text, thought or reasoning_of(message), finish=choice.get("finish_reason"), stop=named_stop(choice))
+    parts = Parts(text, thought or reasoning_of(message), finish=choice.get("finish_reason"), stop=find_stop(choice))
     parts.refusal = _string(message.get("refusal"))
     parts.usage = reply.get("usage") if isinstance(reply.get("usage"), dict) else None
     parts.model = _string(reply.get("model"))
@@ -112,7 +112,7 @@ def reasoning_of(message: Mapping[str, Any]) -> str:
     return next((said for name in _REASONING if (said := _string(message.get(name)))), "")
 
 
-def named_stop(choice: Mapping[str, Any]) -> Any:
+def find_stop(choice: Mapping[str, Any]) -> Any:
     """The stop string where the server names it: vLLM, SGLang."""
     return choice.get("stop_reason") or choice.get("matched_stop")
 
@@ -128,7 +128,7 @@ def add_call(parts: Parts, call: Any, *, whole: bool = False) -> str:
     arguments = function.get("arguments")
     if arguments is not None and not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False)
-    entry = None if whole else _begun(parts, ident, index, name)
+    entry = None if whole else _find_begun_call(parts, ident, index, name)
     if entry is None:
         entry = {"id": ident, "index": str(len(parts.calls) if index is None else index), "name": "", "arguments": ""}
         parts.calls.append(entry)
@@ -146,7 +146,7 @@ def add_old_call(parts: Parts, message: Mapping[str, Any]) -> None:
         add_call(parts, {"index": 0, "function": message["function_call"]})
 
 
-def _begun(parts: Parts, ident: str, index: Any, name: str) -> dict[str, str] | None:
+def _find_begun_call(parts: Parts, ident: str, index: Any, name: str) -> dict[str, str] | None:
     """The call that a piece continues, None if it begins a new one."""
     if ident:
         for entry in parts.calls:
@@ -170,7 +170,7 @@ def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
     said = without_echo(text, request)
     parts.dropped += text[: len(text) - len(said)]
     text, echoes = said, (ECHOES,) if said != text else ()
-    calls = _told_apart(_call(entry, where) for entry in parts.calls)
+    calls = _make_ids_unique(_call(entry, where) for entry in parts.calls)
     ended = str(parts.finish).lower()
     if ended in _BROKE_OFF:
         raise BadReply(f"the endpoint ended the reply early: {ended}", where=where, retryable=True)
@@ -180,7 +180,7 @@ def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
     if finish in ("stop", "calls"):
         finish = "calls" if calls else "stop"
     named = parts.stop if isinstance(parts.stop, str) and parts.stop in request.stop else None
-    usage = _usage(parts.usage) or _counted(request, parts)
+    usage = _usage(parts.usage) or _count_usage(request, parts)
     completion = cut_at_stop(
         Completion(
             text.removesuffix(TURN_ENDS), parts.reasoning, calls, finish, named, usage, parts.model, notes=echoes
@@ -229,7 +229,7 @@ def _call(entry: Mapping[str, str], where: str) -> ToolCall:
     return ToolCall(entry["id"] or _new_id(), entry["name"], entry["arguments"])
 
 
-def _told_apart(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+def _make_ids_unique(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
     """The calls, each under an id of its own, by which its result will be known."""
     told: dict[str, ToolCall] = {}
     for call in calls:
@@ -259,11 +259,11 @@ def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
     )
 
 
-def _counted(request: Request, parts: Parts) -> Usage:
-    return Usage(1, sum(count(message.text) for message in request.messages), spoken_tokens(parts))
+def _count_usage(request: Request, parts: Parts) -> Usage:
+    return Usage(1, sum(count(message.text) for message in request.messages), count_spoken_tokens(parts))
 
 
-def spoken_tokens(parts: Parts) -> int:
+def count_spoken_tokens(parts: Parts) -> int:
     """About how many tokens the model has written."""
     said = parts.reasoning + parts.text + parts.dropped
     return count(said + "".join(entry["arguments"] for entry in parts.calls))
@@ -286,23 +286,7 @@ def trim_repetition(parts: Parts) -> None:
         parts.finish = "stop"  # what it had to say, it has said
 
 
-def notice_habits(parts: Parts, request: Request, model: str) -> dict[str, str]:
-    """What the person should know of the endpoint by this reply, by kind."""
-    told = {"cut": _was_cut(parts, request)}
-    if parts.finish is None:
-        told["finish"] = "the endpoint does not report how its replies end: hira cannot detect a reply that was cut off"
-    if _another(parts.model, model):
-        told["model"] = f"{gist(parts.model, 60)} answers instead of {model}"
-    return {kind: text for kind, text in told.items() if text}
-
-
-def _another(said: str, model: str) -> bool:
-    """Whether the endpoint names another model than was asked for, and not only its release, owner or file."""
-    names = [name.lower().rpartition("/")[2] for name in (said, model)]
-    return all(names) and names[0] not in names[1] and names[1] not in names[0]
-
-
-def _was_cut(parts: Parts, request: Request) -> str:
+def notice_cut_prompt(parts: Parts, request: Request) -> str:
     """What to say if the server cannot have read the whole prompt, by what it counted; empty if it can."""
     read = whole((parts.usage or {}).get("prompt_tokens"))
     if not read or parts.sent < max(_SUSPECT_BYTES, _BYTES_A_TOKEN * read):  # spares the counting

@@ -1,13 +1,14 @@
-"""How long an endpoint is waited for, and what is asked again: time-outs grow with its speed, retries wait longer."""
+"""How long an endpoint is waited for, what is asked again, and which model is asked next when one is down."""
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from functools import cache
 
 from hira.core.dataclasses import dataclass, replace
-from hira.core.errors import BadReply, EndpointError, TimedOut
+from hira.core.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, TimedOut, ToolsRefused
 from hira.core.policy import Completion, Policy, Request, Usage, Watch
 from hira.policies.reply import EmptyReply
 
@@ -211,3 +212,72 @@ def retrying(
     `sleep` and `jitter` (a number from 0 to 1) are arguments so that a test can do without waiting.
     """
     return Retrying(policy, attempts, sleep, jitter)
+
+
+# the request itself is at fault, and another model would be asked the same
+_OF_THE_REQUEST = frozenset({400, 413, 422})
+
+
+@dataclass(slots=True)
+class Fallback:
+    """Policies in order of preference, for one run: who has spoken up for another does so to the end of the run.
+
+    Each reply of another than the first carries a note of why. `model` names them all, so that a run that is resumed
+    asks the same. Where the time is limited, one that others stand behind may take half of what is left until it has
+    replied once: a model that is silent would else use up what they need.
+    """
+
+    policies: tuple[Policy, ...]
+    _at: int = 0
+    _notes: tuple[str, ...] = ()
+    _replied: int = -1
+
+    @property
+    def model(self) -> str:
+        return ",".join(policy.model for policy in self.policies)
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        while True:
+            at = self._at
+            policy = self.policies[at]
+            began = time.monotonic()
+            try:
+                completion = await self._ask(at, request, watch)
+            except EndpointError as error:
+                if request.seconds is not None:
+                    request = replace(request, seconds=max(0.0, request.seconds - (time.monotonic() - began)))
+                if at + 1 == len(self.policies) or not _down(error):
+                    raise
+                if self._at == at:
+                    self._at = at + 1
+                    told = f"{policy.model}: {error.what}; {self.policies[at + 1].model} is used from now on"
+                    self._notes = (*self._notes, told)
+            else:
+                self._replied = max(self._replied, at)
+                model = completion.model or policy.model
+                return replace(completion, model=model, notes=(*self._notes, *completion.notes))
+
+    async def _ask(self, at: int, request: Request, watch: Watch | None) -> Completion:
+        if request.seconds is None or at + 1 == len(self.policies) or at == self._replied:
+            return await self.policies[at].complete(request, watch)
+        share = request.seconds / 2
+        try:
+            async with asyncio.timeout(share) as limit:
+                return await self.policies[at].complete(replace(request, seconds=share), watch)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise EndpointError(f"no reply within {share:.3g} s, half of the time that was left") from None
+
+    async def aclose(self) -> None:
+        for policy in self.policies:
+            await policy.aclose()
+
+    def for_run(self) -> "Fallback":
+        """The same policies, the first one speaking; they are shared and closed by their owner."""
+        return Fallback(self.policies)
+
+
+def _down(error: EndpointError) -> bool:
+    of_the_request = isinstance(error, ContextOverflow | MediaRefused | ToolsRefused)
+    return not of_the_request and error.status not in _OF_THE_REQUEST

@@ -19,9 +19,9 @@ from hira.policies.reply import (
     add_call,
     add_old_call,
     content_of,
-    named_stop,
+    count_spoken_tokens,
+    find_stop,
     reasoning_of,
-    spoken_tokens,
 )
 from hira.policies.retrying import PATIENCE
 
@@ -164,7 +164,7 @@ class Heard:
         """Whether it is longer than the server was told that it may be; a little more is a matter of counting."""
         if tokens is None or self.pieces <= tokens or (self.pieces - tokens) % _COUNTED_EVERY:
             return False
-        return spoken_tokens(self.join()) > _OVERLONG * tokens
+        return count_spoken_tokens(self.join()) > _OVERLONG * tokens
 
     def ends_by(self, bounds: Bounds) -> float:
         """Until when all of it has to be there: while it flows, its tokens have the time that they take."""
@@ -277,7 +277,7 @@ def take_chunk(parts: Parts, chunk: dict[str, Any], where: str) -> tuple[str, st
             return "", "", ""
         choice = ours[0]
     parts.finish = choice.get("finish_reason") or parts.finish
-    parts.stop = named_stop(choice) or parts.stop
+    parts.stop = find_stop(choice) or parts.stop
     delta = choice.get("delta")
     if isinstance(delta, dict) and len(delta) == 1 and type(text := delta.get("content")) is str:
         return text, "", ""  # as nearly all are

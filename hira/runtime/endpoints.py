@@ -8,9 +8,8 @@ from hira.core.errors import AccessDenied, EndpointError, UsageError
 from hira.core.policy import Policy
 from hira.core.sanitize import without_userinfo
 from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
-from hira.policies.fallback import Fallback, names_of, place_of
-from hira.policies.names import IN_PROCESS, OFFLINE, Api, has_own_place, resolve_name
-from hira.policies.retrying import USUAL, Timeout
+from hira.policies.names import IN_PROCESS, OFFLINE, Api, has_own_place, names_of, place_of, resolve_name
+from hira.policies.retrying import USUAL, Fallback, Timeout
 from hira.runtime.settings import Continuation, RoleSettings, Settings, nearest
 from hira.runtime.settings.keys import Place, placed_for
 

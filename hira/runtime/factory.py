@@ -17,10 +17,9 @@ from hira.core.prices import FREE, Price, Prices, litellm_table
 from hira.evidence import Verifier
 from hira.journal import Journal
 from hira.policies import LOCAL_PORTS, OPENAI_URL
+from hira.policies.accepted import Learned
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect
-from hira.policies.fallback import names_of
-from hira.policies.learned import Learned
-from hira.policies.names import OFFLINE
+from hira.policies.names import OFFLINE, names_of
 from hira.policies.retrying import Timeout
 from hira.policies.transport import is_nearby
 from hira.runtime.endpoints import Places, find_model, with_client

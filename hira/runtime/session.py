@@ -24,9 +24,9 @@ from hira.core.policy import Policy
 from hira.core.tool import Context
 from hira.evidence import Verifier
 from hira.journal import Entry, Journal, Log
+from hira.policies.accepted import DIALECT, Learned
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
-from hira.policies.fallback import Fallback
-from hira.policies.learned import DIALECT, Learned
+from hira.policies.retrying import Fallback
 from hira.runtime.registry import dialect_of
 from hira.runtime.settings import Settings
 from hira.runtime.toolset import Toolset, web_searches

@@ -117,10 +117,6 @@ class Endpoint:
         self._thread.join(10)
         self._loop.close()
 
-    def drop_idle(self) -> None:
-        """Close the connections that wait for their next request, as servers do after a while."""
-        asyncio.run_coroutine_threadsafe(self._drop_idle(), self._loop).result(10)
-
     def assert_done(self) -> None:
         """Fail if replies or faults are left, or if a request came that the script has no reply for."""
         if self.broken:
@@ -142,12 +138,6 @@ class Endpoint:
         for connection in list(self._connections):
             connection.close()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)
-
-    async def _drop_idle(self) -> None:
-        for connection in list(self._connections):
-            if not connection.serving:
-                connection.close()
         await asyncio.sleep(0)
 
     async def answer(self, received: Received, exchange: Exchange) -> None:

@@ -12,7 +12,7 @@ from hira.core.errors import UsageError
 from hira.core.events import Event, Notice
 from hira.core.messages import Media, user
 from hira.core.policy import Request
-from hira.policies.learned import no_media
+from hira.policies.accepted import no_media
 from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, calling

@@ -14,9 +14,9 @@ from hira.core.messages import user
 from hira.core.policy import Policy
 from hira.journal import Journal
 from hira.policies.dialects import JSON, NATIVE, TAGS
-from hira.policies.fallback import Fallback
-from hira.policies.learned import no_tools
+from hira.policies.failures import refuses_tools
 from hira.policies.openai import OpenAIPolicy
+from hira.policies.retrying import Fallback
 from hira.runtime.replay import replay
 from hira.runtime.settings import RoleSettings, Settings
 from hira.testing import Endpoint, ScriptedPolicy, calling, make_context
@@ -157,7 +157,7 @@ def test_only_a_dialect_that_nobody_set_may_be_left(settings: Settings, otherwis
     ],
 )
 def test_what_servers_say_when_they_take_no_tools(said: str) -> None:
-    assert no_tools(said)
+    assert refuses_tools(said)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_what_servers_say_when_they_take_no_tools(said: str) -> None:
     ],
 )
 def test_other_failures_say_nothing_about_tools(said: str) -> None:
-    assert not no_tools(said)
+    assert not refuses_tools(said)
 
 
 async def test_a_run_that_went_on_in_text_is_replayed_without_the_endpoint(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from hira.core.events import Event, Events, Notice, TurnText
 from hira.core.messages import user
 from hira.core.policy import Delta, Policy
 from hira.journal import Journal
+from hira.policies.accepted import DIALECT, Learned
 from hira.policies.dialects import DIALECTS, FALLBACKS, Call
-from hira.policies.learned import DIALECT, Learned
 from hira.policies.openai import OpenAIPolicy
 from hira.runtime.replay import replay
 from hira.runtime.settings import Settings

@@ -153,25 +153,6 @@ async def test_a_stream_that_goes_wrong_costs_no_answer(fault: str, where: int, 
     assert code(run) in ({OK, NO_EVIDENCE} if where == PLANNER else {OK})
 
 
-NOTED = {
-    "finish-null": "the endpoint does not report how its replies end",
-    "model-echo": "another-model answers instead of scripted",
-}
-
-
-@pytest.mark.parametrize("fault", NOTED)
-async def test_what_an_endpoint_leaves_open_is_told_once_and_recorded(fault: str, docs: Path, tmp_path: Path) -> None:
-    with Endpoint(script(), faults=lambda number: fault if number in (EXPERT, DISTIL) else "") as endpoint:
-        run, heard = await asked(endpoint.base_url, docs, journal=tmp_path / "j.sqlite")
-    assert (code(run), run.answer.text) == (OK, ANSWER)
-    assert len([text for text in heard if NOTED[fault] in text]) == 1
-    journal = Journal(tmp_path / "j.sqlite")
-    called = [call for call in journal.calls(run.id) if call.kind == "policy"]
-    models = {"another-model", "scripted"} if fault == "model-echo" else {"scripted"}
-    assert ({call.name for call in called}, {call.result["model"] for call in called}) == ({"scripted"}, models)
-    journal.close()
-
-
 @pytest.mark.parametrize("dialect", ["native", "tags"])
 @pytest.mark.parametrize("fault", ENDING)
 async def test_what_will_not_pass_ends_at_once_and_is_told_in_three_lines(fault: str, dialect: Any, docs: Path) -> None:

@@ -12,7 +12,6 @@ from hira.core.policy import Completion
 from hira.policies.dialects import answer, json, native, tags, xml
 from hira.policies.dialects.answer import strip_thought
 from hira.policies.dialects.dialect import Dialect
-from hira.policies.dialects.native import calls_in
 from hira.tools import Observation, tool
 
 DEEP, LONG = '{"query": ' * 100_000, '{"query": ' + "9" * 5_000 + "}"
@@ -65,17 +64,6 @@ def test_a_body_between_tags_is_a_text_where_it_is_no_record(body: str) -> None:
 def test_a_record_beyond_reading_is_asked_for_again(reply: str) -> None:
     with pytest.raises(DialectError):
         answer.read_record(Completion(reply), Asked)
-
-
-@pytest.mark.parametrize("arguments", [DEEP])
-def test_what_a_model_in_this_process_wrote_is_left_to_its_dialect(arguments: str) -> None:
-    for written in (
-        f'<tool_call>{{"name": "search", "arguments": {arguments}}}</tool_call>',
-        f'[TOOL_CALLS][{{"name": "search", "arguments": {arguments}}}]',
-    ):
-        _, calls = calls_in(written, 1)
-        assert native.DIALECT.parse(Completion("", calls=calls), [search]).error
-    assert calls_in(f'{{"name": "search", "parameters": {arguments}}}', 1)[1] == ()
 
 
 def test_thought_that_is_opened_again_and_again_is_read_in_time_that_grows_with_its_length() -> None:

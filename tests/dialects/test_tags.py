@@ -107,11 +107,6 @@ def test_what_cannot_be_read_is_told_to_the_model_with_the_way_out(text: str, fi
     assert says in parsed.error
 
 
-def test_code_may_come_with_a_language_word_or_a_fence() -> None:
-    for written in ("python\nprint(1)", "```python\nprint(1)\n```", "\nprint(1)\n", "print(1)"):
-        assert calls(f"<|begin_code_call|>{written}<|end_code_call|>") == [("python", {"code": "print(1)"})]
-
-
 def test_a_body_of_several_fields_is_written_in_lines_as_the_paper_has_it() -> None:
     text = "<|begin_multimodal_call|>\ndata: a/b.png\nquestion: what colour: red\nor blue?\n<|end_multimodal_call|>"
     assert calls(text) == [("look", {"data": "a/b.png", "question": "what colour: red\nor blue?"})]

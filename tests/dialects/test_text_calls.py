@@ -276,49 +276,23 @@ MEGABYTE = 1_000_000
 HOSTILE = [
     *(
         '{"name": ',
-        '{"name": "search", ',
         '{"name": "search", "arguments": ',
-        '{"a": ',
         '{"a": "b" ',
-        "{'a' ",
         "{x",
         "[",
-    ),
-    *(
-        "{",
         "`",
-        "```",
         "``` ",
         "<tool_call>",
-        "<function=search>",
-        "<function=search><parameter=query>",
         "[TOOL_CALLS]",
     ),
     *(
+        "<function=search><parameter=query>",
         "<｜tool▁call▁begin｜>",
         "Action: search\n",
-        "Action",
-        "search(",
         'search("x", ',
-        'search(query="',
-        "search(query=",
-    ),
-    *(
-        "<|channel|>",
         "to=search<|channel|>",
-        " ",
-        "\n",
-        "\n\n ",
-        '" ',
-        "<",
-        "<|",
-        "```json\n",
-        "[ ",
-        "- ",
-        "<invoke name=",
     ),
-    *("`x` ", '`{"name": ', '{"name":"Ada"} ', '{"name":"Ada","arguments":{}} x ', "<tool_call>search<arg_key>"),
-    '{"name": "search", "arguments": {"query": "a" "b',
+    *("\n\n ", "<|", "<invoke name=", '{"name":"Ada","arguments":{}} x ', "<tool_call>search<arg_key>"),
 ]
 
 
@@ -370,16 +344,3 @@ def test_a_call_that_streams_in_is_not_shown(form: str, size: int) -> None:
 )
 def test_an_answer_streams_in_whole(text: str, size: int) -> None:
     assert streamed(text, size) == text
-
-
-@pytest.mark.parametrize("name", DIALECTS)
-def test_every_dialect_tells_the_model_what_each_parameter_is_for(name: str) -> None:
-    fields = {
-        "city": {"type": "string", "description": "Name of the city, in English."},
-        "days": {"type": "integer", "description": "How many days ahead, at most 7."},
-    }
-    forecast = Tool("weather", "Forecast.", {"type": "object", "properties": fields, "required": ["city"]}, _nothing)
-    told = DIALECTS[name].instructions([forecast]) + json.dumps(DIALECTS[name].specs([forecast]))
-    for field, schema in fields.items():
-        assert field in told
-        assert schema["description"] in told

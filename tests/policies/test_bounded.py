@@ -100,33 +100,10 @@ async def test_a_reply_still_flowing_when_its_time_is_over_is_taken_as_far_as_it
     assert "took too long" in completion.notes[0]
 
 
-async def test_a_slow_stream_has_the_time_that_its_tokens_need() -> None:
-    words = [f"{number} " for number in range(60)]
-    completion = await asked(flowing(words, 0.01), reply=0.3, between_tokens=0.2)
-    assert completion.text == "".join(words), "0.6 seconds, though 0.3 are set: it flows, and its tokens are bounded"
-
-
 async def test_the_last_reply_is_cut_in_time_and_kept() -> None:
     request = Request(ASKED.messages, ASKED.sampling, cut_after=0.3)
     completion = await asked(flowing(counting(), 0.01), request, watched=False)
     assert completion.text.startswith("0 1 2 3 ")
-
-
-async def test_what_a_reply_has_cost_that_broke_off_is_counted() -> None:
-    words = ["one ", "two ", "three ", "four "]
-
-    async def breaks(exchange: Exchange) -> None:
-        await exchange.begin()
-        for word in words:
-            await exchange.chunk(b"data: " + json.dumps(delta(word)).encode() + b"\n\n")
-        await exchange.end()
-
-    with Endpoint(["good"], faults=lambda number: Fault(breaks) if number == 1 else "") as endpoint:
-        policy = OpenAIPolicy("m", endpoint.base_url)
-        completion = await retrying(policy).complete(ASKED, lambda _: None)
-        await policy.aclose()
-    assert (completion.text, completion.usage.calls) == ("good", 2)
-    assert completion.usage.completion_tokens >= 4
 
 
 def test_patience_grows_with_what_was_measured_and_never_shrinks() -> None:
@@ -154,3 +131,26 @@ async def test_who_gave_no_whole_reply_in_time_is_asked_for_a_stream() -> None:
         await policy.aclose()
         assert ["stream" in call.body for call in endpoint.calls] == [False, True]
     assert completion.text == "".join(words)
+
+
+async def test_a_slow_stream_has_the_time_that_its_tokens_need() -> None:
+    words = [f"{number} " for number in range(60)]
+    completion = await asked(flowing(words, 0.01), reply=0.3, between_tokens=0.2)
+    assert completion.text == "".join(words), "0.6 seconds, though 0.3 are set: it flows, and its tokens are bounded"
+
+
+async def test_what_a_reply_has_cost_that_broke_off_is_counted() -> None:
+    words = ["one ", "two ", "three ", "four "]
+
+    async def breaks(exchange: Exchange) -> None:
+        await exchange.begin()
+        for word in words:
+            await exchange.chunk(b"data: " + json.dumps(delta(word)).encode() + b"\n\n")
+        await exchange.end()
+
+    with Endpoint(["good"], faults=lambda number: Fault(breaks) if number == 1 else "") as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url)
+        completion = await retrying(policy).complete(ASKED, lambda _: None)
+        await policy.aclose()
+    assert (completion.text, completion.usage.calls) == ("good", 2)
+    assert completion.usage.completion_tokens >= 4

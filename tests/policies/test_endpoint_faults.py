@@ -461,5 +461,8 @@ async def test_what_a_reply_says_beside_its_text_is_kept(
 
 @pytest.mark.parametrize(("fault", "said"), [("s-big-line", "longer than 8 MiB"), ("s-never-end", "did not end")])
 async def test_a_stream_is_bounded(fault: str, said: str, desk: Desk) -> None:
+    desk.fault = fault
+    policy = OpenAIPolicy("scripted", desk.endpoint.base_url)
     with pytest.raises(BadReply, match=said):
-        await desk.ask(fault, stream=True)
+        await policy.complete(ASKED, lambda _: None)
+    await policy.aclose()

@@ -154,32 +154,6 @@ def test_a_file_that_is_no_model_is_refused(tmp_path, content, told):
         open_policy(f"gguf:{path}")
 
 
-def test_a_base_model_without_a_chat_template_is_refused(tmp_path):
-    import gguf
-
-    path = tmp_path / "base.gguf"
-    writer = gguf.GGUFWriter(str(path), "llama")
-    writer.add_context_length(512)
-    writer.add_token_list(["a", "b"])
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    with pytest.raises(UsageError, match="no chat template") as refused:
-        open_policy(f"gguf:{path}")
-    assert "instruct" in refused.value.fix
-
-
-async def test_a_file_that_was_cut_off_is_told_in_the_words_of_llama_cpp(tiny, tmp_path):
-    path = tmp_path / "cut.gguf"
-    path.write_bytes(tiny.read_bytes()[:-200_000])
-    policy = LlamaPolicy(str(path))
-    with pytest.raises(EndpointError, match=r"cannot serve the model: \w+") as failed:
-        await policy.complete(ASKED)
-    assert not failed.value.retryable
-    await policy.aclose()
-
-
 @pytest.mark.heavy(seconds=60)
 @NAMED_SMOLLM2
 def test_a_packaged_model_answers_from_documents_in_one_command(tmp_path):
@@ -195,3 +169,19 @@ def test_a_packaged_model_answers_from_documents_in_one_command(tmp_path):
     assert done.returncode in (0, 4), done.stderr
     assert done.stdout.strip()
     assert "Traceback" not in done.stderr
+
+
+def test_a_base_model_without_a_chat_template_is_refused(tmp_path):
+    import gguf
+
+    path = tmp_path / "base.gguf"
+    writer = gguf.GGUFWriter(str(path), "llama")
+    writer.add_context_length(512)
+    writer.add_token_list(["a", "b"])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(UsageError, match="no chat template") as refused:
+        open_policy(f"gguf:{path}")
+    assert "instruct" in refused.value.fix

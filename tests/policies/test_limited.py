@@ -96,23 +96,6 @@ async def test_a_rate_limit_shrinks_what_is_under_way_once_for_all_that_were() -
     assert gate.limit == 80
 
 
-async def test_a_stray_refusal_among_many_replies_shrinks_it_only_now_and_then() -> None:
-    gate, time = gate_and_time()
-
-    number = iter(range(10_000))
-
-    def act(_: Server) -> str:
-        if next(number) % 20 == 0:
-            raise RateLimited("slow", status=429, retryable=True)
-        return "good"
-
-    policy = limit_policy(Server(act), lambda: gate)
-    for _ in range(20):
-        await asyncio.gather(*(policy.complete(ASKED) for _ in range(50)), return_exceptions=True)
-        time.now += 0.5
-    assert gate.limit >= 40
-
-
 async def test_an_endpoint_that_takes_few_serves_a_crowd_without_using_up_anyones_attempts() -> None:
     gate, time = gate_and_time()
 

@@ -63,11 +63,6 @@ async def test_a_reply_comes_back_with_its_cost(asking):
     assert 0 < (completion.usage.cost or 0) < 0.01
 
 
-async def test_a_model_without_a_price_costs_nothing_known(asking):
-    with Endpoint(["the reply"]) as endpoint:
-        assert (await asking(endpoint, "openai/nobody-knows-it")).usage.cost is None
-
-
 @pytest.mark.parametrize(
     ("fault", "error", "retryable"),
     [
@@ -87,12 +82,6 @@ async def test_its_errors_become_ours(asking, fault, error, retryable, capfd):
     assert "sk-secret" not in told
     assert len(told.splitlines()) <= 3
     assert capfd.readouterr().out == ""
-
-
-@needs_litellm
-async def test_a_name_without_a_provider_is_told():
-    with pytest.raises(EndpointError, match=r"(?s)rovider.*litellm/PROVIDER/MODEL"):
-        await LiteLLMPolicy("just-a-name").complete(ASKED)
 
 
 @needs_litellm

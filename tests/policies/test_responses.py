@@ -112,12 +112,6 @@ async def test_the_reasoning_of_a_turn_with_calls_is_sent_back_as_it_was_written
     assert sent[0]["encrypted_content"]
 
 
-@pytest.mark.parametrize(("finish", "told"), [("length", "length")])
-async def test_a_reply_that_was_cut_off_says_so(finish, told):
-    with Endpoint([Completion("half of it", finish=finish)]) as endpoint:
-        assert (await ask(endpoint)).finish == told
-
-
 async def test_stop_strings_end_the_text_although_the_api_has_none():
     with Endpoint(["one<end>two"]) as endpoint:
         completion = await ask(endpoint, Request(ASKED.messages, stop=("<end>",)))
@@ -132,22 +126,6 @@ async def test_a_model_that_has_no_other_api_is_asked_through_it_by_itself():
         assert (await policy.complete(ASKED)).text == "again"
         await policy.aclose()
         assert [call.path for call in endpoint.calls] == ["/v1/chat/completions", "/v1/responses", "/v1/responses"]
-
-
-@pytest.mark.parametrize(
-    ("said", "gone"),
-    [
-        (error("Encrypted content is not supported with this model.", param="include"), "include"),
-        (error("Unsupported parameter: 'reasoning.effort' is not supported with this model."), "reasoning"),
-    ],
-)
-async def test_a_refused_field_is_left_out(said, gone):
-    refusal = refuses(400, said)
-    asked = Request(ASKED.messages, Sampling(temperature=1, reasoning_effort="high"))
-    with Endpoint(["fine"], faults=lambda number: refusal if number == 1 else "") as endpoint:
-        assert (await ask(endpoint, asked)).text == "fine"
-        first, second = (call.body for call in endpoint.calls)
-    assert first.keys() - second.keys() == {gone}
 
 
 FAILED = {

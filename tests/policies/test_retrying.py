@@ -7,10 +7,10 @@ import pytest
 from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited, UsageError
 from hira.core.messages import user
 from hira.core.policy import Completion, Request, Usage
-from hira.policies.fallback import Fallback, names_of, place_of
 from hira.policies.limited import Down
+from hira.policies.names import names_of, place_of
 from hira.policies.reply import EmptyReply
-from hira.policies.retrying import retrying
+from hira.policies.retrying import Fallback, retrying
 from hira.testing import ScriptedPolicy
 
 ASKED = Request((user("x"),), conversation="planner")

@@ -38,8 +38,3 @@ async def test_a_reply_can_call_a_tool_and_gets_an_id():
     (call,) = completion.calls
     assert (call.name, call.arguments, completion.finish) == ("search", '{"query": "mars"}', "calls")
     assert call.id
-
-
-def test_a_single_text_in_place_of_a_list_is_refused():
-    with pytest.raises(TypeError, match="write a list"):
-        ScriptedPolicy("oops")

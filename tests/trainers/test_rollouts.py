@@ -19,7 +19,7 @@ from hira.core.events import Events, Reader
 from hira.core.messages import user
 from hira.core.policy import Completion, Request, Tokens, Watch
 from hira.evaluation.rewards.answers import Score
-from hira.policies.learned import tools_refused
+from hira.policies.failures import tools_refused
 from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
 from hira.testing import make_context

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from virtual import VirtualEngine, virtually
 
 from hira.core.errors import HiraError
-from hira.testing.virtual import VirtualEngine, virtually
 from hira.trainers.schedule import Gate, Limits, Released, Schedule
 
 

@@ -1,9 +1,8 @@
 """How calls are written and results are written back. The only place that parses what a model wrote."""
 
-from hira.policies.dialects.dialect import Call, Dialect, Parsed
+from hira.policies.dialects.dialect import Call, Dialect, Parsed, rewritten
 from hira.policies.dialects.json import DIALECT as JSON
 from hira.policies.dialects.native import DIALECT as NATIVE
-from hira.policies.dialects.rewriting import rewritten
 from hira.policies.dialects.tags import DIALECT as TAGS
 from hira.policies.dialects.xml import DIALECT as XML
 

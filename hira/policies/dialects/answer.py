@@ -42,20 +42,20 @@ def find_under_heading(text: str, heading: str) -> str:
 
 
 @cache
-def _marked(name: str) -> "re.Pattern[str]":
+def _section_pattern(name: str) -> "re.Pattern[str]":
     return re.compile(rf"<\s*{name}\s*>(.*?)(?:<\s*/\s*{name}\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
 def find_section(text: str, name: str) -> str | None:
     """The last section of this name, empty if nothing stands in it, None if there is none; one left open runs to the
     end of the text."""
-    found = _marked(name).findall(text)
+    found = _section_pattern(name).findall(text)
     return str(found[-1]).strip() if found else None
 
 
 def remove_section(text: str, name: str) -> str:
     """The text without its sections of this name."""
-    return _marked(name).sub("", text).strip()
+    return _section_pattern(name).sub("", text).strip()
 
 
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
@@ -115,7 +115,7 @@ def find_boxed(text: str) -> str:
     if at < 0:
         return ""
     inner = text[at + len("\\boxed{") :]
-    return _unwrapped(inner[: _closing(inner)])
+    return _unwrap_text(inner[: _closing(inner)])
 
 
 def find_tagged(text: str) -> str:
@@ -136,7 +136,7 @@ def _closing(text: str) -> int:
     return len(text)
 
 
-def _unwrapped(latex: str) -> str:
+def _unwrap_text(latex: str) -> str:
     """Without a `\\text{…}` around all of it."""
     latex = latex.strip()
     inner = latex.removeprefix("\\text{")

@@ -197,7 +197,7 @@ def _read_xml(turn: Turn, begun: "re.Match[str]") -> Read:
     for tag in _XML.finditer(turn.text, head.end()):
         outer = tag["kind"] != "parameter"
         if key and (tag["close"] or not outer):
-            given[key] = coerce_value(_unlined(turn.text[value_at : tag.start()]), tool, key)
+            given[key] = coerce_value(_strip_line_breaks(turn.text[value_at : tag.start()]), tool, key)
             key = ""
         if outer and not key:
             end, closed = (tag.end() if tag["close"] else tag.start()), True
@@ -207,7 +207,7 @@ def _read_xml(turn: Turn, begun: "re.Match[str]") -> Read:
     if not closed and turn.cut:
         return Read(end, error=_unreadable(turn, ""))
     if key:
-        given[key] = coerce_value(_unlined(turn.text[value_at:]), tool, key)
+        given[key] = coerce_value(_strip_line_breaks(turn.text[value_at:]), tool, key)
     brace = turn.text.find("{", head.end(), end)
     if not given and brace >= 0:
         return _arguments(turn, tool, brace)._replace(end=end)
@@ -230,7 +230,7 @@ def _read_key_value(turn: Turn, begun: "re.Match[str]") -> Read:
         elif tag["kind"] == "arg_key":
             key = turn.text[inside : tag.start()].strip()
         else:
-            given[key] = coerce_value(_unlined(turn.text[inside : tag.start()]), tool, key)
+            given[key] = coerce_value(_strip_line_breaks(turn.text[inside : tag.start()]), tool, key)
     if not closed and turn.cut:
         return Read(end, error=_unreadable(turn, ""))
     return Read(end, ((plain(tool.name), given),))
@@ -319,7 +319,7 @@ def _is_last(text: str, end: int) -> bool:
     return bool(_NOTHING.match(text, after.end() if after else end))
 
 
-def _unlined(value: str) -> str:
+def _strip_line_breaks(value: str) -> str:
     """Without the line breaks that set a value apart from its tags."""
     return value.removeprefix("\n").removesuffix("\n")
 

@@ -12,7 +12,7 @@ from hira.core.tool import Tool
 from hira.policies.dialects.answer import verbatim
 from hira.policies.dialects.dialect import RESULT, Call, Dialect, Parsed, example, format_results, format_tools
 from hira.policies.dialects.lenient import first
-from hira.policies.dialects.text_calls import found_in, read_turn, spoken_in
+from hira.policies.dialects.text_calls import find_calls_of_turn, read_turn, text_of_turn
 
 INSTRUCTIONS = Prompt(__file__, "json_tools")
 
@@ -42,9 +42,9 @@ class Json:
         said = verbatim(completion).partition(RESULT)[0]
         plain = Parsed(said.strip(), (), assistant(said))
         parsed = read_turn(plain, completion, tools, several, self.write)
-        if parsed.calls and (found := found_in(plain, completion, tools, several)):
-            text = spoken_in(plain, completion)
-            if _as_told(text[found.start : found.end], found.calls):
+        if parsed.calls and (found := find_calls_of_turn(plain, completion, tools, several)):
+            text = text_of_turn(plain, completion)
+            if _follows_instructions(text[found.start : found.end], found.calls):
                 closed = "\n```" if text.count("```", found.start, found.end) % 2 else ""
                 rest = "" if text[found.end :].strip() else text[found.end :]
                 return Parsed(parsed.text, parsed.calls, assistant(text[: found.end] + closed + rest))
@@ -59,7 +59,7 @@ class Json:
         return "\n```json\n" + _ACTING.sub(r"\\u003c", written) + "\n```\n"
 
 
-def _as_told(written: str, calls: Sequence[Call]) -> bool:
+def _follows_instructions(written: str, calls: Sequence[Call]) -> bool:
     """Whether calls are written as the instructions say, so that the conversation keeps them to the letter."""
     at = 0
     for call in calls:

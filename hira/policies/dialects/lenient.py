@@ -164,7 +164,7 @@ class _Reader:
             if self.loose and not _ENDS.match(self.text, found.end()):
                 continue
             self.at = found.end()
-            text = _ESCAPE.sub(_unescaped, self.text[begun : found.start()])
+            text = _ESCAPE.sub(_unescape, self.text[begun : found.start()])
             return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # two halves make one character
         raise _Unclear("a string without an end")
 
@@ -197,6 +197,6 @@ def _number(text: str) -> int | float:
         raise _Unclear("a number is too long") from None
 
 
-def _unescaped(found: "re.Match[str]") -> str:
+def _unescape(found: "re.Match[str]") -> str:
     code = found[1] or found[2] or found[3]
     return chr(int(code, 16)) if code else _ESCAPED.get(found[4], found[4])

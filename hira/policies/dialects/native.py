@@ -13,8 +13,8 @@ from hira.core.prompts import Prompt, safe
 from hira.core.tool import Tool
 from hira.policies.dialects.answer import strip_thought, verbatim
 from hira.policies.dialects.dialect import Call, Dialect, Parsed, check_call
-from hira.policies.dialects.lenient import decode_json, first
-from hira.policies.dialects.text_calls import fit_arguments, found_in, spoken_in
+from hira.policies.dialects.lenient import decode_json
+from hira.policies.dialects.text_calls import find_calls_of_turn, fit_arguments, text_of_turn
 
 INSTRUCTIONS = Prompt(__file__, "native_tools")
 
@@ -36,7 +36,7 @@ class Native:
         text = strip_thought(completion)
         written = completion.calls[:several]
         if not written:
-            return _left_in_text(completion, tools, several)
+            return _read_calls_in_text(completion, tools, several)
         # bad arguments are not repeated to an endpoint that would refuse them
         message = assistant(text, tuple(replace(call, arguments="{}") for call in written))
         known = {tool.name: tool for tool in tools}
@@ -49,7 +49,7 @@ class Native:
                 cut = " The call was cut off at the length limit." if completion.finish == "length" else ""
                 return Parsed(text, (), message, error + cut)
             calls.append(Call(call.name, read.arguments, call.id))
-        return Parsed(text, tuple(calls), assistant(verbatim(completion), tuple(map(_repaired, written, calls))))
+        return Parsed(text, tuple(calls), assistant(verbatim(completion), tuple(map(_repair, written, calls))))
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
         told = [
@@ -63,22 +63,22 @@ class Native:
         return ""
 
 
-def _left_in_text(completion: Completion, tools: Sequence[Tool], several: int) -> Parsed:
+def _read_calls_in_text(completion: Completion, tools: Sequence[Tool], several: int) -> Parsed:
     """A turn without a structured call: what was said, or the calls that the server left in the text."""
     own = Parsed(strip_thought(completion), (), assistant(verbatim(completion)))
-    found = found_in(own, completion, tools, several)
+    found = find_calls_of_turn(own, completion, tools, several)
     if found is None:
         return own
-    text = spoken_in(own, completion)
-    said = text[: found.start].strip()
+    text = text_of_turn(own, completion)
+    said = text[: found.start].rstrip()
     # the same reply has the same ids whenever it is read, so that a run that is replayed asks the same
     name = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
     calls = tuple(Call(call.name, call.arguments, f"{name}{at}") for at, call in enumerate(found.calls))
     made = tuple(ToolCall(call.id, call.name, json.dumps(dict(call.arguments), ensure_ascii=False)) for call in calls)
-    return Parsed(said, calls, assistant(said, made), found.error)
+    return Parsed(said.strip(), calls, assistant(said, made), found.error)
 
 
-def _repaired(written: ToolCall, call: Call) -> ToolCall:
+def _repair(written: ToolCall, call: Call) -> ToolCall:
     """The call as the model wrote it where that is what was read; else as it was read."""
     try:
         same = decode_json(written.arguments) == call.arguments
@@ -124,10 +124,6 @@ def with_tool_messages(dialect: Dialect) -> Dialect:
     return dialect if dialect is DIALECT or isinstance(dialect, ToolMessages) else ToolMessages(dialect)
 
 
-OPEN_CALL, CLOSE_CALL, LIST_OF_CALLS = "<tool_call>", "</tool_call>", "[TOOL_CALLS]"
-# what a turn may begin with that is a call as a whole
-BARE_CALL = ("{", "<|python_tag|>")
-_NAME = re.compile(r'"name"\s*:\s*"([^"\\]+)"')
 _THINK = re.compile(r"\s*<(think(?:ing)?)>")
 _THOUGHT_ENDS = re.compile(r"</think(?:ing)?>")
 
@@ -140,10 +136,10 @@ class Thought(NamedTuple):
     closed: bool = True
 
 
-def thought_in(written: str, *, opened: bool) -> Thought:
+def split_thought(written: str, *, opened: bool) -> Thought:
     """Part a reply that begins with thought; `opened` says that the prompt began it.
 
-    >>> thought_in("<think>hm</think>\\n\\nyes", opened=False)
+    >>> split_thought("<think>hm</think>\\n\\nyes", opened=False)
     Thought(reasoning='hm', text='yes', closed=True)
     """
     begun = _THINK.match(written)
@@ -154,55 +150,3 @@ def thought_in(written: str, *, opened: bool) -> Thought:
     if not end:
         return Thought(inside.strip("\n"), "", closed=False)
     return Thought(inside[: end.start()].strip("\n"), inside[end.end() :].lstrip("\n"))
-
-
-def calls_in(written: str, turn: int) -> tuple[str, tuple[ToolCall, ...]]:
-    """The text before the first call, and the calls. `turn` makes their ids unlike those of other turns.
-
-    A call that is no JSON object keeps its text as arguments, for the dialect to say what is wrong with it.
-    """
-    text, opened, rest = written.partition(OPEN_CALL)
-    if opened:
-        parts = [part.partition(CLOSE_CALL)[0].strip() for part in rest.split(OPEN_CALL)]
-    else:
-        text, opened, rest = written.partition(LIST_OF_CALLS)
-        parts = _objects(rest) if opened else _bare(written)
-    if not parts:
-        return written, ()
-    calls = [_call(part, f"call{turn % 1000:03d}{at % 100:02d}") for at, part in enumerate(parts)]
-    return text.rstrip() if opened else "", tuple(calls)
-
-
-def _objects(written: str) -> list[str]:
-    """The objects of a JSON list; the text itself where it is none."""
-    try:
-        listed, _ = first(written.strip())
-    except ValueError:
-        return [written.strip()]
-    return [json.dumps(one, ensure_ascii=False) for one in (listed if isinstance(listed, list) else [listed])]
-
-
-def _bare(written: str) -> list[str]:
-    """A turn that is one call and nothing else."""
-    inside = written.strip().removeprefix("<|python_tag|>").strip()
-    if not inside.startswith("{"):
-        return []
-    try:
-        said = decode_json(inside)
-    except ValueError:
-        return []
-    named = isinstance(said.get("name"), str) and isinstance(said.get("parameters", said.get("arguments")), dict)
-    return [inside] if named else []
-
-
-def _call(inside: str, call_id: str) -> ToolCall:
-    try:
-        said = decode_json(inside)
-    except ValueError:
-        said = None
-    if not isinstance(said, dict) or not isinstance(said.get("name"), str):
-        named = _NAME.search(inside)
-        return ToolCall(call_id, named[1] if named else "", inside)
-    arguments = said.get("arguments", said.get("parameters", {}))
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return ToolCall(call_id, said["name"], text)

@@ -58,7 +58,7 @@ def find_calls(text: str, tools: Sequence[Tool], *, cut: bool = False, several: 
             continue
         read = read_at(turn, begun)
         if read.error or read.calls:
-            return _followed(turn, opening, begun, read, several)
+            return _read_following(turn, opening, begun, read, several)
         at, tried = max(read.end, begun.end()), tried + 1
     return None
 
@@ -98,7 +98,7 @@ def fit_arguments(arguments: Any, tool: Tool) -> Any:
     return {name: value for name, value in arguments.items() if name in fields or name not in _SCHEMA}
 
 
-def _followed(turn: Turn, opening: "re.Pattern[str]", begun: "re.Match[str]", read: Read, several: int) -> Found:
+def _read_following(turn: Turn, opening: "re.Pattern[str]", begun: "re.Match[str]", read: Read, several: int) -> Found:
     """What was read, with the calls that follow it."""
     near = turn.text[max(0, begun.start() - NEAR) : begun.start()]
     dress = BEFORE.search(near)
@@ -128,10 +128,10 @@ def _opens(text: str, quoted: "re.Match[str]", begun: "re.Match[str]") -> bool:
 def read_turn(own: Parsed, completion: Completion, tools: Sequence[Tool], several: int, write: Write) -> Parsed:
     """A turn that a dialect has read in its `own` way, with the calls that it holds in another one, if it holds none in
     that. The conversation keeps them as the dialect writes them."""
-    found = None if own.calls else found_in(own, completion, tools, several)
+    found = None if own.calls else find_calls_of_turn(own, completion, tools, several)
     if found is None or (own.error and not found.calls):
         return own
-    said = spoken_in(own, completion)[: found.start].strip()
+    said = text_of_turn(own, completion)[: found.start].strip()
     if found.error:
         return Parsed(said, (), assistant(said), found.error)
     named = {tool.name: tool for tool in tools}
@@ -139,11 +139,11 @@ def read_turn(own: Parsed, completion: Completion, tools: Sequence[Tool], severa
     return Parsed(said, found.calls, assistant(kept.strip()))
 
 
-def found_in(own: Parsed, completion: Completion, tools: Sequence[Tool], several: int) -> Found | None:
-    return find_calls(spoken_in(own, completion), tools, cut=completion.finish == "length", several=several)
+def find_calls_of_turn(own: Parsed, completion: Completion, tools: Sequence[Tool], several: int) -> Found | None:
+    return find_calls(text_of_turn(own, completion), tools, cut=completion.finish == "length", several=several)
 
 
-def spoken_in(own: Parsed, completion: Completion) -> str:
+def text_of_turn(own: Parsed, completion: Completion) -> str:
     """Where calls are looked for: what was said, or what was thought where nothing was said."""
     said = verbatim(completion) if own.error else own.message.text
     return said if said.strip() else completion.reasoning

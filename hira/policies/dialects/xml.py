@@ -101,7 +101,7 @@ def _read(inner: str, tools: Mapping[str, Tool]) -> tuple[Call | None, str]:
     *_, end = (None, *_ARGUMENTS_END.finditer(inner, begin.end())) if begin else (None,)
     arguments = inner[begin.end() : end.start()] if begin and end else None
     outside = (inner[: begin.start()], inner[end.end() :]) if begin and end else (inner,)
-    name = next(filter(None, map(_named, outside)), "")
+    name = next(filter(None, map(_find_tool_name, outside)), "")
     if not name:
         return None, "The call names no tool: write <tool_name>…</tool_name> in it."
     if arguments is None and (tool := tools.get(name)) and tool.parameters.get("required"):
@@ -109,7 +109,7 @@ def _read(inner: str, tools: Mapping[str, Tool]) -> tuple[Call | None, str]:
     return check_call(name, (arguments or "").strip(), tools)
 
 
-def _named(text: str) -> str:
+def _find_tool_name(text: str) -> str:
     """What stands between the tags of a tool's name, empty if nothing does."""
     begin = _TOOL.search(text)
     end = begin and _TOOL_END.search(text, begin.end())

@@ -193,12 +193,12 @@ class BatchingEngine:
 
     def _round(self) -> None:
         """One turn for every batch."""
-        for name in self._wanted():
+        for name in self._list_adapters():
             with speaking(self.model, name) as model:
                 batch = self._batches.setdefault(name, Batch(model, reads=self._reads))
                 self._turn(name, batch)
 
-    def _wanted(self) -> list[str | None]:
+    def _list_adapters(self) -> list[str | None]:
         """The adapters that are at work or asked for."""
         busy = (name for name, batch in self._batches.items() if batch.rows)
         return list(dict.fromkeys((*busy, *(row.adapter for row in list(self._waiting)))))
@@ -228,7 +228,7 @@ class BatchingEngine:
         width, rows = max((row.held for row in live), default=0), len(live)
         joining: list[Asked] = []
         with self._changed:
-            share = self._limit // max(1, len(self._wanted()))
+            share = self._limit // max(1, len(self._list_adapters()))
             for row in list(self._waiting):
                 if row.adapter != name or row.cancelled:
                     continue
@@ -264,7 +264,7 @@ class BatchingEngine:
             left = list({id(row): row for row in at_work if not row.done}.values())
             if len(left) <= 1:
                 for row in left:
-                    row.fail(_failed(error))
+                    row.fail(_describe_failure(error))
                     row.deliver()
             else:
                 self._limit = max(1, sum(len(row.ids) for row in left) // 2)
@@ -280,11 +280,11 @@ class BatchingEngine:
             self._waiting.clear()
             self._batches.clear()
         for row in rows:
-            row.fail(error if isinstance(error, EndpointError | UsageError) else _failed(error))
+            row.fail(error if isinstance(error, EndpointError | UsageError) else _describe_failure(error))
             row.deliver()
 
 
-def _failed(error: Exception) -> EndpointError:
+def _describe_failure(error: Exception) -> EndpointError:
     said = str(error).strip().partition("\n")[0]
     failed = EndpointError(
         f"sampling failed: {type(error).__name__}: {said}",

@@ -44,15 +44,15 @@ def choose(logits: torch.Tensor, how: Choosing, randoms: Sequence[float]) -> tup
     logprobs = torch.log_softmax(logits.float() / how.temperature[:, None], dim=-1)
     weights = logprobs.exp()
     if how.filtered:
-        weights = _kept(weights, how)
+        weights = _filter_weights(weights, how)
     drawn = torch.tensor(randoms, dtype=torch.float64).to(logits.device)
-    tokens = torch.where(how.greedy, logits.argmax(dim=-1), _drawn(weights, drawn))
+    tokens = torch.where(how.greedy, logits.argmax(dim=-1), _draw(weights, drawn))
     chosen = logprobs.gather(1, tokens[:, None])[:, 0]
     both = torch.stack((tokens.double(), chosen.double())).cpu()  # one transfer, one wait for the device
     return [int(token) for token in both[0].tolist()], both[1].tolist()
 
 
-def _drawn(weights: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+def _draw(weights: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
     """For each row of `weights` (B, V) the token in which `drawn`, a share of their sum in [0, 1), comes to lie.
 
     First a stretch of tokens is found, then the token in it: the sums of few are exact enough that a token of weight 0
@@ -61,13 +61,13 @@ def _drawn(weights: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
     width = isqrt(weights.shape[-1] - 1) + 1
     stretches = torch.nn.functional.pad(weights, (0, width * width - weights.shape[-1])).reshape(-1, width, width)
     sums = stretches.sum(dim=-1, dtype=torch.float64)
-    at, rest = _found(sums, drawn * sums.sum(dim=-1))
+    at, rest = _find_share(sums, drawn * sums.sum(dim=-1))
     own = stretches.gather(1, at[:, None, None].expand(-1, 1, width))[:, 0].double()
-    inside, _ = _found(own, rest)
+    inside, _ = _find_share(own, rest)
     return (at * width + inside).clamp_(max=weights.shape[-1] - 1)
 
 
-def _found(weights: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _find_share(weights: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The index whose share of the sum of weights (B, N) holds the target (B,), and how far into it the target lies."""
     ends = weights.cumsum(dim=-1)
     target = torch.minimum(target, ends[:, -1] * _BELOW_ONE)[:, None]
@@ -76,7 +76,7 @@ def _found(weights: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor, t
     return at[:, 0], (target - (ends - weights).gather(1, at))[:, 0].clamp_(min=0)
 
 
-def _kept(weights: torch.Tensor, how: Choosing) -> torch.Tensor:
+def _filter_weights(weights: torch.Tensor, how: Choosing) -> torch.Tensor:
     """The probabilities with those outside top-k, then outside top-p of what is left, at 0."""
     ordered, order = weights.sort(dim=-1, descending=True)
     rank = torch.arange(weights.shape[-1], device=weights.device)[None]
@@ -143,15 +143,15 @@ def merge_caches(parts: Sequence[tuple[Cache, torch.Tensor, int]]) -> Cache:
         layer = GrowingLayer()
         held = [(one.keys, one.values, rows, columns) for one, (_, rows, columns) in zip(layers, parts, strict=True)]
         layer.settle(
-            _joined([(keys, rows, columns) for keys, _, rows, columns in held], width),
-            _joined([(values, rows, columns) for _, values, rows, columns in held], width),
+            _join_rows([(keys, rows, columns) for keys, _, rows, columns in held], width),
+            _join_rows([(values, rows, columns) for _, values, rows, columns in held], width),
             width,
         )
         whole.layers.append(layer)
     return whole
 
 
-def _joined(parts: Sequence[tuple[torch.Tensor, torch.Tensor, int]], width: int) -> torch.Tensor:
+def _join_rows(parts: Sequence[tuple[torch.Tensor, torch.Tensor, int]], width: int) -> torch.Tensor:
     """The rows of all parts below one another, right-aligned at `width`, with room to grow; what is padding is 0."""
     _, heads, _, size = parts[0][0].shape
     room = parts[0][0].new_empty((sum(len(rows) for _, rows, _ in parts), heads, width + _GROWTH, size))

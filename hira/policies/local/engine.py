@@ -152,7 +152,7 @@ class Asked:
                 self.loop.call_soon_threadsafe(self.seen, token)
         if token in self.ends:
             self.finish("stop")
-        elif (stop := self._stopped(token)) is not None:
+        elif (stop := self._find_stop(token)) is not None:
             self.finish("stop", stop)
         elif len(self.sampled) >= self.limit or self.circling.take(self.pieces[token]):
             self.finish("length")
@@ -176,7 +176,7 @@ class Asked:
         else:
             self.future.set_exception(asyncio.CancelledError())
 
-    def _stopped(self, token: int) -> str | None:
+    def _find_stop(self, token: int) -> str | None:
         """The stop string that the text so far holds, of several the one that stands first."""
         if not self.stops:
             return None

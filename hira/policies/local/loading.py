@@ -64,7 +64,7 @@ class OpenedLocally:
 
     def __init__(self, name: str, adapter: str = "", seconds: float = SECONDS) -> None:
         self._seconds = seconds
-        self._name, self._adapter, tokens_from = _resolved(name, adapter)
+        self._name, self._adapter, tokens_from = _resolve(name, adapter)
         with _OPENING:
             key = (self._name, tokens_from)
             self._base = _BASES.get(key) or _BASES.setdefault(key, Base(*key))
@@ -96,7 +96,7 @@ def open_local(name: str, adapter: str = "", *, seconds: float = SECONDS) -> Pol
     return OpenedLocally(name, adapter, seconds)
 
 
-def _resolved(name: str, adapter: str) -> tuple[str, str, str]:
+def _resolve(name: str, adapter: str) -> tuple[str, str, str]:
     """Base, adapter and where the tokenizer is: an adapter that was saved with its own has the template of training."""
     name, adapter = (str(Path(one).expanduser()) if one.startswith("~") else one for one in (name, adapter))
     if not name:
@@ -128,8 +128,8 @@ def _read(name: str, tokens_from: str) -> tuple[Any, Any]:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     cuda = torch.cuda.is_available()
     kind = (torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16) if cuda else torch.float32
-    tokenizer = _tried(name, lambda: AutoTokenizer.from_pretrained(tokens_from))
-    model = _tried(name, lambda: AutoModelForCausalLM.from_pretrained(name, dtype=kind))
+    tokenizer = _try_loading(name, lambda: AutoTokenizer.from_pretrained(tokens_from))
+    model = _try_loading(name, lambda: AutoModelForCausalLM.from_pretrained(name, dtype=kind))
     return tokenizer, model.to("cuda" if cuda else "cpu").eval()
 
 
@@ -140,9 +140,9 @@ def _with_adapter(model: Any, adapter: str) -> Any:
     hide_renaming_warnings()
     name = adapter_name(adapter)
     if not isinstance(model, PeftModel):
-        return _tried(adapter, lambda: PeftModel.from_pretrained(model, adapter, adapter_name=name).eval())
+        return _try_loading(adapter, lambda: PeftModel.from_pretrained(model, adapter, adapter_name=name).eval())
     if name not in model.peft_config:
-        _tried(adapter, lambda: model.load_adapter(adapter, adapter_name=name))
+        _try_loading(adapter, lambda: model.load_adapter(adapter, adapter_name=name))
     return model
 
 
@@ -151,7 +151,7 @@ def adapter_name(adapter: str) -> str:
     return adapter.replace(".", "_")
 
 
-def _tried(name: str, read: Callable[[], Any]) -> Any:
+def _try_loading(name: str, read: Callable[[], Any]) -> Any:
     """What is read. Whatever the libraries raise about a folder or the Hub is told in its first line."""
     try:
         return read()

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hira.core.errors import ContextOverflow, TimedOut
-from hira.core.messages import Message, ToolCall
-from hira.core.policy import Completion, Delta, Finish, Request, Tokens, Usage, Watch
-from hira.policies.dialects.native import BARE_CALL, LIST_OF_CALLS, OPEN_CALL, calls_in, thought_in
+from hira.core.messages import Message
+from hira.core.policy import Completion, Delta, Request, Tokens, Usage, Watch
+from hira.policies.dialects.native import split_thought
 from hira.policies.local.engine import Engine, Sampled
 from hira.policies.local.template import Template, opens_thought
 from hira.policies.reply import Parts, trim_repetition
@@ -56,9 +56,9 @@ class Conversations:
         text = self.template.prompt(request)
         rows = self._candidates(request)
         fitting = [number for number, row in rows.items() if len(row.text) < len(text) and text.startswith(row.text)]
-        best = max(fitting, key=lambda number: _shared(rows[number], request), default=None)
+        best = max(fitting, key=lambda number: _rank_row(rows[number], request), default=None)
         self.counts["turns"] += 1
-        if best is not None and (added := self._added(text[len(rows[best].text) :])) is not None:
+        if best is not None and (added := self._encode_added(text[len(rows[best].text) :])) is not None:
             return Prompt((*rows[best].ids, *added), text, best)
         self.counts["rows"] += 1
         self.counts["broken"] += any(_earlier(row, request) for row in rows.values())
@@ -85,7 +85,7 @@ class Conversations:
         own = named.get(_first(request.messages))
         return own or {number: row for rows in named.values() for number, row in rows.items()}
 
-    def _added(self, text: str) -> list[int] | None:
+    def _encode_added(self, text: str) -> list[int] | None:
         """The ids of what the environment added; None if the tokenizer cannot write it apart from what precedes it."""
         ids = self.template.encode(text)
         return ids if self.template.decode(ids) == text else None
@@ -107,7 +107,7 @@ def _first(messages: Sequence[Message]) -> int:
     return id(messages[0])
 
 
-def _shared(row: Row, request: Request) -> tuple[int, int]:
+def _rank_row(row: Row, request: Request) -> tuple[int, int]:
     """How well a row fits: by the messages that are the very same objects, then by its length."""
     same = sum(one is other for one, other in zip(row.messages, request.messages, strict=False))
     return same, len(row.text)
@@ -137,8 +137,7 @@ class Streamed:
         self._template = template
         self._watch = watch
         self._opened = opened
-        self._stops = (*request.stop, OPEN_CALL, LIST_OF_CALLS) if request.tools else request.stop
-        self._bare = BARE_CALL if request.tools else ()
+        self._stops = request.stop
         self._held = max([len("</thinking>\n"), *map(len, self._stops)])
         self._ids: list[int] = []
         self._settled = ("", 0)
@@ -165,11 +164,9 @@ class Streamed:
     def _tell(self, written: str) -> None:
         if _THOUGHT.startswith(written.lstrip()[: len(_THOUGHT)]):
             return
-        reasoning, text, closed = thought_in(written, opened=self._opened)
+        reasoning, text, closed = split_thought(written, opened=self._opened)
         if not closed:
             self._push(reasoning[: -self._held].rstrip(), "")
-            return
-        if text.lstrip().startswith(self._bare):
             return
         found = [at for stop in self._stops if (at := text.find(stop)) >= 0]
         self._push(reasoning, text[: min([len(text) - self._held, *found])].rstrip() if len(text) > self._held else "")
@@ -255,18 +252,13 @@ class LocalPolicy:
             said = said[:at]
         elif sampled.finish == "stop" and sampled.ids and sampled.ids[-1] in self.template.ends:
             said = self.template.decode(sampled.ids[:-1])
-        thought = thought_in(said, opened=opens_thought(prompt.text))
+        thought = split_thought(said, opened=opens_thought(prompt.text))
         parts = Parts(thought.text, thought.reasoning, finish=sampled.finish)
         trim_repetition(parts)
-        text, calls = parts.text, tuple[ToolCall, ...]()
-        if request.tools and request.choose == "auto":
-            text, calls = calls_in(text, len(request.messages))
-        finish: Finish = "stop" if parts.finish == "stop" else "length"
         return Completion(
-            text,
+            parts.text,
             parts.reasoning,
-            calls,
-            finish="calls" if calls and finish == "stop" else finish,
+            finish="stop" if parts.finish == "stop" else "length",
             stop=sampled.stop,
             usage=Usage(1, len(prompt.ids), len(sampled.ids), cost=0.0),
             model=f"{self._model}@{sampled.version}" if self._versioned else self._model,

@@ -14,8 +14,9 @@ import hira
 from hira.core.errors import HiraError, UsageError
 from hira.core.messages import Message, ToolCall, assistant, system, user
 from hira.core.policy import Request
+from hira.policies.accepted import media_refused
 from hira.policies.dialects.lenient import decode_json
-from hira.policies.learned import media_refused, tools_refused
+from hira.policies.failures import tools_refused
 
 CPU_SECONDS = 5
 WALL_SECONDS = 60.0
@@ -144,10 +145,10 @@ class Template:
             raise UsageError("the tokenizer has no chat template", where=where, fix=fix)
         check_template(tokenizer, where)
         self.can = Abilities(system=True, repeats=True, tools=True, keeps=True)
-        self.can = self._probed()
+        self.can = self._probe_abilities()
         self.ends = self._ends() | frozenset(ends)
         self._anchor = self.encode("a")
-        self._anchored = self._decoded(self._anchor)
+        self._anchored = self._decode(self._anchor)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -168,8 +169,8 @@ class Template:
         if request.tools and not self.can.tools:
             raise tools_refused("the model's chat template has no place for tools", where=self.where)
         if not request.continues:
-            return self._rendered(request.messages, request.tools)
-        return self._rendered(request.messages[:-1], request.tools) + request.messages[-1].text
+            return self._render_messages(request.messages, request.tools)
+        return self._render_messages(request.messages[:-1], request.tools) + request.messages[-1].text
 
     def encode(self, text: str) -> list[int]:
         ids: list[int] = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
@@ -177,7 +178,7 @@ class Template:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the ids as it stands in the middle of a conversation, special tokens included."""
-        return self._decoded([*self._anchor, *ids])[len(self._anchored) :]
+        return self._decode([*self._anchor, *ids])[len(self._anchored) :]
 
     def _ends(self) -> frozenset[int]:
         """The tokens that end a turn: the tokenizer's own, and the one that the template writes after a reply."""
@@ -187,19 +188,19 @@ class Template:
         return frozenset({own} | special if own is not None else special)
 
     def _after_reply(self) -> list[int]:
-        said = self._rendered((user(_ASKED), assistant(_SAID)), (), generation=False)
+        said = self._render_messages((user(_ASKED), assistant(_SAID)), (), generation=False)
         if _SAID not in said:
             raise UsageError("the model's chat template leaves out what the model said", where=self.where)
         return self.encode(said[said.rindex(_SAID) + len(_SAID) :])
 
-    def _decoded(self, ids: Sequence[int]) -> str:
+    def _decode(self, ids: Sequence[int]) -> str:
         text: str = self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
         return text
 
-    def _rendered(
+    def _render_messages(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], *, generation: bool = True
     ) -> str:
-        told = [_plain(message) for message in self._shaped(messages)]
+        told = [_plain(message) for message in self._shape(messages)]
         try:
             text: str = self.tokenizer.apply_chat_template(
                 told, tools=list(tools) or None, tokenize=False, add_generation_prompt=generation
@@ -208,7 +209,7 @@ class Template:
             raise UsageError(f"the model's chat template cannot render this: {error}", where=self.where) from error
         return text
 
-    def _shaped(self, messages: Sequence[Message]) -> list[Message]:
+    def _shape(self, messages: Sequence[Message]) -> list[Message]:
         """The messages as the template takes them: a system message joins the user's, and neighbours are joined."""
         shaped: list[Message] = []
         for message in messages:
@@ -221,9 +222,9 @@ class Template:
                 shaped.append(now)
         return shaped
 
-    def _probed(self) -> Abilities:
-        if not _works(partial(self._rendered, (user(_ASKED),), ())):
-            self._rendered((user(_ASKED),), ())  # raises what is wrong
+    def _probe_abilities(self) -> Abilities:
+        if not _works(partial(self._render_messages, (user(_ASKED),), ())):
+            self._render_messages((user(_ASKED),), ())  # raises what is wrong
         asked = user(_ASKED)
         return Abilities(
             system=self._shows(_FOUND, (system(_FOUND), asked)),
@@ -233,7 +234,7 @@ class Template:
         )
 
     def _shows(self, text: str, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> bool:
-        return _works(lambda: text in self._rendered(messages, tools))
+        return _works(lambda: text in self._render_messages(messages, tools))
 
     def _takes_tools(self) -> bool:
         """Whether the template shows tools, calls and results, with the text beside a call."""
@@ -248,8 +249,8 @@ class Template:
         said = assistant(f"<think>\nprobe\n</think>\n\n{_SAID}")
 
         def kept() -> bool:
-            before = self._rendered((user(_ASKED),), ()) + said.text
-            return self._rendered((user(_ASKED), said, user(_FOUND)), ()).startswith(before)
+            before = self._render_messages((user(_ASKED),), ()) + said.text
+            return self._render_messages((user(_ASKED), said, user(_FOUND)), ()).startswith(before)
 
         return _works(kept)
 

@@ -101,7 +101,7 @@ class VllmEngine:
             reply = await self._call("POST", "/completions", self._body(name, prompt, sampling, stops, adapter))
         finally:
             self._busy[name] -= 1
-        sampled = _sampled(reply, prompt, stops, version, where=self._where)
+        sampled = _read_sampled(reply, prompt, stops, version, where=self._where)
         if seen:
             for token in sampled.ids:
                 seen(token)
@@ -194,7 +194,7 @@ class VllmEngine:
         return reply if isinstance(reply, dict) else {}
 
 
-def _sampled(
+def _read_sampled(
     reply: Mapping[str, Any], prompt: Sequence[int], stops: Sequence[str], version: int, *, where: str
 ) -> Sampled:
     """What the reply holds. `BadReply` where ids and log-probabilities do not fit: nothing is ever guessed."""

@@ -1,10 +1,8 @@
 """The engine that samples with transformers: what it samples, for whom, and what happens when things go wrong."""
 
 import asyncio
-import itertools
-import random
 from collections.abc import Callable
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -12,13 +10,9 @@ from later import Later, later, needs
 from tiny_hf import tiny_model, tiny_tokenizer, with_adapters
 
 from hira.core.errors import EndpointError, UsageError
-from hira.core.messages import user
-from hira.core.policy import Request, Sampling
-from hira.policies.local.engine import Asked, Pieces, Sampled
-from hira.policies.local.policy import LocalPolicy
+from hira.core.policy import Sampling
+from hira.policies.local.engine import Sampled
 from hira.policies.local.template import Template
-from hira.policies.repetition import REPEATS, SHORTEST
-from hira.policies.reply import REPEATS_ITSELF
 
 torch = later("torch")
 BatchingEngine = later("hira.policies.local.batching:BatchingEngine")
@@ -281,45 +275,6 @@ async def test_adapters_asked_for_at_once_each_speak_as_if_alone_and_the_model_s
             await engine.sample(prompt(1), PLAIN, (), "judge")
 
 
-@pytest.mark.heavy
-async def test_in_a_crowd_with_pauses_and_cancellations_nobody_is_lost_and_every_reply_is_sound() -> None:
-    with adapted("planner", "worker") as model:
-        engine = BatchingEngine(model, TEMPLATE, seed=1, tokens=1500, reads=300)
-        chance = random.Random(3)
-        told: list[tuple[list[int], str | None, float, Sampled]] = []
-        cancelled = 0
-
-        async def one() -> None:
-            nonlocal cancelled
-            ids = TEMPLATE.encode("x" * chance.randint(1, 120))
-            adapter, temperature = chance.choice(["planner", "worker", None]), chance.choice([0.0, 0.7, 1.0])
-            sampling = Sampling(temperature, top_p=chance.choice([0.9, 1.0]), max_tokens=chance.randint(1, 120))
-            await asyncio.sleep(chance.random())
-            task = asyncio.create_task(engine.sample(ids, sampling, chance.choice([(), ("e",)]), adapter))
-            if chance.random() < 0.3:
-                await asyncio.sleep(chance.random() / 2)
-                task.cancel()
-            try:
-                told.append((ids, adapter, temperature or 1.0, await task))
-            except asyncio.CancelledError:
-                cancelled += 1
-
-        async def pauses() -> None:
-            for _ in range(4):
-                await asyncio.sleep(0.3)
-                with engine.paused():
-                    await asyncio.sleep(0.01)
-
-        await asyncio.wait_for(asyncio.gather(pauses(), *(one() for _ in range(120))), 120)
-        assert (len(told) + cancelled, cancelled > 0) == (120, True)
-        model.eval()
-        for ids, adapter, temperature, sampled in told[:60]:
-            with model.disable_adapter() if adapter is None else nullcontext():
-                if adapter:
-                    model.set_adapter(adapter)
-                assert sampled.logprobs == pytest.approx(logprobs(model, ids, sampled.ids, temperature), abs=2e-4)
-
-
 async def test_layers_with_a_sliding_window_see_what_they_should() -> None:
     sliding = tiny_model(
         TOKENIZER,
@@ -348,28 +303,3 @@ async def test_a_closed_engine_ends_who_waits_and_serves_again(model: Any) -> No
     with pytest.raises(asyncio.CancelledError):
         await long
     assert (await many(engine, 2))[0].ids
-
-
-class GoingRound:
-    """Samples the same words over and over, row by row as the engine does."""
-
-    window = 100_000
-
-    async def sample(self, prompt: Any, sampling: Sampling, *_: Any, **__: Any) -> Any:
-        row = Asked(tuple(prompt), sampling.max_tokens or 0, random.Random(0), TEMPLATE.ends, Pieces(TEMPLATE.decode))
-        words = itertools.cycle(TEMPLATE.encode("round and round, "))
-        while not row.done:
-            row.take(next(words), -0.5)
-        return row.outcome
-
-    async def aclose(self) -> None:
-        pass
-
-
-async def test_a_reply_that_only_repeats_itself_is_cut_as_at_an_endpoint() -> None:
-    reply = await LocalPolicy("tiny", TEMPLATE, GoingRound()).complete(Request((user("Why?"),)))
-    assert reply.tokens
-    assert SHORTEST <= reply.usage.completion_tokens == len(reply.tokens.sampled) < 2 * SHORTEST
-    assert reply.text.startswith("round and round,")
-    assert len(reply.text) < SHORTEST / REPEATS
-    assert (reply.finish, reply.notes) == ("stop", (REPEATS_ITSELF,))

@@ -11,15 +11,25 @@ from told_engine import ToldEngine
 from hira.core.errors import ContextOverflow, TimedOut, ToolsRefused, UsageError
 from hira.core.messages import Message, assistant, system, user
 from hira.core.policy import Completion, Delta, Request, Sampling
+from hira.policies.dialects import NATIVE
 from hira.policies.fitting import fitting
 from hira.policies.local.policy import LocalPolicy
 from hira.policies.local.template import Template
+from hira.tools import tool
 
 pytestmark = needs("transformers")
 SEARCH = {
     "type": "function",
     "function": {"name": "search", "description": "Look up.", "parameters": {"type": "object", "properties": {}}},
 }
+
+
+@tool
+def search(query: str) -> str:
+    """Look up."""
+    return query
+
+
 CALL = '<tool_call>\n{"name": "search", "arguments": {"query": "mars"}}\n</tool_call>'
 
 
@@ -133,34 +143,14 @@ async def test_the_oldest_conversations_are_forgotten_and_go_on_in_a_new_row() -
 async def test_native_calls_are_read_and_their_results_added() -> None:
     talk = Talk(f"I look.\n{CALL}", "Red.")
     asked = user("Which colour?")
-    said = await talk.ask(asked, tools=(SEARCH,))
-    assert (said.text, said.finish) == ("I look.", "calls")
+    said = NATIVE.parse(await talk.ask(asked, tools=(SEARCH,)), [search])
     [call] = said.calls
-    assert (call.name, call.arguments) == ("search", '{"query": "mars"}')
-    result = Message("tool", "Mars is red.", call_id=call.id)
-    final = await talk.ask(asked, assistant(said.text, said.calls), result, tools=(SEARCH,))
+    assert (said.text, call.name, call.arguments) == ("I look.", "search", {"query": "mars"})
+    final = await talk.ask(asked, said.message, *NATIVE.results([(call, "Mars is red.")]), tools=(SEARCH,))
     assert final.text == "Red."
     assert talk.counts == {"turns": 2, "rows": 1}
     assert '"description": "Look up."' in talk.text(0)
     assert "<tool_response>\nMars is red.\n</tool_response>" in talk.text(1)
-
-
-@pytest.mark.parametrize(
-    ("said", "text", "calls"),
-    [
-        (f"Both.\n{CALL}\n{CALL}", "Both.", ["search", "search"]),
-        ('Look.[TOOL_CALLS] [{"name": "search", "arguments": {"query": "mars"}}]', "Look.", ["search"]),
-        ('{"name": "search", "parameters": {"query": "mars"}}', "", ["search"]),
-        ("no call at all", "no call at all", []),
-    ],
-)
-async def test_calls_are_read_in_the_forms_of_common_models(said: str, text: str, calls: list[str]) -> None:
-    seen: list[Delta] = []
-    completion = await Talk(said).policy.complete(Request((user("Which?"),), tools=(SEARCH,)), seen.append)
-    assert (completion.text, [call.name for call in completion.calls]) == (text, calls)
-    assert all(call.arguments == '{"query": "mars"}' for call in completion.calls)
-    assert len({call.id for call in completion.calls}) == len(calls)
-    assert "".join(delta.text for delta in seen) == text
 
 
 async def test_thought_that_the_template_opened_or_that_never_ends_is_no_text() -> None:

@@ -10,7 +10,6 @@ from tiny_hf import tiny_model, tiny_tokenizer, with_adapters
 from hira.core.messages import user
 from hira.core.policy import Request, Sampling
 from hira.policies import open_policy
-from hira.policies.local.loading import hide_renaming_warnings
 
 pytestmark = [needs("torch", "transformers", "peft"), pytest.mark.filterwarnings("default")]
 
@@ -29,12 +28,3 @@ async def test_a_model_with_an_adapter_is_asked_without_a_warning(tmp_path: Path
         finally:
             await policy.aclose()
     assert not [str(one.message) for one in heard if issubclass(one.category, FutureWarning)]
-
-
-def test_any_other_warning_is_still_told() -> None:
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        hide_renaming_warnings()
-        warnings.warn("`is_gradient_checkpointing` is deprecated and will be removed", FutureWarning, stacklevel=1)
-        warnings.warn("`something_else` is deprecated and will be removed", FutureWarning, stacklevel=1)
-    assert [str(one.message) for one in heard] == ["`something_else` is deprecated and will be removed"]

@@ -64,20 +64,6 @@ def said(body: Any, ids: list[int], **choice: Any) -> dict[str, Any]:
     return {"object": "text_completion", "model": body["model"], "choices": [{**told, **choice}]}
 
 
-def taking(there: set[str]) -> Callable[[Any], Reply]:
-    """Adapters as vLLM takes them and gives them back, by what is `there`: loaded once, unloaded once."""
-
-    def answer(body: Any) -> Reply:
-        name, loads = body["lora_name"], "lora_path" in body
-        if loads == (name in there):
-            told = f"The lora adapter '{name}' {'has already been loaded.' if loads else 'cannot be found.'}"
-            return 400 if loads else 404, {"error": {"message": told, "type": "InvalidUserInput"}}
-        (there.add if loads else there.remove)(name)
-        return 200, f"Success: {name}"
-
-    return answer
-
-
 @pytest.fixture
 def server() -> Iterator[Server]:
     made = Server()
@@ -161,18 +147,6 @@ async def test_an_adapter_is_loaded_under_its_version_and_the_one_before_it_leav
         ("completions", two),
         ("unload_lora_adapter", two),
     ]
-
-
-async def test_several_engines_load_adapters_of_one_name_at_one_server(server: Server) -> None:
-    server.adapters = taking(set())
-    engines = [VllmEngine(server.base_url, "base") for _ in range(2)]
-    for engine in engines:
-        await engine.load("planner", Path("/run/1"), 1)
-        await engine.sample((3,), Sampling(), (), "planner")
-    asked = [body["model"] for path, body in server.asked if path == "/v1/completions"]
-    assert len(set(asked)) == 2
-    for engine in engines:
-        await engine.aclose()
 
 
 async def test_an_adapter_somebody_is_still_answered_by_is_not_unloaded(server: Server) -> None:
