@@ -40,7 +40,8 @@ from hira.agents.experts.simple_search import QUERIES
 from hira.agents.loop import REPEATS
 from hira.agents.retrieval import PAGES as PAGES_OPENED
 from hira.agents.verifier import BATCH
-from hira.cli.parser import Parser, parser
+from hira.cli.flags import build_parser
+from hira.cli.parser import Parser
 from hira.cli.shell import Shell
 from hira.core.tool import SHOWN
 from hira.evidence.verifiers import CANDIDATES, LONG, SECONDS
@@ -341,7 +342,7 @@ def spelled(default: object) -> str:
 
 
 def flags_of(command: str) -> set[str]:
-    main = parser("0")
+    main = build_parser("0")
     (commands,) = [action for action in main._actions if isinstance(action, argparse._SubParsersAction)]
     inner = commands.choices[command]
     assert isinstance(inner, Parser)
@@ -363,7 +364,7 @@ def test_workflows_lists_every_workflow_with_its_options_and_roles() -> None:
 
 
 def test_cli_has_a_section_for_every_command() -> None:
-    (commands,) = [action for action in parser("0")._actions if isinstance(action, argparse._SubParsersAction)]
+    (commands,) = [action for action in build_parser("0")._actions if isinstance(action, argparse._SubParsersAction)]
     headings = re.findall(r"^## hira ([\w-]+)$", (DOCS / "cli.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert set(headings) == set(commands.choices)
 

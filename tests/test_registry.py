@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from hira.cli.parser import collect_flags, parser
+from hira.cli.flags import build_parser
+from hira.cli.parser import collect_flags
 from hira.core.errors import UsageError
 from hira.runtime.registry import check_roles, made_workflow, options_of
 from hira.runtime.settings import Settings, load
@@ -15,7 +16,7 @@ from hira.workflows.marsrl import MarsRL
 
 
 def from_command_line(tmp_path: Path, *words: str) -> Settings:
-    args = parser("0").parse_args(["ask", "q", *words])
+    args = build_parser("0").parse_args(["ask", "q", *words])
     return load(collect_flags(args), {}, tmp_path, tmp_path)
 
 

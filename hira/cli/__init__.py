@@ -8,8 +8,7 @@ from dataclasses import replace
 from importlib import import_module
 
 import hira
-from hira.cli.flags import spelled_out
-from hira.cli.parser import parser
+from hira.cli.flags import build_parser, expand_short_forms
 from hira.cli.shell import Shell, of_this_process
 from hira.core.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
 from hira.core.events import Error
@@ -44,7 +43,7 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
 
 
 def _run(arguments: Sequence[str], shell: Shell) -> int:
-    args = parser(hira.__version__).parse_args(spelled_out(arguments))
+    args = build_parser(hira.__version__).parse_args(expand_short_forms(arguments))
     name = args.command
     command = getattr(import_module(f"hira.cli.{_MODULES.get(name, name)}"), name)  # loads what this command needs
     with _report_faults(shell) if name == "serve" or "--debug" in arguments else nullcontext():

@@ -4,7 +4,7 @@ import argparse
 
 import hira
 from hira.cli import OK
-from hira.cli.parser import parser
+from hira.cli.flags import build_parser
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 
@@ -21,7 +21,7 @@ def completion(args: argparse.Namespace, shell: Shell) -> int:
         import shtab
     except ImportError:
         raise UsageError("completion scripts need shtab", fix="pip install 'hira[completion]'") from None
-    own = parser(hira.__version__)
+    own = build_parser(hira.__version__)
     _complete_values(own, shtab.FILE)
     shell.say(shtab.complete(own, shell=args.shell))
     return OK

@@ -11,8 +11,8 @@ from command import Command
 
 import hira
 from hira.cli import completion
+from hira.cli.flags import build_parser
 from hira.cli.init import Found, format_settings
-from hira.cli.parser import parser
 from hira.policies.probe import Probe
 from hira.runtime.settings import TRUST, load
 from hira.workflows import WORKFLOWS
@@ -84,7 +84,7 @@ def test_what_is_written_can_be_read_and_each_comment_would_be_a_setting(found: 
 def test_each_script_knows_every_command_and_flag_and_the_workflows(shell: str, place: Command) -> None:
     said = place("completion", shell)
     assert said.code == 0
-    flags = {flag for flag in parser(hira.__version__).flags() if flag.startswith("--")}
+    flags = {flag for flag in build_parser(hira.__version__).flags() if flag.startswith("--")}
     assert not [flag for flag in flags if flag.removeprefix("--" if shell == "fish" else "") not in said.out]
     assert all(name in said.out for name in WORKFLOWS)
     assert tuple(WORKFLOWS) == completion.WORKFLOWS
