@@ -85,8 +85,7 @@ def test_what_nobody_sees_is_not_sent(hidden: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["\u0645\u06cc\u200c\u062e\u0648", "\U0001f469\u200d\U0001f52c \u2764\ufe0f\u200d\U0001f525 \u2600\ufe0f"],
+    "text", ["\u0645\u06cc\u200c\u062e\u0648", "\U0001f469\u200d\U0001f52c \u2764\ufe0f\u200d\U0001f525 \u2600\ufe0f"]
 )
 def test_scripts_and_emoji_keep_what_joins_their_characters(text: str) -> None:
     assert clean(text) == text

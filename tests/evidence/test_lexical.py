@@ -19,16 +19,14 @@ def score(claim: str, text: str, question: str = "", context: str = "") -> Score
 
 
 @pytest.mark.parametrize(
-    "claim",
-    ["The ferry of Norvik was put to sea in 1931.", "The painter of the ferry of Norvik was Marta Quill."],
+    "claim", ["The ferry of Norvik was put to sea in 1931.", "The painter of the ferry of Norvik was Marta Quill."]
 )
 def test_a_claim_that_one_sentence_bears_out_is_supported(claim: str) -> None:
     assert score(claim, HARBOUR).verdict == "supported"
 
 
 @pytest.mark.parametrize(
-    "claim",
-    ["The crane of Norvik was launched in 1931.", "Marta Quill painted the crane of Norvik."],
+    "claim", ["The crane of Norvik was launched in 1931.", "Marta Quill painted the crane of Norvik."]
 )
 def test_a_fact_of_the_neighbouring_sentence_is_not_supported(claim: str) -> None:
     assert score(claim, HARBOUR).verdict in ("unsupported", "contradicted")

@@ -189,10 +189,7 @@ async def test_an_address_that_is_not_of_the_public_web_is_refused_before_anythi
     assert web.dialled == []
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["169.254.169.254", "::1", "64:ff9b::7f00:1", "junk"],
-)
+@pytest.mark.parametrize("address", ["169.254.169.254", "::1", "64:ff9b::7f00:1", "junk"])
 async def test_a_name_that_leads_to_a_private_address_is_refused(web, address):
     web.names["trap.example.com"] = [[PUBLIC, address]]
     with pytest.raises(Refused, match="not public"):
@@ -268,13 +265,7 @@ async def test_international_names_and_paths_are_encoded(web):
     assert web.requests[0].startswith("GET /ok?q=%C3%A4 HTTP/1.1\r\nHost: xn--bcher-kva.example.com")
 
 
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        ("/gzip", "<p>small</p>"),
-        ("/rawdeflate", "raw flat"),
-    ],
-)
+@pytest.mark.parametrize(("path", "text"), [("/gzip", "<p>small</p>"), ("/rawdeflate", "raw flat")])
 async def test_one_layer_of_compression_is_read(web, path, text):
     got = await web.fetcher().get(at(path))
     assert (got.text, got.cut) == (text, "")
