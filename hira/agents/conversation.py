@@ -312,7 +312,7 @@ class Conversation:
         return {
             "sampling": sampling,
             "again": again,
-            "left": self.context.budget.left(wanted),
+            "left": self.context.budget.count_remaining(wanted),
             "tell": self._tell,
             "callable_tools": tuple(tool.spec for tool in self.tools),
             "write_call": self._write_call,

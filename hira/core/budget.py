@@ -108,7 +108,7 @@ class Purse:
             told = f"the budget of {limit:,} {name}{self.whose}"
             if self._short(call, self.spent, reserve) is None:
                 raise self.spends(f"{told} is held by other calls under way", fix=AGAIN)
-            raise self.out(f"{told} {_used_up(name, not self.spent.calls, needed)}")
+            raise self.out(f"{told} {_explain_used_up(name, not self.spent.calls, needed)}")
         return self._room(call, used + (reserve or Usage()), ANSWER if reserve is None else ROOM)
 
     def out(self, told: str) -> OutOfBudget:
@@ -140,7 +140,7 @@ class Purse:
         return room if room < LONGEST_ASKED else None
 
 
-def _used_up(name: str, nothing: bool, needed: float) -> str:  # noqa: FBT001 - the two endings of one sentence
+def _explain_used_up(name: str, nothing: bool, needed: float) -> str:  # noqa: FBT001 - the two endings of one sentence
     if nothing and name != "calls":
         return (
             f"is too small: a call and the answer need about {f'{needed:,.0f}' if needed >= 100 else f'{needed:.2g}'}"
@@ -258,7 +258,7 @@ class Budget:
         self._hold(call, 1)
         return room
 
-    def left(self, call: Wanted) -> int | None:
+    def count_remaining(self, call: Wanted) -> int | None:
         """How many tokens may be spent beside the prompts of the calls under way, None without a limit."""
         rooms = []
         for purse in (*self._of(call.role), *([self.shared.purse] if self.shared else [])):

@@ -64,11 +64,11 @@ def load_named(name: str, group: str) -> Any:
 
 def find_installed(group: str) -> Mapping[str, Sequence[EntryPoint]]:
     """The entry points of a group by name. Nothing is loaded."""
-    return _installed(group, tuple(sys.path))
+    return _find_in_path(group, tuple(sys.path))
 
 
 @lru_cache(maxsize=8)
-def _installed(group: str, _path: tuple[str, ...]) -> Mapping[str, Sequence[EntryPoint]]:
+def _find_in_path(group: str, _path: tuple[str, ...]) -> Mapping[str, Sequence[EntryPoint]]:
     found: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=group):
         found.setdefault(point.name, []).append(point)

@@ -136,10 +136,10 @@ def clean(text: str) -> str:
         return text
     for end in ("\r\n", "\r", "\u2028", "\u2029"):
         text = text.replace(end, "\n")
-    text = _JOINERS.sub(_joining, _INVISIBLE.sub("", _ESCAPES.sub("", text)))
+    text = _JOINERS.sub(_keep_joiner, _INVISIBLE.sub("", _ESCAPES.sub("", text)))
     for pattern in (_PIPED, _NAMED, _HALF):
         text = pattern.sub(_look_alike, text)
-    text = _JSON_CALL.sub(r"\1\3“\2\4”", _BRACKETED.sub(_unbracketed, text))
+    text = _JSON_CALL.sub(r"\1\3“\2\4”", _BRACKETED.sub(_break_brackets, text))
     return _BOXED.sub("", text)
 
 
@@ -151,14 +151,14 @@ def sanitize(text: str) -> Filled:
     """
     if _is_plain(text):
         return Filled(text)
-    return Filled(_LIVE_BRACKETED.sub(_unbracketed, _LIVE.sub(_look_alike, text)))
+    return Filled(_LIVE_BRACKETED.sub(_break_brackets, _LIVE.sub(_look_alike, text)))
 
 
 def _is_plain(text: str) -> bool:
     return text.isascii() and not _MARKED.search(text)
 
 
-def _joining(found: re.Match[str]) -> str:
+def _keep_joiner(found: re.Match[str]) -> str:
     """What joins two characters that are not of ASCII, or chooses how the one before it is drawn; else nothing."""
     text, run = found.string, found[0]
     before, after = text[max(0, found.start() - 1) : found.start()], text[found.end() : found.end() + 1]
@@ -173,7 +173,7 @@ def _look_alike(token: re.Match[str]) -> str:
     return token[0].translate(_BROKEN)
 
 
-def _unbracketed(token: re.Match[str]) -> str:
+def _break_brackets(token: re.Match[str]) -> str:
     return f"‹{token[1] or token[2] or token[3]}›"
 
 
@@ -189,27 +189,27 @@ def presentable(text: str, read: Container[str]) -> str:
         code.append(match[0])
         return f"\x00{len(code) - 1}\x00"
 
-    def kept(target: str) -> bool:
+    def is_kept(target: str) -> bool:
         return target in read or not _leads_out(target)
 
-    def worded(link: re.Match[str]) -> str:
-        if kept(link[2]):
+    def write_words(link: re.Match[str]) -> str:
+        if is_kept(link[2]):
             return link[0]
         return f"[{link[1]}]" if _ID.fullmatch(link[1]) else link[1]
 
     text = _CODE.sub(put_by, text.replace("\x00", ""))
-    text = _LINK.sub(worded, _IMAGE.sub(r"\1", text))
-    text = _LINKING.sub(lambda end: end[0] if kept(end[1].rstrip(")")) else "] ", text)
-    text = _DEFINED.sub(lambda name: name[0] if kept(name[2]) else f"‹{name[1]}›:", text)
-    text = _DEFINING.sub(lambda end: end[0] if kept(end[1]) else "›:", text)
+    text = _LINK.sub(write_words, _IMAGE.sub(r"\1", text))
+    text = _LINKING.sub(lambda end: end[0] if is_kept(end[1].rstrip(")")) else "] ", text)
+    text = _DEFINED.sub(lambda name: name[0] if is_kept(name[2]) else f"‹{name[1]}›:", text)
+    text = _DEFINING.sub(lambda end: end[0] if is_kept(end[1]) else "›:", text)
     text = _AUTOLINK.sub(lambda link: link[1] if link[1] in read else f"‹{link[1]}›", text)
     text = _AUTOLINKING.sub("‹", text)
     if _BLOCK.search(text):
-        code = [_unloading(one) for one in code]
-    return _KEPT.sub(lambda place: code[int(place[1])], _unloading(text))
+        code = [_break_tags(one) for one in code]
+    return _KEPT.sub(lambda place: code[int(place[1])], _break_tags(text))
 
 
-def _unloading(text: str) -> str:
+def _break_tags(text: str) -> str:
     """With every tag of HTML broken that loads, runs or hides something."""
     broken = _HTML.sub(lambda tag: f"‹{tag[1]}{'›' if tag[2] else ''}", text)
     return broken if broken == text else _OPEN.sub("‹", broken)
@@ -244,7 +244,7 @@ def redact(value: Any, secrets: frozenset[str]) -> Any:
     if not secrets:
         return value
     if isinstance(value, str):
-        return _masked(value, _forms(secrets))
+        return _mask(value, _forms(secrets))
     if isinstance(value, Mapping):
         masked = {redact(key, secrets): redact(one, secrets) for key, one in value.items()}
         return value if masked == value else masked
@@ -254,7 +254,7 @@ def redact(value: Any, secrets: frozenset[str]) -> Any:
     return value
 
 
-def _masked(text: str, forms: Iterable[str]) -> str:
+def _mask(text: str, forms: Iterable[str]) -> str:
     for form in forms:
         if form in text:
             text = text.replace(form, MASK)

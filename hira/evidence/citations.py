@@ -137,7 +137,7 @@ def _without_marks(text: str, instead: str) -> str:
     spans = [match.span() for match in _CODE.finditer(text)]
     begins = [start for start, _ in spans]
 
-    def kept(match: re.Match[str]) -> str:
+    def keep(match: re.Match[str]) -> str:
         at = match.start()
         after = text[match.end() : match.end() + 1]
         if "/" in match[0] or after.isalnum() or not _NAME.search(text[max(0, at - 40) : at]):
@@ -146,7 +146,7 @@ def _without_marks(text: str, instead: str) -> str:
         in_code = (span >= 0 and at < spans[span][1]) or _CODED.search(_line(text, at))
         return match[0] if in_code else match.expand(instead)
 
-    return _MARK.sub(kept, text)
+    return _MARK.sub(keep, text)
 
 
 def _line(text: str, at: int) -> str:
@@ -189,11 +189,11 @@ def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
     text = cite_frames(text)
     unknown = [one for one in find_cited(text) if one not in sources]
 
-    def kept(match: re.Match[str]) -> str:
+    def keep(match: re.Match[str]) -> str:
         ids = [one for one in _ID.findall(match[1]) if one in sources]
         return f"[{', '.join(ids)}]" if ids else ""
 
-    return (_BEFORE_STOP.sub(r"\1", CITED.sub(kept, text)) if unknown else text), unknown
+    return (_BEFORE_STOP.sub(r"\1", CITED.sub(keep, text)) if unknown else text), unknown
 
 
 _CHINESE = compile_lazily(r"[\u3400-\u9fff]")
@@ -228,11 +228,11 @@ def number_references(text: str, read: Mapping[str, Source], shape: str = "[{}]"
     in which no number comes twice. `shape` says how a number is written."""
     numbers = {one.source.id: one.number for one in references(text, read)}
 
-    def counted(match: re.Match[str]) -> str:
+    def write_numbers(match: re.Match[str]) -> str:
         found = {numbers[one] for one in find_cited(match[0]) if one in numbers}
         return "".join(shape.format(number) for number in sorted(found))
 
-    return _RUN.sub(counted, text)
+    return _RUN.sub(write_numbers, text)
 
 
 def is_chinese(text: str) -> bool:

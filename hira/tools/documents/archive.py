@@ -108,14 +108,14 @@ def refuse_doctype(data: bytes, what: str) -> None:
     """Raise `ToolError` if the XML declares a document type. Only the part before the first element is parsed."""
     parser = ParserCreate()
 
-    def declared(*_: object) -> None:
+    def refuse(*_: object) -> None:
         raise ToolError(f"{what} declares a document type (entities); it is not read")
 
-    def ended(*_: object) -> None:
+    def end_prolog(*_: object) -> None:
         raise _PrologEnded
 
-    parser.StartDoctypeDeclHandler = declared
-    parser.StartElementHandler = ended
+    parser.StartDoctypeDeclHandler = refuse
+    parser.StartElementHandler = end_prolog
     try:
         parser.Parse(data, True)  # noqa: FBT003 - the parser takes it by position
     except _PrologEnded:

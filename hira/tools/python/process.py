@@ -153,9 +153,9 @@ class Interpreter:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self._signal(signal.SIGKILL)
-        return asyncio.ensure_future(self._reaped(asyncio.get_running_loop()))
+        return asyncio.ensure_future(self._reap(asyncio.get_running_loop()))
 
-    async def _reaped(self, loop: asyncio.AbstractEventLoop) -> int:
+    async def _reap(self, loop: asyncio.AbstractEventLoop) -> int:
         """Asks again and again instead of waiting in a thread: that could be the one thread too many."""
         until, pause = loop.time() + _REAP, _SOON
         try:
@@ -201,7 +201,7 @@ def spawn(folder: Path, kept: int) -> Interpreter:
             start_new_session=True,
         )
 
-    return _started(start, kept)
+    return _open_channel(start, kept)
 
 
 def spawn_contained(folder: Path, readable: Sequence[str], limits: Limits, image: str) -> Interpreter:
@@ -214,12 +214,12 @@ def spawn_contained(folder: Path, readable: Sequence[str], limits: Limits, image
             called, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=write, start_new_session=True
         )
 
-    made = _started(start, limits.output)
+    made = _open_channel(start, limits.output)
     made.container = container
     return made
 
 
-def _started(start: Callable[[socket.socket, int], "subprocess.Popen[bytes]"], kept: int) -> Interpreter:
+def _open_channel(start: Callable[[socket.socket, int], "subprocess.Popen[bytes]"], kept: int) -> Interpreter:
     """The interpreter that `start` starts with its end of the channel and of the pipe for what is printed."""
     with contextlib.ExitStack() as unless_started:
         ours, theirs = socket.socketpair()
