@@ -255,7 +255,7 @@ class Hira:
         """Return the session that all runs in this event loop share; the first run opens it."""
         loop = asyncio.get_running_loop()
         task = self._sessions.get(loop)
-        if task is None or _failed(task):
+        if task is None or _has_failed(task):
             self._check_open(loop)
             task = self._sessions[loop] = loop.create_task(self._open())
         return await asyncio.shield(task)
@@ -296,7 +296,7 @@ class Hira:
         task = self._sessions.pop(asyncio.get_running_loop(), None)
         if task is not None:
             await asyncio.wait([task])
-            if not _failed(task):
+            if not _has_failed(task):
                 await task.result().aclose()
         if self._thread is not None and self._thread.elsewhere():
             await asyncio.to_thread(self.close)
@@ -332,7 +332,7 @@ class Hira:
         self.close()
 
 
-def _failed(task: "asyncio.Task[Session]") -> bool:
+def _has_failed(task: "asyncio.Task[Session]") -> bool:
     return task.done() and (task.cancelled() or task.exception() is not None)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hira.core.errors import AccessDenied, UsageError
 from hira.runtime.endpoints import find_model
 from hira.runtime.settings import RoleSettings, Settings, load
-from hira.runtime.settings.keys import Place, placed_for
+from hira.runtime.settings.keys import Place, find_place
 from hira.testing import Endpoint
 
 
@@ -73,7 +73,7 @@ async def test_a_base_url_with_the_path_of_a_request_names_the_one_to_write(path
 def place(name: str, **values: Any) -> Place:
     """Where the general model of these settings is asked."""
     settings = asyncio.run(find_model(given(model=name, **values), ports=()))
-    return placed_for(name, "*", RoleSettings(), settings)
+    return find_place(name, "*", RoleSettings(), settings)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_name_with_a_provider_leads_to_litellm_and_takes_no_key_of_openai(name
     (tmp_path / "litellm.py").write_text("")
     monkeypatch.syspath_prepend(str(tmp_path))
     settings = load({"model": name}, {"OPENAI_API_KEY": "sk-of-openai"}, tmp_path, tmp_path)
-    assert placed_for(name, "*", RoleSettings(), settings) == Place(meant, "", "", "")
+    assert find_place(name, "*", RoleSettings(), settings) == Place(meant, "", "", "")
 
 
 @pytest.mark.skipif(find_spec("litellm") is not None, reason="litellm is installed")

@@ -19,7 +19,7 @@ from hira.policies.offline import OfflinePolicy
 from hira.runtime.endpoints import find_model
 from hira.runtime.factory import cast_of, open_session
 from hira.runtime.settings import RoleSettings, Settings, load
-from hira.runtime.settings.keys import placed_for
+from hira.runtime.settings.keys import find_place
 from hira.testing import ScriptedPolicy
 from hira.testing.endpoint import Endpoint
 from hira.testing.web import FakeWeb
@@ -115,7 +115,7 @@ def placed(settings: Settings) -> dict[str, tuple[str, str]]:
     """Base URL and key that each role's model would be opened with."""
     cast = {"*": RoleSettings(), **settings.roles}
     names = {role: own.model or settings.model for role, own in cast.items()}
-    return {role: placed_for(names[role], role, own, settings)[1:3] for role, own in cast.items()}
+    return {role: find_place(names[role], role, own, settings)[1:3] for role, own in cast.items()}
 
 
 def test_what_was_given_for_openai_goes_to_no_model_of_litellm(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hira.cli import main
 from hira.cli.shell import Shell
 from hira.core.errors import NotTrusted
 from hira.runtime.settings import TRUST, RoleSettings, Settings, load
-from hira.runtime.settings.keys import placed_for
+from hira.runtime.settings.keys import find_place
 from hira.testing import Endpoint
 
 SECURITY = Path(__file__).parent.parent / "docs" / "security.md"
@@ -70,7 +70,7 @@ def test_each_cell_of_the_table_is_what_happens(row: list[str], role: str, tmp_p
         if not endpoint.startswith("nobody"):
             named[endpoint] = {"base_url": URL, **named.get(endpoint, {})}
         settings = loaded(folder, named, role)
-        place = placed_for("m", role, settings.roles.get(role, RoleSettings()), settings)
+        place = find_place("m", role, settings.roles.get(role, RoleSettings()), settings)
         assert place.base_url == ("" if endpoint.startswith("nobody") else URL)
         kept_back = role and endpoint == "argument" and key in FILES  # a role's key goes with the base URL of its file
         assert place.secret == (KEY if cell == "sent" and not kept_back else ""), (row[0], key)
@@ -160,7 +160,7 @@ async def test_a_verifier_in_a_projects_file_runs_once_the_user_allows_it(
 def test_a_key_of_a_role_given_as_an_argument_does_not_go_to_a_projects_endpoint(tmp_path: Path) -> None:
     named = {"the project's file": {"base_url": URL}, "argument": {"api_key": KEY}}
     settings = loaded(tmp_path, named, "planner")
-    assert placed_for("m", "planner", settings.roles["planner"], settings).secret == ""
+    assert find_place("m", "planner", settings.roles["planner"], settings).secret == ""
     assert f"the key of role 'planner' is not sent to {URL}" in settings.withheld[0]
 
 

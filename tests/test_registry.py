@@ -8,7 +8,7 @@ import pytest
 from hira.cli.flags import build_parser
 from hira.cli.parser import collect_flags
 from hira.core.errors import UsageError
-from hira.runtime.registry import check_roles, made_workflow, options_of
+from hira.runtime.registry import check_roles, make_workflow, options_of
 from hira.runtime.settings import Settings, load
 from hira.workflows import WORKFLOWS, HiRA
 from hira.workflows.mars import MARS
@@ -21,13 +21,13 @@ def from_command_line(tmp_path: Path, *words: str) -> Settings:
 
 
 def test_an_option_of_the_command_line_has_the_type_of_its_field(tmp_path: Path) -> None:
-    workflow: Any = made_workflow(from_command_line(tmp_path, "--set", "hira.describe_experts=false"))
+    workflow: Any = make_workflow(from_command_line(tmp_path, "--set", "hira.describe_experts=false"))
     assert workflow.describe_experts is False
 
 
 def test_a_workflow_keeps_its_own_limits_where_none_is_set(tmp_path: Path) -> None:
     for name, make in WORKFLOWS.items():
-        plain: Any = made_workflow(from_command_line(tmp_path, "--workflow", name))
+        plain: Any = make_workflow(from_command_line(tmp_path, "--workflow", name))
         assert {field: getattr(plain, field) for field in options_of(make)} == {
             field: getattr(make(), field) for field in options_of(make)
         }
@@ -35,7 +35,7 @@ def test_a_workflow_keeps_its_own_limits_where_none_is_set(tmp_path: Path) -> No
 
 def test_options_of_files_and_of_the_command_line_are_merged(tmp_path: Path) -> None:
     (tmp_path / "hira.toml").write_text("[workflows.hira]\ndescribe_experts = false\nparallel = 2\n")
-    workflow: Any = made_workflow(from_command_line(tmp_path, "--set", "hira.parallel=3"))
+    workflow: Any = make_workflow(from_command_line(tmp_path, "--set", "hira.parallel=3"))
     assert (workflow.describe_experts, workflow.parallel) == (False, 3)
 
 
@@ -54,11 +54,11 @@ def test_options_of_files_and_of_the_command_line_are_merged(tmp_path: Path) -> 
 )
 def test_an_option_that_is_wrong_is_named(tmp_path: Path, words: list[str], says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        made_workflow(from_command_line(tmp_path, *words))
+        make_workflow(from_command_line(tmp_path, *words))
 
 
 def test_a_workflow_may_read_no_page_behind_its_hits(tmp_path: Path) -> None:
-    workflow: Any = made_workflow(from_command_line(tmp_path, "--workflow", "rag", "--set", "rag.pages=0"))
+    workflow: Any = make_workflow(from_command_line(tmp_path, "--workflow", "rag", "--set", "rag.pages=0"))
     assert workflow.pages == 0
 
 

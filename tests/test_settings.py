@@ -325,7 +325,7 @@ def test_a_password_in_a_url_is_a_secret_and_is_not_recorded() -> None:
         roles={"planner": {"base_url": url("in-role%2Furl"), "model": f"x@{url('in-role-model')}"}},  # type: ignore[dict-item]
         mcp={"m": {"url": url("in-mcp-url")}},  # type: ignore[dict-item]
     )
-    shown = settings.shown()
+    shown = settings.to_json()
     assert "in-" not in str(shown)
     assert (shown["base_url"], shown["searxng_url"]) == ("https://host.example/v1",) * 2
     assert shown["model"] == "m@https://host.example/v1, n@https://host.example/v1"

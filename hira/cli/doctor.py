@@ -21,7 +21,7 @@ from hira.policies.dialects import FALLBACKS, NATIVE
 from hira.policies.names import GGUF, OFFLINE, has_own_place, names_of, place_of, resolve_name
 from hira.policies.probe import Probe, probe
 from hira.runtime.endpoints import find_model
-from hira.runtime.registry import made_workflow
+from hira.runtime.registry import make_workflow
 from hira.runtime.settings import SEARCH_KEYS, Settings, load
 from hira.runtime.toolset import mcp_servers, web_searches
 from hira.tools.documents import Index
@@ -66,7 +66,7 @@ class Report:
 
 def doctor(args: argparse.Namespace, shell: Shell) -> int:
     settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
-    made_workflow(settings)
+    make_workflow(settings)
     report = Report([f"hira {hira.__version__} · Python {platform.python_version()} · {platform.system()}"])
     asyncio.run(_model(report, settings, probing=args.probe))
     _roles(report, settings)

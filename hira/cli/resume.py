@@ -17,7 +17,7 @@ from hira.cli.runs import as_flags, load_recorded, open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.events import events_of
-from hira.runtime.registry import made_workflow
+from hira.runtime.registry import make_workflow
 from hira.runtime.run import Run
 from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
 from hira.runtime.settings import load
@@ -67,9 +67,9 @@ def replay(args: argparse.Namespace, shell: Shell) -> int:
         form = report if journal.entry(args.run).workflow in REPORTING else output
         path = output.check_output_path(args.output, shell.folder, form.SUFFIXES) if args.output else None
         entry, flow = journal.entry(args.run), None
-        if code := again_by.needed_code(entry):
+        if code := again_by.find_needed_code(entry):
             load_recorded(code, {"journal": args.journal} if args.journal else {}, shell)  # raises NotTrusted
-            flow = made_workflow(again_by.settings_of(entry))
+            flow = make_workflow(again_by.settings_of(entry))
         again = asyncio.run(again_by.replay(journal, entry.id, flow))
         answer = read(journal, again.entry.id).answer
     with open_view(args, shell) as view:

@@ -17,7 +17,7 @@ from hira.core.errors import UsageError
 from hira.core.policy import Usage
 from hira.core.sanitize import without_userinfo
 from hira.journal import Entry, Journal
-from hira.runtime.replay import recorded_settings
+from hira.runtime.replay import read_settings
 from hira.runtime.settings import FILE, Settings, load
 from hira.runtime.settings.reading import find_own_file
 from hira.runtime.trace import read
@@ -175,7 +175,7 @@ def as_flags(entry: Entry, today: Settings) -> Mapping[str, Any]:
     password. A place that a file named then, and that no configuration names today, is sent no key: the file may have
     been anyone's.
     """
-    values = dict(recorded_settings(entry))
+    values = dict(read_settings(entry))
     for name in ("base_url", "searxng_url"):
         if without_userinfo(getattr(today, name)) == values.get(name):
             del values[name]

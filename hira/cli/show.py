@@ -79,7 +79,7 @@ def _subtask(reading: Reading, subtask: ReadSubtask, *, last: bool) -> Iterator[
     parts = [
         subtask.expert or "not assigned",
         took(reading.span(subtask.id)),
-        format_usage(reading.spent_on(subtask.id)),
+        format_usage(reading.usage_of(subtask.id)),
     ]
     if subtask.recalled:
         parts.append(f"{subtask.recalled} from memory")
@@ -118,8 +118,8 @@ def _as_json(reading: Reading) -> dict[str, object]:
             "conclusion": one.conclusion,
             "ok": one.ok,
             "seconds": round(reading.span(one.id), 3),
-            "tokens": reading.spent_on(one.id).tokens,
-            "cost": reading.spent_on(one.id).cost,
+            "tokens": reading.usage_of(one.id).tokens,
+            "cost": reading.usage_of(one.id).cost,
         }
         for one in reading.subtasks
     ]

@@ -57,7 +57,7 @@ class Plan:
 
     def shown(self) -> dict[str, Any]:
         """The plan as it is kept, without any key. Two plans with the same `shown` are one evaluation."""
-        settings = {k: v for k, v in self.settings.shown().items() if k not in ("cache", "journal")}
+        settings = {k: v for k, v in self.settings.to_json().items() if k not in ("cache", "journal")}
         return {
             "data": self.data,
             "questions": [item.id for item in self.items],

@@ -26,7 +26,7 @@ from hira.runtime.factory import cast_of
 from hira.runtime.registry import JUDGE
 from hira.runtime.session import budget_of
 from hira.runtime.settings import RoleSettings, Settings, did_you_mean
-from hira.runtime.settings.keys import placed_for
+from hira.runtime.settings.keys import find_place
 
 Scorer = Callable[[Item, Answer], Awaitable[Score]]
 
@@ -270,7 +270,7 @@ async def _check_reachable(settings: Settings) -> None:
 
     own = settings.roles[JUDGE]
     for name in names_of(own.model or settings.model):
-        place = placed_for(name, JUDGE, own, settings)
+        place = find_place(name, JUDGE, own, settings)
         if has_own_place(place.model):
             return
         base_url = place.base_url or OPENAI_URL

@@ -44,7 +44,7 @@ class Done:
     answer: Answer
 
 
-def _unwatched(_question: Question, _run: str) -> Sequence[Reader]:
+def _watch_nothing(_question: Question, _run: str) -> Sequence[Reader]:
     return ()
 
 
@@ -62,7 +62,7 @@ class Batch:
         questions: Iterable[str | Question],
         *,
         concurrency: int = CONCURRENCY,
-        begins: Callable[[Question, str], Sequence[Reader]] = _unwatched,
+        begins: Callable[[Question, str], Sequence[Reader]] = _watch_nothing,
     ) -> None:
         if concurrency < 1:
             raise UsageError(f"`concurrency` must be at least 1, got {concurrency}", fix="give 1 or more")

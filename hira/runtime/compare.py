@@ -20,7 +20,7 @@ from hira.core.policy import Policy
 from hira.runtime.answer import Answer
 from hira.runtime.batch import Question, make_failed
 from hira.runtime.factory import open_session
-from hira.runtime.registry import AnyOf, made_workflow
+from hira.runtime.registry import AnyOf, make_workflow
 from hira.runtime.run import Run
 from hira.runtime.session import Session
 from hira.runtime.settings import Settings
@@ -100,7 +100,7 @@ async def comparison(
     policies: Mapping[str, Policy] | None = None,
 ) -> AsyncIterator[Comparison]:
     """The comparison, with everything that it opened closed at its end. Raises what is wrong with the settings."""
-    made = {name: made_workflow(settings.with_values({"workflow": name}, "--workflow")) for name in names}
+    made = {name: make_workflow(settings.with_values({"workflow": name}, "--workflow")) for name in names}
     if not made:
         raise UsageError("there is no workflow to compare", fix="name some: --workflow hira,react,rag")
     async with open_shared(settings, made, policies) as sessions:

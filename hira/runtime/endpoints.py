@@ -11,7 +11,7 @@ from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
 from hira.policies.names import IN_PROCESS, OFFLINE, Api, has_own_place, names_of, place_of, resolve_name
 from hira.policies.retrying import USUAL, Fallback, Timeout
 from hira.runtime.settings import Continuation, RoleSettings, Settings, nearest
-from hira.runtime.settings.keys import Place, placed_for
+from hira.runtime.settings.keys import Place, find_place
 
 WANTS_KEY = frozenset({401, 403})
 _LISTED = 5
@@ -27,7 +27,7 @@ async def find_model(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> 
     server found on this machine, else `offline`. Of several models for a role the first one decides."""
     _check_base_urls(settings)
     _check_adapters(settings)
-    settings = await _placed(settings, ports)
+    settings = await _find_endpoint(settings, ports)
     _check_keys(settings)
     return settings
 
@@ -39,7 +39,7 @@ def with_client(settings: Settings, client: Any) -> Settings:
     settings = settings.with_values({"base_url": "", "api_key": ""}, "Hira(client=…)")
     _check_base_urls(settings)
     _check_adapters(settings)
-    return settings.told({}, secrets=[str(client.api_key or "")])
+    return settings.with_origins({}, secrets=[str(client.api_key or "")])
 
 
 def _check_base_urls(settings: Settings) -> None:
@@ -77,14 +77,14 @@ def _check_keys(settings: Settings) -> None:
     """Raise `AccessDenied` for a role whose model would be asked at OpenAI without a key."""
     for role, own in settings.roles.items():
         for name in names_of(own.model):
-            place = placed_for(name, role, own, settings)
+            place = find_place(name, role, own, settings)
             if not (place.base_url or place.secret or has_own_place(place.model)):
                 what = f"there is no key for model {name!r} of role {role!r}"
                 where = f"at {OPENAI_URL}, no key, and no local server was found"
-                raise AccessDenied(what, where=where, fix=_meant(name))
+                raise AccessDenied(what, where=where, fix=_suggest(name))
 
 
-async def _placed(settings: Settings, ports: Sequence[int]) -> Settings:
+async def _find_endpoint(settings: Settings, ports: Sequence[int]) -> Settings:
     key = settings.api_key.get_secret_value()
     first = next(iter(names_of(settings.model)), "")
     if has_own_place(first) or place_of(first)[1]:
@@ -106,8 +106,9 @@ async def _placed(settings: Settings, ports: Sequence[int]) -> Settings:
         )
     if not found:
         chosen = settings.with_values({"model": OFFLINE}, NOTHING_FOUND)
-        return chosen.told({}, [f"a server at {one.base_url} needs a key: set HIRA_API_KEY, and name it with --base-url"
-                                for one in local if one.status in WANTS_KEY])  # fmt: skip
+        locked = (one.base_url for one in local if one.status in WANTS_KEY)
+        told = [f"a server at {url} needs a key: set HIRA_API_KEY, and name it with --base-url" for url in locked]
+        return chosen.with_origins({}, told)
     server = found[0]
     model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])
     origin = f"{server.server or 'a server'} found on this machine"
@@ -142,11 +143,11 @@ def _no_key(settings: Settings, served: Sequence[str]) -> AccessDenied:
     return AccessDenied(
         f"there is no key for model {settings.model!r}",
         where=f"at {OPENAI_URL}, model from {settings.origin('model')}, no key, and no local server has it",
-        fix=_meant(settings.model, served),
+        fix=_suggest(settings.model, served),
     )
 
 
-def _meant(name: str, served: Sequence[str] = ()) -> str:
+def _suggest(name: str, served: Sequence[str] = ()) -> str:
     """Suggest what to do about a model without an endpoint: its name may be misspelt."""
     near = nearest(name, [OFFLINE, *served])
     return f"did you mean {near!r}? Else {_KEYED}" if near else _KEYED
@@ -163,7 +164,7 @@ class Places(NamedTuple):
     continuation: Continuation
     api: Api = "chat"
 
-    def opened(self, client: Any = None, timeout: Timeout = USUAL) -> Policy:
+    def open(self, client: Any = None, timeout: Timeout = USUAL) -> Policy:
         """The policy; with several models, one that falls back. A `client` sends what has no base URL."""
         way = "none" if self.continuation == "turns" else self.continuation
         policies = [

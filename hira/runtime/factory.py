@@ -27,14 +27,14 @@ from hira.runtime.registry import (
     AnyOf,
     check_roles,
     dialect_of,
-    hidden_workflow,
+    find_hidden_workflow,
+    find_unused_tools,
     load_tools,
-    made_workflow,
-    unused_tools,
+    make_workflow,
 )
 from hira.runtime.session import HOOK, Session
 from hira.runtime.settings import OFF, RoleSettings, Settings
-from hira.runtime.settings.keys import placed_for
+from hira.runtime.settings.keys import find_place
 from hira.runtime.toolset import workbench
 from hira.runtime.validation import check_deps, check_tools
 from hira.tools import Tool
@@ -67,9 +67,9 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     all_tools = [*tools, *named_tools]
     check_tools(all_tools)
     check_deps(all_tools, deps)
-    flow = workflow or made_workflow(settings, experts)
+    flow = workflow or make_workflow(settings, experts)
     check_roles(settings, flow, given)
-    told += [*hidden_workflow(settings), *unused_tools(settings, flow, all_tools)]
+    told += [*find_hidden_workflow(settings), *find_unused_tools(settings, flow, all_tools)]
     if client is not None:
         settings = with_client(settings, client)
     elif "*" not in given:
@@ -81,9 +81,9 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     sees = "look" in getattr(flow, "roles", ()) and cast.get("look", cast["*"]).policy.model != OFFLINE
     bench = await workbench(settings, all_tools, sees=sees)
     bench.notices += map(Notice, told)
-    journal = await asyncio.to_thread(opened_journal, settings, bench.notices)
+    journal = await asyncio.to_thread(open_journal, settings, bench.notices)
     learned = await asyncio.to_thread(Learned, settings.cache)
-    named = workflow is None or isinstance(workflow, AnyOf) or workflow == made_workflow(settings, experts)
+    named = workflow is None or isinstance(workflow, AnyOf) or workflow == make_workflow(settings, experts)
     handed = [
         *(f"tool {one.name!r}" for one in tools),
         *(f"expert {one.name!r}" for one in experts),
@@ -93,7 +93,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         *([f"verifier {verifier.name!r}"] if verifier and not settings.verifier else []),
         *(f"{HOOK}{name}" for name in hooks.names),
     ]
-    telemetry = opened_telemetry(settings, bench.notices)
+    telemetry = open_telemetry(settings, bench.notices)
     return Session(
         settings,
         cast,
@@ -133,7 +133,7 @@ def choose_verify(settings: Settings, policies: Mapping[str, Policy], cast: Mapp
     return settings.verify or ("lexical" if offline or role in policies else "model")
 
 
-def opened_journal(settings: Settings, notices: list[Notice]) -> Journal | None:
+def open_journal(settings: Settings, notices: list[Notice]) -> Journal | None:
     """Open the journal that the settings name. If that fails, add a notice and leave the runs unrecorded."""
     if settings.journal is None:
         return None
@@ -145,7 +145,7 @@ def opened_journal(settings: Settings, notices: list[Notice]) -> Journal | None:
         return None
 
 
-def opened_telemetry(settings: Settings, notices: list[Notice]) -> "Telemetry | None":
+def open_telemetry(settings: Settings, notices: list[Notice]) -> "Telemetry | None":
     """Open the exporter of spans, None without one. If it cannot be used and was set for hira, add a notice."""
     if settings.otel in ("", OFF):
         return None
@@ -180,12 +180,12 @@ def cast_of(
         model = own.model or settings.model
         names = names_of(model) or [model]
         asked = Places(
-            tuple(placed_for(name, role, own, settings) for name in names), continuation, own.api or settings.api
+            tuple(find_place(name, role, own, settings) for name in names), continuation, own.api or settings.api
         )
         policy = policies.get(role) or (None if own.model or own.adapter is not None else policies.get("*"))
         if policy is None:
             if asked not in opened:
-                opened[asked] = asked.opened(client, timeout)
+                opened[asked] = asked.open(client, timeout)
             policy = opened[asked]
         sampling = Sampling(
             settings.temperature if own.temperature is None else own.temperature,

@@ -34,7 +34,7 @@ MAY_BE_ZERO = frozenset({"pages", "papers"})
 _NO_OPTIONS = frozenset({"name", "experts"})
 
 
-def made_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn:
+def make_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn:
     """Create the workflow that the settings name, with the built-in experts, the user's own and those of the settings.
 
     Raises `UsageError` for an unknown workflow or option, and for a flag that the workflow does not have. A workflow
@@ -87,7 +87,7 @@ def load_tools(names: Sequence[str]) -> tuple[list[Tool], list[str]]:
     return tools, told
 
 
-def hidden_workflow(settings: Settings) -> list[str]:
+def find_hidden_workflow(settings: Settings) -> list[str]:
     """Return a notice if hira's own workflow was chosen and an installed package has one of the same name."""
     name = settings.workflow
     if settings.origin("workflow") == "default" or name not in WORKFLOWS:
@@ -165,7 +165,7 @@ def dialect_of(workflow: Workflow) -> Dialect:
     return DIALECTS[own]
 
 
-def unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[Tool] = ()) -> list[str]:
+def find_unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[Tool] = ()) -> list[str]:
     """Return a notice about tools that no role of the workflow gets, if it lists them in `takes_tools`.
 
     Servers in a settings file may be for roles of another workflow, or for an expert of another program; a role that

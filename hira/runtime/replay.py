@@ -16,7 +16,7 @@ from hira.evidence import Judgement, SourcedClaim
 from hira.journal import Entry, Journal, NotRecorded
 from hira.runtime.answer import Answer, answer_of
 from hira.runtime.factory import cast_of
-from hira.runtime.registry import dialect_of, made_workflow
+from hira.runtime.registry import dialect_of, make_workflow
 from hira.runtime.session import HANDED, HOOK, in_dialects
 from hira.runtime.settings import Settings
 from hira.runtime.settings.trust import code_of
@@ -90,10 +90,10 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     started = next((event for event in events if event["event"] == "RunStarted"), {})
     policies: dict[str, Policy] = {role: Silent(model) for role, model in started.get("models", {}).items()}
     policies.setdefault("*", Silent(settings.model))
-    if workflow is None and (code := needed_code(entry)):
+    if workflow is None and (code := find_needed_code(entry)):
         what = f"run {entry.id} used {', '.join(code_of(code))}, which a record cannot load"
         raise UsageError(what, fix="use hira replay, or give the workflow: replay(journal, run, workflow)")
-    flow = workflow or made_workflow(settings)
+    flow = workflow or make_workflow(settings)
     roles, _ = cast_of(settings, policies, dialect=dialect_of(flow))
     cast = in_dialects(roles, log.dialects)
     record = Rollout(entry.id, entry.question, entry.workflow, began=entry.began)
@@ -110,7 +110,7 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     return Replay(entry, events, answer_of(record, settings.model, context.output), ends)
 
 
-def recorded_settings(entry: Entry) -> Mapping[str, Any]:
+def read_settings(entry: Entry) -> Mapping[str, Any]:
     """Return the settings of the run, without today's values: keys, and the places of this machine's files.
 
     If several workflows share their settings, as on a server, the run says which of them it used.
@@ -124,11 +124,11 @@ def recorded_settings(entry: Entry) -> Mapping[str, Any]:
     return {**kept, "workflow": entry.workflow} if entry.workflow in WORKFLOWS else kept
 
 
-def needed_code(entry: Entry) -> Mapping[str, Any]:
+def find_needed_code(entry: Entry) -> Mapping[str, Any]:
     """Of the recorded settings those that name code of the user's own which a replay runs."""
-    named = {name: value for name, value in recorded_settings(entry).items() if name in ("workflow", "experts")}
+    named = {name: value for name, value in read_settings(entry).items() if name in ("workflow", "experts")}
     return named if code_of(named) else {}
 
 
 def settings_of(entry: Entry) -> Settings:
-    return Settings(**recorded_settings(entry))
+    return Settings(**read_settings(entry))

@@ -100,9 +100,9 @@ class Session:
         secrets = self.settings.secrets
         events = Events(*readers, secrets=secrets)
         if log:
-            events.readers.append(logged(log))
+            events.readers.append(write_events(log))
         if self.settings.max_cost is not None:
-            events.readers.append(unpriced(events))
+            events.readers.append(warn_of_missing_prices(events))
         watching = self.telemetry.watching() if self.telemetry else nullcontext()
         with watching as traced:
             if traced:
@@ -170,7 +170,7 @@ class Session:
         verifier = {"verifier": self.settings.verifier or self.verifier.name} if self.verifier else {}
         told = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()}
         if not self._shown:
-            self._shown.update(self.settings.shown())
+            self._shown.update(self.settings.to_json())
         continues = {CONTINUES: earlier.run} if earlier and earlier.run else {}
         sent = {SENT: earlier.messages} if earlier and earlier.sent else {}
         wanted = {OUTPUT_SCHEMA: output.value_schema} if output else {}
@@ -222,12 +222,12 @@ class Session:
             raise UsageError(what, fix=f"remove `approve`, or use one of {', '.join(able)}")
         return replace(self, approve=approve, handed=(*self.handed, APPROVAL))
 
-    def instructed(self, instructions: str) -> "Session":
+    def with_instructions(self, instructions: str) -> "Session":
         """The same with other instructions for the roles that plan and answer."""
         settings = self.settings.with_values({"instructions": instructions}, "request")
         return replace(self, settings=settings, _shown={})
 
-    def unrecorded(self) -> "Session":
+    def without_journal(self) -> "Session":
         """The same for runs that the journal does not keep."""
         return replace(self, journal=None)
 
@@ -287,7 +287,7 @@ def budget_of(settings: Settings) -> Budget:
     return Budget(settings.max_tokens, settings.max_cost, settings.max_time, settings.max_calls, limited)
 
 
-def unpriced(events: Events) -> Reader:
+def warn_of_missing_prices(events: Events) -> Reader:
     """A reader that tells, once, that a limit of money cannot be held because a call came without a price."""
     told = False
 
@@ -310,7 +310,7 @@ def scope_of(settings: Settings, files: Sequence[Path]) -> str:
     return json.dumps([web_searches(settings), settings.searxng_url, sorted(settings.mcp)])
 
 
-def logged(log: Log) -> Reader:
+def write_events(log: Log) -> Reader:
     """A reader that writes events into the journal, but not each piece of a text that the turn's end holds whole."""
 
     def read(event: Event) -> None:

@@ -51,7 +51,7 @@ def spans_of(reading: Reading, *, content: bool = False) -> list[Span]:
         made for one in reading.subtasks if (made := _subtask(one, [s for s in inner if s.parent == one.id], content))
     ]
     offered = {one.id for one in subtasks}
-    inner = [one if one.parent in offered else _moved(one) for one in inner]
+    inner = [one if one.parent in offered else _as_root(one) for one in inner]
     return [_run(reading, [*subtasks, *inner], content=content), *subtasks, *inner]
 
 
@@ -111,8 +111,8 @@ def _run(reading: Reading, inner: Sequence[Span], *, content: bool) -> Span:
     ended = max([entry.ended or entry.began, *(one.ended for one in inner)])
     told = run_attributes(entry.id, entry.workflow) | usage_attributes(reading.usage) | {"hira.status": entry.state}
     if content:
-        told["gen_ai.input.messages"] = _json([_said("user", entry.question)])
-        told["gen_ai.output.messages"] = _json([{**_said("assistant", entry.answer), "finish_reason": "stop"}])
+        told["gen_ai.input.messages"] = _json([_text_message("user", entry.question)])
+        told["gen_ai.output.messages"] = _json([{**_text_message("assistant", entry.answer), "finish_reason": "stop"}])
     error = (entry.error or entry.state) if entry.state in ("failed", "interrupted") else ""
     return Span(RUN, "", f"invoke_workflow {entry.workflow}", entry.began, ended, told, error)
 
@@ -123,15 +123,17 @@ def _subtask(one: ReadSubtask, inner: Sequence[Span], content: bool) -> Span | N
         return None
     told = subtask_attributes(one.expert, one.id)
     if content:
-        told["gen_ai.input.messages"] = _json([_said("user", one.text)])
-        told["gen_ai.output.messages"] = _json([{**_said("assistant", one.conclusion), "finish_reason": "stop"}])
+        told["gen_ai.input.messages"] = _json([_text_message("user", one.text)])
+        told["gen_ai.output.messages"] = _json(
+            [{**_text_message("assistant", one.conclusion), "finish_reason": "stop"}]
+        )
     began, ended = min(span.began for span in inner), max(span.ended for span in inner)
     error = (one.conclusion or "failed") if one.ok is False else ""
     return Span(one.id, RUN, f"invoke_agent {one.expert}".strip(), began, ended, told, error)
 
 
 def _turn(turn: ReadTurn, reading: Reading, parent: str, *, content: bool) -> Span:
-    told = turn_attributes(turn.role, turn.conversation, turn.model) | _asked(turn)
+    told = turn_attributes(turn.role, turn.conversation, turn.model) | _describe_sampling(turn)
     told["gen_ai.conversation.id"] = reading.entry.id
     if host := urlsplit(str(reading.entry.settings.get("base_url", ""))).hostname:
         told["server.address"] = host
@@ -146,7 +148,7 @@ def _turn(turn: ReadTurn, reading: Reading, parent: str, *, content: bool) -> Sp
     return Span(name, parent, f"chat {turn.model}", turn.began, end, told, turn.failure, remote=True)
 
 
-def _asked(turn: ReadTurn) -> Attributes:
+def _describe_sampling(turn: ReadTurn) -> Attributes:
     """How it was sampled."""
     sampling, told = turn.request.sampling, Attributes()
     for name in ("temperature", "top_p", "top_k", "max_tokens", "seed"):
@@ -166,7 +168,7 @@ def _tool(key: str, tool: ReadTool, parent: str, *, content: bool) -> Span:
     return Span(key, parent, f"execute_tool {tool.name}", tool.began, tool.began + tool.seconds, told, error)
 
 
-def _moved(span: Span) -> Span:
+def _as_root(span: Span) -> Span:
     return Span(span.id, RUN, span.name, span.began, span.ended, span.attributes, span.error, span.remote)
 
 
@@ -175,7 +177,7 @@ def _reply(reply: Completion) -> dict[str, Any]:
     calls = [
         {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments} for call in reply.calls
     ]
-    parts = [*thought, *_said("assistant", reply.text)["parts"], *calls]
+    parts = [*thought, *_text_message("assistant", reply.text)["parts"], *calls]
     return {"role": "assistant", "parts": parts, "finish_reason": _FINISHES[reply.finish]}
 
 
@@ -186,11 +188,11 @@ def _message(message: Message) -> dict[str, Any]:
     calls: Iterable[dict[str, Any]] = (
         {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments} for call in message.calls
     )
-    told = _said(message.role, message.text)
+    told = _text_message(message.role, message.text)
     return {**told, "parts": [*told["parts"], *({"type": part.kind} for part in message.media), *calls]}
 
 
-def _said(role: str, text: str) -> dict[str, Any]:
+def _text_message(role: str, text: str) -> dict[str, Any]:
     return {"role": role, "parts": [{"type": "text", "content": text}] if text else []}
 
 

@@ -91,7 +91,7 @@ def export(run: str, spans: Sequence[Span], exporter: "SpanExporter", endpoint: 
     """Send a recorded run. Sent twice it has the same ids. Raises `EndpointError` if the collector does not take it."""
     from opentelemetry.sdk.trace.export import SpanExportResult
 
-    made = _made(run, spans)
+    made = _make_spans(run, spans)
     for at in range(0, len(made), AT_ONCE):
         if exporter.export(made[at : at + AT_ONCE]) is not SpanExportResult.SUCCESS:
             where = f"at {without_userinfo(endpoint)}"
@@ -101,7 +101,7 @@ def export(run: str, spans: Sequence[Span], exporter: "SpanExporter", endpoint: 
     exporter.shutdown()
 
 
-def _made(run: str, spans: Sequence[Span]) -> "list[ReadableSpan]":
+def _make_spans(run: str, spans: Sequence[Span]) -> "list[ReadableSpan]":
     from opentelemetry import trace
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
@@ -113,10 +113,10 @@ def _made(run: str, spans: Sequence[Span]) -> "list[ReadableSpan]":
         """The same for the same run."""
 
         def generate_trace_id(self) -> int:
-            return _hashed(run, 16)
+            return _hash(run, 16)
 
         def generate_span_id(self) -> int:
-            return _hashed(f"{run} {number()}", 8)
+            return _hash(f"{run} {number()}", 8)
 
     class Kept(SpanProcessor):
         def on_end(self, span: "ReadableSpan") -> None:
@@ -140,7 +140,7 @@ def _made(run: str, spans: Sequence[Span]) -> "list[ReadableSpan]":
     return ended
 
 
-def _hashed(text: str, size: int) -> int:
+def _hash(text: str, size: int) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=size).digest()) or 1
 
 

@@ -13,7 +13,7 @@ from hira.core.errors import ToolError, UsageError
 from hira.core.events import DocumentsRead, Events, Notice
 from hira.core.messages import Media
 from hira.runtime.settings import SEARCH_KEYS, Settings, did_you_mean
-from hira.runtime.workspace import Surroundings, looked_at, work_folder
+from hira.runtime.workspace import Surroundings, look_around, work_folder
 from hira.tools import Observation, Tool, Toolbox
 from hira.tools.python import open_python, refusal
 from hira.tools.python.layers import IMAGE
@@ -61,14 +61,14 @@ class Toolset:
     @asynccontextmanager
     async def toolbox(self, run: str, question: str, files: Sequence[Path], events: Events) -> AsyncIterator[Toolbox]:
         """The tools of one run; its work folder is removed with everything in it when the context is left."""
-        around = await self._looked_at(files)
+        around = await self._look_around(files)
         if self.index:
             attached = set(map(str, files))
             seen = any(name not in attached and not name.lower().endswith(".pdf") for name in around.shown)
             await self._read(self.index, events, seen=seen)
         while self.notices:
             events(self.notices.pop(0))
-        search, browse, scholar = self._found(question, events)
+        search, browse, scholar = self._find_tools(question, events)
         async with work_folder(run) as folder:
             yield Toolbox(
                 search=search,
@@ -100,13 +100,13 @@ class Toolset:
     async def aclose(self) -> None:
         await self.stack.aclose()
 
-    async def _looked_at(self, files: Sequence[Path]) -> Surroundings:
+    async def _look_around(self, files: Sequence[Path]) -> Surroundings:
         """Return the surroundings of a run; runs that begin together look up the documents once."""
         async with self._looking:
             if time.monotonic() - self._around.at >= FRESH:
-                self._around = await asyncio.to_thread(looked_at, self.settings.docs, (), self.settings.exclude)
+                self._around = await asyncio.to_thread(look_around, self.settings.docs, (), self.settings.exclude)
             docs = self._around
-        return docs.beside(await asyncio.to_thread(looked_at, (), files)) if files else docs
+        return docs.beside(await asyncio.to_thread(look_around, (), files)) if files else docs
 
     async def _read(self, index: "Index", events: Events, *, seen: bool) -> None:
         """Update the index, once for runs that begin together. Unreadable files are reported once, by one of the
@@ -135,7 +135,7 @@ class Toolset:
                 events(Notice(line, important=True))
             self._read_at = time.monotonic()
 
-    def _found(self, question: str, events: Events) -> tuple[Tool | None, Tool | None, Tool | None]:
+    def _find_tools(self, question: str, events: Events) -> tuple[Tool | None, Tool | None, Tool | None]:
         """The tools "search" and "browse" of one run, over the documents, the web, or both, and "scholar" over the
         services of scholarly works among those of the web."""
         documents = self.documents if self._texts else None
@@ -337,12 +337,12 @@ def _unseen(paths: Sequence[Path]) -> UsageError:
     """The error for documents that are all pictures, sounds and videos, where nobody can take them in."""
     what = "the documents have no text, only pictures, sounds or videos"
     fix = 'name a model that sees ([roles.look] model = "NAME") for a workflow with the multimodal expert'
-    return UsageError(what, where=_named(paths), fix=fix)
+    return UsageError(what, where=_list_paths(paths), fix=fix)
 
 
 def _unread(paths: Sequence[Path], why: Sequence[str]) -> UsageError:
     """The error for documents of which none can be read."""
-    where = _named(paths)
+    where = _list_paths(paths)
     if len(why) == 1:
         return UsageError(why[0], where=where, fix="no other document was found" if paths[0].is_dir() else "")
     if why:
@@ -352,7 +352,7 @@ def _unread(paths: Sequence[Path], why: Sequence[str]) -> UsageError:
     return UsageError("no readable documents were found", where=where, fix="name a folder that holds documents")
 
 
-def _named(paths: Sequence[Path]) -> str:
+def _list_paths(paths: Sequence[Path]) -> str:
     return "in " + ", ".join(map(str, paths))
 
 

@@ -145,14 +145,14 @@ def check_experts(experts: Any) -> None:
         for name, kinds in (("name", str), ("description", str), ("ability", str), ("cost", (int, float))):
             value = getattr(one, name, None)
             if not isinstance(value, kinds) or value == "":
-                raise UsageError(f"the expert {_called(one)} has no {name}", fix=_EXPERT)
+                raise UsageError(f"the expert {_name_of(one)} has no {name}", fix=_EXPERT)
         needs = getattr(one, "needs", None)
         if isinstance(needs, str) or not isinstance(needs, Collection):
             raise UsageError(
-                f"`needs` of the expert {_called(one)} must be a collection", fix="write needs = frozenset()"
+                f"`needs` of the expert {_name_of(one)} must be a collection", fix="write needs = frozenset()"
             )
         if not inspect.iscoroutinefunction(getattr(one, "work", None)):
-            raise UsageError(f"the expert {_called(one)} has no async method work", fix=_EXPERT)
+            raise UsageError(f"the expert {_name_of(one)} has no async method work", fix=_EXPERT)
     _no_name_twice([*(one.name for one in EXPERTS), *(one.name for one in experts)], "experts, with hira's own,")
 
 
@@ -184,5 +184,5 @@ def _no_name_twice(names: Sequence[str], what: str) -> None:
         raise UsageError(f"{what} contain the name {twice!r} twice", fix="rename one of them")
 
 
-def _called(expert: Any) -> str:
+def _name_of(expert: Any) -> str:
     return repr(getattr(expert, "name", None) or type(expert).__name__)

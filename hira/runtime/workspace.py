@@ -28,7 +28,7 @@ class Surroundings:
         return Surroundings({**attached.shown, **self.shown}, (*self.readable, *attached.readable), self.at)
 
 
-def looked_at(docs: Sequence[Path], files: Sequence[Path] = (), exclude: Sequence[Path] = ()) -> Surroundings:
+def look_around(docs: Sequence[Path], files: Sequence[Path] = (), exclude: Sequence[Path] = ()) -> Surroundings:
     """Look up the readable documents and files, without the excluded ones. Blocking."""
     if not (docs or files):
         return Surroundings(at=time.monotonic())
@@ -52,10 +52,10 @@ async def work_folder(run: str) -> AsyncIterator[Path]:
         yield folder
     finally:
         if folder.exists():  # noqa: ASYNC240 - a look costs less than a thread
-            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, _removed, folder))
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, _remove, folder))
 
 
-def _removed(folder: Path) -> None:
+def _remove(folder: Path) -> None:
     """Remove the folder with all that programs have left in it, at whatever depth; blocking.
 
     `shutil.rmtree` would run out of stack or of descriptors in folders that are nested deep enough.

@@ -22,9 +22,9 @@ from hira.policies import OPENAI_URL
 from hira.policies.names import has_own_place, names_of
 from hira.policies.probe import Probe, probe
 from hira.runtime.factory import open_session
-from hira.runtime.registry import AnyOf, made_workflow
+from hira.runtime.registry import AnyOf, make_workflow
 from hira.runtime.settings import RoleSettings, Settings
-from hira.runtime.settings.keys import placed_for
+from hira.runtime.settings.keys import find_place
 from hira.server.answering import complete_chat, create_response
 from hira.server.keys import Clients
 from hira.server.outside import Outside
@@ -51,7 +51,7 @@ def _asked_at(settings: Settings) -> dict[tuple[str, str], frozenset[str]]:
     found: dict[tuple[str, str], frozenset[str]] = {}
     for role, own in {"*": RoleSettings(), **settings.roles}.items():
         for name in names_of(own.model or settings.model):
-            place = placed_for(name, role, own, settings)
+            place = find_place(name, role, own, settings)
             if not has_own_place(place.model):
                 where = place.base_url or OPENAI_URL, place.secret
                 found[where] = found.get(where, frozenset()) | {place.model}
@@ -85,7 +85,7 @@ async def application(
     hosts: frozenset[str] | None = LOCAL,
 ) -> AsyncIterator[Starlette]:
     """The app, with what its runs share open as long as the context lasts. Raises what is wrong with the settings."""
-    made = {name: made_workflow(settings.with_values({"workflow": name}, "hira serve")) for name in WORKFLOWS}
+    made = {name: make_workflow(settings.with_values({"workflow": name}, "hira serve")) for name in WORKFLOWS}
     common = await open_session(settings, workflow=AnyOf(made), policies=policies)
     sessions = {name: common.beside(workflow) for name, workflow in made.items()}
     with tempfile.TemporaryDirectory(prefix="hira-serve-") as folder:

@@ -232,8 +232,10 @@ class Runs:
         desk = Desk(client) if new.approve or (new.attended and session.tools_to_approve) else None
         session = at_desk(session.spending(client.allowance), desk, subtasks=new.approve)
         if new.instructions:
-            session = session.instructed("\n\n".join(filter(None, (session.settings.instructions, new.instructions))))
-        session = session if new.store else session.unrecorded()
+            session = session.with_instructions(
+                "\n\n".join(filter(None, (session.settings.instructions, new.instructions)))
+            )
+        session = session if new.store else session.without_journal()
         run = Run(session, new.question, new.files, run=name, earlier=new.earlier, output=new.output)
         whole, flow = Deltas(self.hidden), session.workflow.name
         watched = self._started(client, Watched(name, new.question, flow, run, whole, desk=desk, attached=new.files))

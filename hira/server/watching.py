@@ -14,7 +14,7 @@ from hira.agents.output import find_recorded_output
 from hira.core.events import RunEnded, TurnEnded, TurnText, record
 from hira.journal import Entry
 from hira.runtime.answer import Answer
-from hira.runtime.replay import needed_code, replay
+from hira.runtime.replay import find_needed_code, replay
 from hira.runtime.run import Run
 from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
 from hira.runtime.trace.reading import read_earlier
@@ -101,7 +101,7 @@ async def one_run(door: AppState, request: Request) -> Response:
     if watched is None:
         entry, journal = await find_entry(door, client, name)
         served = (session.workflow for session in door.runs.sessions.values())
-        flow = next((one for one in served if one.name == entry.workflow), None) if needed_code(entry) else None
+        flow = next((one for one in served if one.name == entry.workflow), None) if find_needed_code(entry) else None
         past = await replay(journal, entry.id, flow)
         error = without_folders(entry.error.partition("\n")[0])
         return JSONResponse(door.outside({**_told(past.answer), **_line(door, entry), "error": error}))
@@ -207,7 +207,7 @@ async def _gone_on(door: AppState, client: Client, name: str) -> Response:
     if foreign and owner.settings.origin("journal").endswith(".toml"):  # it may have come with the folder
         what = f"run {name!r} has files or instructions of its own; resume it in a terminal: hira resume {name}"
         raise Refused(409, what, "invalid_request_error", "conflict")
-    owner = owner.instructed(instructions)
+    owner = owner.with_instructions(instructions)
     handed = entry.settings.get(HANDED, ())
     desk = Desk(client) if APPROVAL in handed or TOOL_APPROVAL in handed else None
     owner = at_desk(owner, desk, subtasks=APPROVAL in handed)

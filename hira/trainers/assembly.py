@@ -21,7 +21,7 @@ from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.evaluation.rewards.answers import ByJudge, ByWords, Reward, WithFormat, limit_calls
 from hira.evaluation.rewards.match import contains, equal, exact, f1
 from hira.evaluation.rewards.rubrics import GENERAL_RUBRICS
-from hira.runtime.registry import made_workflow
+from hira.runtime.registry import make_workflow
 from hira.runtime.settings import Settings, did_you_mean
 from hira.runtime.settings import load as load_settings
 from hira.trainers.configuration import Configuration, DataConfig, ModelConfig, RewardConfig, SourceConfig
@@ -93,7 +93,7 @@ def draft_plan(configuration: Configuration, folder: Path, environ: Mapping[str,
     _check_model(configuration)
     configuration = configuration.model_copy(update={"model": resolve_folders(configuration.model, folder)})
     settings = settings_of(configuration, recipe, folder, environ, home)
-    workflow = recipe.own() if recipe.own else made_workflow(settings)
+    workflow = recipe.own() if recipe.own else make_workflow(settings)
     if recipe.roles and not recipe.roles <= workflow.roles:
         what = f"the recipe {recipe.name!r} trains {', '.join(sorted(recipe.roles))}"
         raise UsageError(

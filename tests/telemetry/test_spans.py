@@ -16,7 +16,7 @@ from hira.core.errors import EndpointError, UsageError
 from hira.core.events import Events
 from hira.evidence import Source
 from hira.journal import Journal
-from hira.runtime.session import logged
+from hira.runtime.session import write_events
 from hira.runtime.settings import load
 from hira.runtime.spans import spans_of
 from hira.runtime.trace import Reading, read
@@ -95,7 +95,7 @@ async def journal(tmp_path: Path) -> Any:
     made = Journal(tmp_path / "journal.sqlite")
     log = made.begin("r1", settings={"model": "m", "base_url": "http://x.example/v1"}, files=(), versions={})
     context = make_context(
-        SCRIPT, tools=Toolbox(search=search), log=log, rollout=Rollout("r1", "", ""), events=Events(logged(log))
+        SCRIPT, tools=Toolbox(search=search), log=log, rollout=Rollout("r1", "", ""), events=Events(write_events(log))
     )
     await rollout(HiRA(faithful=True), QUESTION, context)
     yield made

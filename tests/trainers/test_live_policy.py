@@ -16,7 +16,7 @@ from hira.core.messages import user
 from hira.core.policy import Request, Sampling
 from hira.policies.dialects import DIALECTS
 from hira.policies.local.template import Template
-from hira.runtime.registry import made_workflow
+from hira.runtime.registry import make_workflow
 from hira.runtime.settings import Settings
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
@@ -53,7 +53,7 @@ async def ran(name: str, dialect: str, live: LivePolicy, tools: Toolbox, *, chai
     """A run of the workflow in which `offline` decides what the weights say."""
     part = RoleConfig(Speaking(live), dialect=DIALECTS[dialect], continuation="chain" if chain else "turns")
     context = RunContext({"*": part}, tools=tools, files=(ASEAN / "myanmar.md",))
-    return await rollout(made_workflow(Settings(workflow=name)), QUESTION, context)
+    return await rollout(make_workflow(Settings(workflow=name)), QUESTION, context)
 
 
 def turns(record: Rollout) -> list[Turn]:

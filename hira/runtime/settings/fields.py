@@ -55,7 +55,7 @@ class Checked(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _known_keys_only(cls, values: Any) -> Any:
+    def _check_keys(cls, values: Any) -> Any:
         for key in values if isinstance(values, Mapping) else ():
             if key not in cls.model_fields:
                 raise UsageError(f"unknown setting {key!r}", fix=did_you_mean(str(key), cls.model_fields))
@@ -226,7 +226,7 @@ class Settings(Checked):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _told(cls, values: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+    def _explain(cls, values: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
         """A wrong value is a `UsageError`; the context of the validation may say where each value came from."""
         try:
             return handler(values)
@@ -240,7 +240,7 @@ class Settings(Checked):
 
     @field_validator("journal", mode="before")
     @classmethod
-    def _recorded(cls, journal: Any) -> Any:
+    def _drop_off(cls, journal: Any) -> Any:
         return None if str(journal) == OFF else journal
 
     @model_validator(mode="after")
@@ -267,7 +267,7 @@ class Settings(Checked):
         told = {one.get_secret_value() for one in given} | self._secrets.union(*map(passwords_in, urls))
         return frozenset(secret for secret in told if len(secret) >= SHORTEST_SECRET)
 
-    def shown(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values, without any key or password: what a run's record keeps of them."""
         values = self.model_dump(mode="json", exclude={"api_key", "search_keys", "mcp", "keys"}, exclude_none=True)
         roles = {name: {k: v for k, v in role.items() if k != "api_key"} for name, role in values["roles"].items()}
@@ -290,9 +290,11 @@ class Settings(Checked):
         """These settings with other values, which came from `origin`."""
         kept = {name: getattr(self, name) for name in self.model_fields_set}
         changed = type(self)(**{**kept, **values})
-        return changed.told({**self._origins, **dict.fromkeys(values, origin)}, self._withheld, self._secrets)
+        return changed.with_origins({**self._origins, **dict.fromkeys(values, origin)}, self._withheld, self._secrets)
 
-    def told(self, origins: Mapping[str, str], withheld: Iterable[str] = (), secrets: Iterable[str] = ()) -> Self:
+    def with_origins(
+        self, origins: Mapping[str, str], withheld: Iterable[str] = (), secrets: Iterable[str] = ()
+    ) -> Self:
         """The same settings, knowing where more of their values came from, and more secrets."""
         same = self.model_copy()
         same._origins = {**self._origins, **origins}  # noqa: SLF001 - an object of this class

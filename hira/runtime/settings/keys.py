@@ -29,7 +29,7 @@ def endpoint(url: object) -> str:
     return without_userinfo(str(url)).rstrip("/")
 
 
-def named_by_user(layers: Iterable[Layer]) -> set[str]:
+def read_user_endpoints(layers: Iterable[Layer]) -> set[str]:
     """The endpoints of flags, arguments, the environment and the user's own configuration."""
     return {url for layer in layers if layer.kind not in ("project", "record") for url in endpoints_of(layer.values)}
 
@@ -40,7 +40,7 @@ def pair_keys(layers: Sequence[Layer], values: dict[str, Any], origins: dict[str
     The key of a file goes with the base URL of that file, unless an argument or HIRA_API_KEY gives another. The
     first layer is that of the arguments.
     """
-    mine = named_by_user(layers)
+    mine = read_user_endpoints(layers)
     general = values.get("base_url", "")
     file = next((layer for layer in layers if "base_url" in layer.values), None)
     foreign = bool(general) and endpoint(general) not in mine
@@ -76,7 +76,7 @@ class Place(NamedTuple):
     adapter: str = ""
 
 
-def placed_for(name: str, role: str, own: RoleSettings, settings: Settings) -> Place:
+def find_place(name: str, role: str, own: RoleSettings, settings: Settings) -> Place:
     """Return the endpoint of one model of a role, and the key that was given for that place, if any.
 
     Without a named endpoint, the model's name may name its provider (`resolve_name`). A model with an address of its
@@ -93,15 +93,15 @@ def placed_for(name: str, role: str, own: RoleSettings, settings: Settings) -> P
         return Place(model, elsewhere, "", "")
     base_url, key = own.base_url or settings.base_url, own.api_key.get_secret_value()
     origin = f"role {role}" if key else settings.origin("api_key")
-    if model.startswith(LITELLM) and not own.base_url and not _meant_for(model, "base_url", settings):
+    if model.startswith(LITELLM) and not own.base_url and not _is_meant_for(model, "base_url", settings):
         base_url = ""
     general = own.base_url in ("", settings.base_url)
-    if not key and general and (not model.startswith(LITELLM) or _meant_for(model, "api_key", settings)):
+    if not key and general and (not model.startswith(LITELLM) or _is_meant_for(model, "api_key", settings)):
         key = settings.api_key.get_secret_value()
     return Place(model, base_url, key, origin if key else "")
 
 
-def _meant_for(model: str, setting: str, settings: Settings) -> bool:
+def _is_meant_for(model: str, setting: str, settings: Settings) -> bool:
     """Return whether the general key or base URL was given for this litellm model: for hira and for that provider.
 
     A variable that other programs read too is for OpenAI's API, and a value in a file is for the model of that file.

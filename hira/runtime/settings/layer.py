@@ -33,7 +33,7 @@ def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
     path = [str(part) for part in first["loc"]]
     where = origins.get(".".join(path[:2])) or origins.get(path[0], "") if path else ""
     says = first["msg"].lower().removeprefix("value error, ")
-    if first["type"] != "value_error" and _shown(path, first["input"]):
+    if first["type"] != "value_error" and _is_shown(path, first["input"]):
         said = repr(first["input"])
         says += f", got {said if len(said) <= LONGEST_SHOWN else said[:LONGEST_SHOWN] + '…'}"
     fix = "correct it, or leave it out"
@@ -42,7 +42,7 @@ def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
     return UsageError(f"{'.'.join(path[:3])}: {says}", where=f"set by {where}" if where else "", fix=fix)
 
 
-def _shown(path: list[str], value: Any) -> bool:
+def _is_shown(path: list[str], value: Any) -> bool:
     return isinstance(value, str | int | float) and bool(path) and path[0] not in _SECRETS and path[-1] != "api_key"
 
 

@@ -38,7 +38,7 @@ from hira.runtime.settings.trust import (
     check_trusted,
     documents_alone,
     drop_untrusted,
-    placed_by,
+    find_places,
     places,
     record_layer,
 )
@@ -49,7 +49,7 @@ TABLES = ("roles", "workflows", "search_keys", "mcp", "prices", "keys", "timeout
 _LISTS = {"docs": os.pathsep, "exclude": os.pathsep, "without": ",", "allowed_hosts": ",", "tools": ",", "experts": ","}
 
 
-def named_flags(flags: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
+def name_flags(flags: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
     """Return the names of the flags; each named role has its own entry, because files may name others."""
     called = {key: names.get(key) or f"--{key.replace('_', '-')}" for key in flags}
     return called | {f"roles.{role}": called["roles"] for role in flags.get("roles", ())}
@@ -129,19 +129,19 @@ def read_toml(path: Path) -> dict[str, Any]:
 def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
     """A hira.toml; relative paths in it start at its folder. An absent file is an empty layer."""
     values = read_toml(path)
-    _known(values, Settings, path)
+    _check_keys(values, Settings, path)
     for role in _table(values, "roles", path).values():
-        _known(role if isinstance(role, Mapping) else {}, RoleSettings, path)
+        _check_keys(role if isinstance(role, Mapping) else {}, RoleSettings, path)
     _table(values, "search_keys", path)
-    _known(_table(values, "timeout", path), TimeoutSettings, path)
+    _check_keys(_table(values, "timeout", path), TimeoutSettings, path)
     for name in _table(values, "workflows", path):
         _table(values["workflows"], name, path)
     for key in _table(values, "keys", path).values():
-        _known(key if isinstance(key, Mapping) else {}, KeySettings, path)
+        _check_keys(key if isinstance(key, Mapping) else {}, KeySettings, path)
     for price in _table(values, "prices", path).values():
-        _known(price if isinstance(price, Mapping) else {}, PriceSettings, path)
+        _check_keys(price if isinstance(price, Mapping) else {}, PriceSettings, path)
     for server in _table(values, "mcp", path).values():
-        _known(server if isinstance(server, Mapping) else {}, McpSettings, path)
+        _check_keys(server if isinstance(server, Mapping) else {}, McpSettings, path)
     values = resolve_paths(values, path.parent)
     if kind == "project":
         check_harmless(values, path)
@@ -191,7 +191,7 @@ def _beside(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return placed
 
 
-def _known(values: Mapping[str, Any], model: type[BaseModel], path: Path) -> None:
+def _check_keys(values: Mapping[str, Any], model: type[BaseModel], path: Path) -> None:
     for key in values:
         if key not in model.model_fields:
             fix = did_you_mean(key, model.model_fields)
@@ -227,7 +227,7 @@ def load(
     folder, home = folder or Path.cwd(), home or Path.home()
     config = find_own_file(environ, home)
     closer = [
-        Layer("flags", resolve_paths(flags, folder), named_flags(flags, names or {})),
+        Layer("flags", resolve_paths(flags, folder), name_flags(flags, names or {})),
         environment(environ, folder),
     ]
     recorded = [record_layer(record, folder / FILE)] if record else []
@@ -243,7 +243,7 @@ def load(
     values, origins = merge_layers(layers)
     for layer in layers:
         if layer.kind in ("project", "record"):
-            check_litellm(placed_by(layer, values), folder / FILE)
+            check_litellm(find_places(layer, values), folder / FILE)
     check_trusted(layers, values, environ, folder / FILE, config.with_name(TRUSTED))
     if "cache" not in values:
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
@@ -256,7 +256,7 @@ def load(
     ]
     settings = Settings.model_validate(values, context={ORIGINS: origins})
     secrets = [value for name, value in environ.items() if is_secret(name)]
-    return settings.told(origins, withheld, secrets)
+    return settings.with_origins(origins, withheld, secrets)
 
 
 def find_own_file(environ: Mapping[str, str], home: Path) -> Path:

@@ -68,7 +68,7 @@ def places(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield {name: own.get(name) or values.get(name) for name in ("model", "base_url")}
 
 
-def placed_by(layer: Layer, values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def find_places(layer: Layer, values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Model and base URL, as they are in the end, of the roles that have their base URL from this layer."""
     for name, own in layer.values.get("roles", {}).items():
         role = values["roles"][name]
@@ -108,7 +108,7 @@ def check_trusted(
     """
     doubted = [layer for layer in layers if layer is layers[-2] or layer.kind == "record"]
     others = [layer.values for layer in layers if layer not in doubted]
-    allowed = {*map(endpoint, split_list(environ.get(TRUST, ""), ",")), *allowed_at(path, store)}
+    allowed = {*map(endpoint, split_list(environ.get(TRUST, ""), ",")), *read_consents(path, store)}
     finders = (endpoints_of, code_of, _documents_of, _instructions_of, _replies_of)
     allowed = allowed.union(*(find(one) for find in finders for one in others))
     urls, code, documents, told, replies = (
@@ -174,14 +174,14 @@ def _is_installed(workflow: str) -> bool:
     return bool(workflow) and workflow not in WORKFLOWS and workflow in find_installed(INSTALLED)
 
 
-def allowed_at(path: Path, store: Path) -> set[str]:
+def read_consents(path: Path, store: Path) -> set[str]:
     """The endpoints and the code that the user has allowed to the project's file at `path`."""
-    return set(_allowed(store).get(str(path.resolve()), ()))
+    return set(_read_store(store).get(str(path.resolve()), ()))
 
 
 def allow(path: Path, wanted: Iterable[str], store: Path) -> None:
     """Remember that the project's file at `path` may name these. Only the user can read the store."""
-    known = _allowed(store)
+    known = _read_store(store)
     known[str(path.resolve())] = sorted({*known.get(str(path.resolve()), ()), *wanted})
     try:
         store.parent.mkdir(parents=True, exist_ok=True)
@@ -193,7 +193,7 @@ def allow(path: Path, wanted: Iterable[str], store: Path) -> None:
         raise UsageError(f"{store} cannot be written: {error.strerror}", fix=fix) from None
 
 
-def _allowed(store: Path) -> dict[str, list[str]]:
+def _read_store(store: Path) -> dict[str, list[str]]:
     try:
         return _STORE.validate_json(store.read_bytes())
     except FileNotFoundError:

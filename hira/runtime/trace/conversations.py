@@ -33,11 +33,11 @@ def conversations(reading: Reading) -> Iterator[dict[str, Any]]:
             "conversation": name,
             "role": turns[0].role,
             "messages": [message.wire for message in turns[-1].request.messages],
-            "turns": [_told(turn) for turn in turns],
+            "turns": [_describe_turn(turn) for turn in turns],
         }
 
 
-def _told(turn: ReadTurn) -> dict[str, Any]:
+def _describe_turn(turn: ReadTurn) -> dict[str, Any]:
     assert turn.completion is not None  # noqa: S101 - only turns with one are told
     messages = turn.request.messages
     return {

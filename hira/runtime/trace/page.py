@@ -69,7 +69,7 @@ def data(reading: Reading) -> dict[str, Any]:
             "began": entry.began,
             "span": clock.span,
             "gaps": clock.gaps,
-            **_spent(reading.usage),
+            **_format_usage(reading.usage),
         },
         "subtasks": [_subtask(reading, at, conversations) for at in range(len(known))],
         "conversations": conversations,
@@ -110,7 +110,7 @@ class Clock:
         return round(max(0.0, moment - self._first - left_out), 3)
 
 
-def _spent(usage: Usage) -> dict[str, Any]:
+def _format_usage(usage: Usage) -> dict[str, Any]:
     return {
         "calls": usage.calls,
         "prompt": usage.prompt_tokens,
@@ -133,7 +133,7 @@ def _subtask(reading: Reading, at: int, conversations: Sequence[Mapping[str, Any
         "ok": one.ok,
         "at": begin,
         "took": round(_end(conversations, one.id) - begin, 3),
-        **_spent(reading.spent_on(one.id)),
+        **_format_usage(reading.usage_of(one.id)),
     }
 
 
@@ -173,7 +173,7 @@ def _turn(turn: ReadTurn, before: ReadTurn | None, clock: Clock) -> dict[str, An
         "added": [_message(message) for message in added],
         "reply": {name: reply[name] for name in ("text", "reasoning", "calls", "finish", "stop")} if reply else None,
         "failure": turn.failure,
-        **_spent(turn.usage),
+        **_format_usage(turn.usage),
     }
 
 
@@ -212,7 +212,7 @@ def _source(source: Source, citations: Sequence[Citation]) -> dict[str, Any]:
 
 def parts(text: str, quotes: Sequence[tuple[int, str]]) -> list[tuple[str, list[int]]]:
     """Split the text into pieces, each with the numbers of the citations that quote it."""
-    spans = [(*found.span(), number) for number, quote in quotes for found in _found(quote, text)]
+    spans = [(*found.span(), number) for number, quote in quotes for found in _find_quote(quote, text)]
     edges = sorted({0, len(text), *(edge for begin, end, _ in spans for edge in (begin, end))})
     return [
         (text[begin:end], [number for first, last, number in spans if first <= begin and end <= last])
@@ -220,7 +220,7 @@ def parts(text: str, quotes: Sequence[tuple[int, str]]) -> list[tuple[str, list[
     ]
 
 
-def _found(quote: str, text: str) -> Iterator[re.Match[str]]:
+def _find_quote(quote: str, text: str) -> Iterator[re.Match[str]]:
     """Find the passages of a quotation; their spaces may differ from those of the text."""
     for passage in filter(str.strip, quote.split(" … ")):
         if found := re.search(r"\s+".join(map(re.escape, passage.split())), text):

@@ -111,7 +111,7 @@ class Reading:
             record.answer, record.status, tuple(record.citations), sources, record, model, entry.error, output
         )
 
-    def spent_on(self, subtask: str) -> Usage:
+    def usage_of(self, subtask: str) -> Usage:
         """Return the usage of a subtask; the empty name means everything outside of subtasks."""
         known = {one.id for one in self.subtasks}
         return sum((turn.usage for turn in self.turns if belongs(turn.conversation, known) == subtask), Usage())
@@ -166,7 +166,7 @@ def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
     if output := find_recorded_output(entry.settings):
         _read_output(record, output)
     notices = [event.text for event in events if isinstance(event, Notice)]
-    usage = sum((completion_of(call.result).usage for call in calls if _replied(call)), Usage())
+    usage = sum((completion_of(call.result).usage for call in calls if _has_reply(call)), Usage())
     return Reading(entry, record, turns, tools_of(calls, events), subtasks, remembered, notices, usage, earlier)
 
 
@@ -184,7 +184,7 @@ def read_earlier(journal: Journal, entry: Entry) -> Earlier | None:
         turns.append(one)
     earlier = None
     for turn in reversed(turns[1:]):
-        earlier = _left_by(journal, turn, _with_sent(turn, earlier))
+        earlier = _read_left(journal, turn, _with_sent(turn, earlier))
     return _with_sent(entry, earlier)
 
 
@@ -201,10 +201,10 @@ def read_conversation(journal: Journal, run: str, earlier: Earlier | None = None
     Raises `UsageError` for a run that does not exist, and for one without an answer.
     """
     entry = journal.entry(run)
-    return _left_by(journal, entry, earlier or read_earlier(journal, entry))
+    return _read_left(journal, entry, earlier or read_earlier(journal, entry))
 
 
-def _left_by(journal: Journal, entry: Entry, earlier: Earlier | None) -> Earlier:
+def _read_left(journal: Journal, entry: Entry, earlier: Earlier | None) -> Earlier:
     if not entry.answer:
         what = f"run {entry.id} has no answer to continue from"
         raise UsageError(what, fix=f"resume it first: hira resume {entry.id}")
@@ -220,7 +220,7 @@ def citations_of(events: Sequence[Event], record: Rollout) -> list[Citation]:
     return verify(record.answer, record.sources, record.question)
 
 
-def _replied(call: Call) -> bool:
+def _has_reply(call: Call) -> bool:
     return call.kind == "policy" and call.result is not None and not call.failed
 
 
@@ -284,11 +284,11 @@ class _Tools:
             case TurnStarted(conversation=conversation):
                 self.turns[conversation] = self.turns.get(conversation, 0) + 1
             case ToolStarted():
-                self._started(event)
+                self._start(event)
             case ToolEnded():
-                self._ended(event)
+                self._end(event)
 
-    def _started(self, event: ToolStarted) -> None:
+    def _start(self, event: ToolStarted) -> None:
         number = event.call or len(self.found) + 1
         digest = digest_of_tool(event.tool, event.arguments)
         calls = self.recorded.get(("*", digest)) or self.recorded.get((event.conversation, digest)) or []
@@ -298,7 +298,7 @@ class _Tools:
         self.found[number] = ReadTool(event.conversation, event.tool, event.arguments, after, began, seconds)
         self.open.setdefault((event.conversation, event.tool), []).append(number)
 
-    def _ended(self, event: ToolEnded) -> None:
+    def _end(self, event: ToolEnded) -> None:
         waiting = self.open.get((event.conversation, event.tool), [])
         if not waiting:
             return
