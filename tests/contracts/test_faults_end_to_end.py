@@ -121,7 +121,7 @@ def code(run: Run) -> int:
     return code_of(run.failure) if run.failure else CODES[run.answer.status]
 
 
-PASSING = ["ok", "429", "reset-before", "bad-json", "empty-content", "reasoning-only", "tool-bad-json", "tool-unknown", "silent"]  # fmt: skip
+PASSING = ["ok", "429", "reset-before", "bad-json", "empty-content", "tool-bad-json", "silent"]  # fmt: skip
 STREAMED = ["s-truncated", "s-stall", "s-circles"]  # fmt: skip
 # said at once, and every time
 ENDING = {

@@ -1,9 +1,19 @@
+"""What a model wrote besides calls: final answers, sections, records, and verdicts, which are one word."""
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from hira.core.errors import DialectError
 from hira.core.policy import Completion
-from hira.policies.dialects.answer import find_final_answer, read_record, strip_thought
+from hira.policies.dialects.answer import (
+    find_final_answer,
+    find_under_heading,
+    read_record,
+    read_verdict,
+    strip_thought,
+)
 
 
 @pytest.mark.parametrize(
@@ -63,3 +73,94 @@ def test_a_record_is_found_wherever_it_stands(text: str) -> None:
 def test_a_record_that_does_not_fit_is_told_with_the_reason(completion: Completion, says: str) -> None:
     with pytest.raises(DialectError, match=says):
         read_record(completion, Shape)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Final\n## Conclusion\n31 m [s1].\n\n## Observations\nNone.",
+        "## Conclusion: 31 m [s1].\n### Observations\nNone.",
+        "## **Conclusion**\n\n31 m [s1].\n**Observations:**\nNone.",
+        "**Conclusion:** 31 m [s1].\n**Observations**\nNone.",
+        "**Conclusion**: 31 m [s1].",
+        "Conclusion:\n31 m [s1].\n## Observations\nNone.",
+        "Some words first.\n## 1. Conclusion\n31 m [s1].\n# Conclusion\nAnother.",
+    ],
+)
+def test_what_stands_under_a_heading_is_found_however_it_is_marked(text: str) -> None:
+    assert find_under_heading(text, "Conclusion") == "31 m [s1]."
+
+
+def test_what_is_bold_within_a_section_does_not_end_it() -> None:
+    text = (
+        "## Conclusion\nIt is **31 m** high.\n**Note** that it was 30 m.\n- **Source**: a list\n## Observations\nNone."
+    )
+    assert find_under_heading(text, "Conclusion").splitlines()[-1] == "- **Source**: a list"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "It is 31 m.", "In conclusion: it is 31 m.", "## Conclusions\nNone.", "Conclusion drawn"]
+)
+def test_without_the_heading_there_is_nothing_under_it(text: str) -> None:
+    assert find_under_heading(text, "Conclusion") == ""
+
+
+def test_a_section_at_the_end_may_be_empty() -> None:
+    assert (
+        find_under_heading("## Conclusion\n\n## Observations", "Conclusion")
+        == find_under_heading("## Conclusion", "Conclusion")
+        == ""
+    )
+
+
+ACCEPTING = [
+    "At first I wrote:\nVerdict: incorrect\nLooking again, that was a slip.\nVerdict: correct",
+    "verdict: CORRECT.",
+    "**Verdict:** correct",
+    "# Verdict: `correct`",
+    "Verdict: \\boxed{\\text{correct}}",
+    "Verdict：correct",
+    "<think>Verdict: incorrect?</think>Verdict: correct",
+]
+REJECTING = [
+    "Verdict: incorrect",
+    "Verdict: Incorrect.",
+    "**Verdict: incorrect**",
+    "Verdict: correct\nOn second thought, step 3 is wrong.\nVerdict: incorrect",
+    "The correct sum is 4, the solution has 5.\nVerdict: incorrect",
+]
+UNREADABLE = [
+    "",
+    "The solution is correct.",
+    "Verdict: not correct",
+    "Verdict: correct, but step 2 is not shown",
+    "Verdict: correct or incorrect",
+    "My verdict: correct",
+]
+
+
+@pytest.mark.parametrize("text", ACCEPTING)
+def test_the_word_accepts_however_it_is_dressed(text: str) -> None:
+    assert read_verdict(Completion(text)) is True
+
+
+@pytest.mark.parametrize("text", REJECTING)
+def test_incorrect_is_not_correct(text: str) -> None:
+    """The published code of MarsRL looks for "correct" in the text, and finds it in "incorrect"."""
+    assert read_verdict(Completion(text)) is False
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_anything_else_is_no_verdict(text: str) -> None:
+    assert read_verdict(Completion(text)) is None
+
+
+def test_a_reply_that_was_cut_off_has_no_verdict() -> None:
+    assert read_verdict(Completion("Verdict: correct", finish="length")) is None
+
+
+@given(st.text(alphabet="corectin NT:.*\n", max_size=30))
+def test_only_the_word_itself_accepts(word: str) -> None:
+    letters = "".join(character for character in word.lower() if character.isalpha())
+    if read_verdict(Completion(f"Verdict: {word}")) is True:
+        assert letters == "correct"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from later import Later, later, needs
+from scripted_engine import ScriptedEngine, Speaking
 from tiny_hf import FORGETFUL, tiny_model, tiny_tokenizer, with_adapters
-from told_engine import Speaking, ToldEngine
 
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout, Trajectory, Turn
@@ -84,7 +84,7 @@ WAYS += [(name, "tags", False) for name in WORKFLOWS if name != "hira"]
 async def test_a_rollout_sees_the_token_ids_of_the_run_time_prompt(
     name: str, dialect: str, chain: bool, tools: Toolbox
 ) -> None:
-    live = LivePolicy("tiny", TOKENIZER, ToldEngine(TOKENIZER))
+    live = LivePolicy("tiny", TOKENIZER, ScriptedEngine(TOKENIZER))
     record = await ran(name, dialect, live, tools, chain=chain)
     assert record.failure is None
     assert turns(record)
@@ -96,13 +96,13 @@ async def test_a_rollout_sees_the_token_ids_of_the_run_time_prompt(
 async def test_a_template_that_rewrites_breaks_rows_and_still_shows_the_run_time_prompt(tools: Toolbox) -> None:
     class Thinking(Speaking):
         async def complete(self, request: Request, watch: Any = None) -> Any:
-            from told_engine import NEXT, written
+            from scripted_engine import NEXT, written
 
             NEXT.set(f"<think>\nhm\n</think>\n\n{written(await self.offline.complete(request))}")
             return await self.policy.complete(request, watch)
 
     tokenizer = tiny_tokenizer(FORGETFUL, window=1_000_000)
-    live = LivePolicy("tiny", tokenizer, ToldEngine(tokenizer))
+    live = LivePolicy("tiny", tokenizer, ScriptedEngine(tokenizer))
     context = RunContext({"*": RoleConfig(Thinking(live), dialect=DIALECTS["tags"])}, tools=tools)
     record = await rollout(HiRA(), QUESTION, context)
     assert record.status == "answered"

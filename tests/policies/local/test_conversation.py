@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from later import needs
+from scripted_engine import ScriptedEngine
 from tiny_hf import CHATML, FORGETFUL, PLAIN, byte_pairs, tiny_tokenizer
-from told_engine import ToldEngine
 
 from hira.core.errors import ContextOverflow, TimedOut, ToolsRefused, UsageError
 from hira.core.messages import Message, assistant, system, user
@@ -45,7 +45,7 @@ class Talk:
         self.tokenizer = tiny_tokenizer(template, window=window)
         self.replies = [self.tokenizer(one, add_special_tokens=False)["input_ids"] for one in said]
         self.end = [self.tokenizer.eos_token_id] if ended else []
-        self.engine = ToldEngine(self.tokenizer, window, lambda _: [*self.replies.pop(0), *self.end])
+        self.engine = ScriptedEngine(self.tokenizer, window, lambda _: [*self.replies.pop(0), *self.end])
         self.policy = LocalPolicy("tiny", Template(self.tokenizer), self.engine)
 
     async def ask(self, *messages: Message, **asked: Any) -> Completion:
@@ -64,7 +64,7 @@ async def test_sampled_ids_are_never_encoded_again() -> None:
     tokenizer = pairs_tokenizer()
     letters = [one for letter in "the answer".replace(" ", "Ġ") for one in [tokenizer.convert_tokens_to_ids(letter)]]
     assert letters != tokenizer("the answer", add_special_tokens=False)["input_ids"]
-    engine = ToldEngine(tokenizer, say=lambda _: [*letters, tokenizer.eos_token_id])
+    engine = ScriptedEngine(tokenizer, say=lambda _: [*letters, tokenizer.eos_token_id])
     policy = LocalPolicy("tiny", Template(tokenizer), engine)
     asked = user("What?")
     first = await policy.complete(Request((asked,), conversation="planner"))
@@ -105,7 +105,7 @@ async def test_runs_that_ask_and_say_the_same_keep_their_own_ids() -> None:
     merged = tokenizer("the answer", add_special_tokens=False)["input_ids"]
     letters = [tokenizer.convert_tokens_to_ids(letter) for letter in "the answer".replace(" ", "Ġ")]
     replies = [merged, letters, merged, letters]
-    engine = ToldEngine(tokenizer, say=lambda _: [*replies.pop(0), tokenizer.eos_token_id])
+    engine = ScriptedEngine(tokenizer, say=lambda _: [*replies.pop(0), tokenizer.eos_token_id])
     policy = LocalPolicy("tiny", Template(tokenizer), engine)
     runs = [(user("What?"),), (user("What?"),)]
     firsts = [await policy.complete(Request(messages, conversation="planner")) for messages in runs]
@@ -192,7 +192,7 @@ async def test_a_prompt_that_is_too_long_is_refused_and_shortened_as_for_other_p
 
 
 async def test_a_reply_that_does_not_come_in_time_is_a_failure_that_may_pass() -> None:
-    class Hanging(ToldEngine):
+    class Hanging(ScriptedEngine):
         async def sample(self, *_: Any, **__: Any) -> Any:
             await asyncio.Event().wait()
 

@@ -1,5 +1,6 @@
 """`hf:NAME`: a model of this process by its folder, shared by the roles, with adapters of their own."""
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,11 @@ async def test_an_adapter_of_a_model_elsewhere_is_refused() -> None:
             await find_model(settings, ())
         assert "--model hf:" in refused.value.fix
     await find_model(Settings(model="offline", adapter="run", roles={"planner": RoleSettings(model="hf:base")}), ())
+
+
+@pytest.mark.filterwarnings("default")
+async def test_old_names_that_peft_still_calls_are_not_the_persons_warning(saved: Path) -> None:
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        await told(f"hf:{saved}/base", f"{saved}/planner")
+    assert not [str(one.message) for one in heard if issubclass(one.category, FutureWarning)]

@@ -13,7 +13,7 @@ NEXT: ContextVar[str] = ContextVar("next")
 
 
 @dataclass
-class ToldEngine:
+class ScriptedEngine:
     """Samples the text that stands in `NEXT`, or what `say` makes of the prompt, and its end token."""
 
     tokenizer: Any
@@ -43,7 +43,7 @@ class ToldEngine:
 
 @dataclass
 class Speaking:
-    """`offline` decides what is said, and `policy`, over a `ToldEngine`, says it: as text, native calls as Hermes does."""
+    """`offline` decides what is said, and `policy`, over a `ScriptedEngine`, says it: as text, native calls as Hermes does."""
 
     policy: Policy
     offline: OfflinePolicy = field(default_factory=OfflinePolicy)
