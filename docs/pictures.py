@@ -32,7 +32,7 @@ from hira import Hira, Settings  # noqa: E402 - likewise
 from hira.cli import main as command  # noqa: E402 - likewise
 from hira.cli.live import RunTree  # noqa: E402 - likewise
 from hira.cli.output import text  # noqa: E402 - likewise
-from hira.cli.shell import of_this_process  # noqa: E402 - likewise
+from hira.cli.shell import open_shell  # noqa: E402 - likewise
 
 PICTURES = ROOT / "docs" / "pictures"
 MINI = ROOT / "hira" / "evaluation" / "mini" / "docs"
@@ -47,7 +47,7 @@ def terminal(model: str) -> None:
     console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
 
     async def watched() -> str:
-        with RunTree(replace(of_this_process(), stderr=io.StringIO())) as view:
+        with RunTree(replace(open_shell(), stderr=io.StringIO())) as view:
             async with Hira(model, docs=MINI, temperature=0) as hira:
                 run = hira.stream(TERMINAL)
                 await run.work(view)

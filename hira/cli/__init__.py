@@ -9,7 +9,7 @@ from importlib import import_module
 
 import hira
 from hira.cli.flags import build_parser, expand_short_forms
-from hira.cli.shell import Shell, of_this_process
+from hira.cli.shell import Shell, open_shell
 from hira.core.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
 from hira.core.events import Error
 
@@ -21,7 +21,7 @@ OK, BUG, USAGE, ENDPOINT, NO_EVIDENCE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 
 def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     """Run one command and return its exit code. `shell` is where it runs, this process by default."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    shell = replace(shell or of_this_process(), events="--events" in arguments)
+    shell = replace(shell or open_shell(), events="--events" in arguments)
     try:
         return _run(arguments, shell)
     except SystemExit as done:  # --help and --version end this way

@@ -136,19 +136,19 @@ def conclude_run(
         return INTERRUPTED
     if run.failure:
         tell(run.answer, args, shell)
-        explain(_resumable(run, run.failure), shell)
+        explain(_add_resumption(run, run.failure), shell)
         return code_of(run.failure)
-    again = going_on(run.id, run.answer.status, vars(hira.settings)) if run.resumable else ""
+    again = describe_resumption(run.id, run.answer.status, vars(hira.settings)) if run.resumable else ""
     return output.print_answer(run.answer, args, shell, vars(hira.settings), again=again, tell=tell)
 
 
-def going_on(run: str, status: Status, limits: Mapping[str, Any]) -> str:
+def describe_resumption(run: str, status: Status, limits: Mapping[str, Any]) -> str:
     """How to go on with a run: where its budget ended it with more than these limits, or it would end again."""
     held = [name for name in LIMITS if status == "partial" and limits.get(name) is not None]
     return f"to resume: hira resume {run}" + "".join(f" --{name.replace('_', '-')} N" for name in held)
 
 
-def _resumable(run: Run, failure: HiraError) -> HiraError:
+def _add_resumption(run: Run, failure: HiraError) -> HiraError:
     """The failure of a run that can go on later; its lines are still three."""
     if not (run.resumable and run.answer.rollout.trajectories):
         return failure

@@ -38,7 +38,7 @@ def batch(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
         if not left:
             shell.remark(f"all {len(questions)} questions are answered in {args.output} already")
             return CODES[worst(answers.statuses())]
-        return asyncio.run(_asked(settings, left, answers, args, shell))
+        return asyncio.run(_ask_all(settings, left, answers, args, shell))
 
 
 def check(args: argparse.Namespace) -> None:
@@ -51,7 +51,7 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("--events and --ray cannot be combined", fix="remove one of them")
 
 
-async def _asked(
+async def _ask_all(
     settings: Settings, questions: Sequence[Question], answers: Answers, args: argparse.Namespace, shell: Shell
 ) -> int:
     working = asyncio.current_task()
@@ -61,7 +61,7 @@ async def _asked(
 
         def begins(question: Question, run: str) -> Sequence[Reader]:
             answers.begin(question, run)
-            return [_told(question, run, shell)] if args.events else []
+            return [_tell_events(question, run, shell)] if args.events else []
 
         most = CONCURRENCY if args.concurrency is None else args.concurrency
         try:
@@ -82,7 +82,7 @@ async def _asked(
                             counts.add(done.answer.status, usage.tokens, usage.cost)
                             view.update()
         except asyncio.CancelledError:
-            shell.remark(_again(args))
+            shell.remark(_describe_rest(args))
             return INTERRUPTED
     return _end(many, answers, args, shell)
 
@@ -96,7 +96,7 @@ def _end(many: Batch | RayBatch, answers: Answers, args: argparse.Namespace, she
     parts += [f"{unasked} not asked"] if unasked else []
     shell.remark(f"of {len(answers.questions)} questions {', '.join(parts)}")
     if unasked or set(told) - {"answered", "unverified", "insufficient_evidence"}:
-        shell.remark(_again(args))
+        shell.remark(_describe_rest(args))
     if many.failure:
         explain(many.failure, shell)
         return code_of(many.failure)
@@ -107,7 +107,7 @@ def worst(statuses: Sequence[Status]) -> Status:
     return min(statuses, key=WORST.index)
 
 
-def _again(args: argparse.Namespace) -> str:
+def _describe_rest(args: argparse.Namespace) -> str:
     return f"run the same command to ask what is missing in {args.output}"
 
 
@@ -118,7 +118,7 @@ def _read(name: str, shell: Shell) -> str:
         raise UsageError(f"the questions cannot be read: {error}", fix="name a text file, or - for input") from None
 
 
-def _told(question: Question, run: str, shell: Shell) -> Reader:
+def _tell_events(question: Question, run: str, shell: Shell) -> Reader:
     def told(event: Event) -> None:
         line = {"id": question.id, "run": run, **record(event)}
         shell.tell(json.dumps(line, ensure_ascii=False, default=str))

@@ -34,14 +34,14 @@ def compare(args: argparse.Namespace, shell: Shell) -> int:
     names = list(dict.fromkeys(name.strip() for name in given.pop("workflow").split(",") if name.strip()))
     check_options(args.set, names)
     settings = load(given, shell.environ, shell.folder, shell.home)
-    compared = asyncio.run(_compared(settings, names, question, args, shell))
+    compared = asyncio.run(_compare(settings, names, question, args, shell))
     if compared is None:
         return INTERRUPTED
     shell.say(as_json(question, compared) if args.json else table(compared, _width(shell)))
     return code(compared)
 
 
-async def _compared(
+async def _compare(
     settings: Settings, names: Sequence[str], question: str, args: argparse.Namespace, shell: Shell
 ) -> list[Compared] | None:
     """How each workflow fared, in the order in which they were named; None if the person would not wait."""

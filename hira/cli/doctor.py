@@ -110,7 +110,7 @@ async def _model(report: Report, settings: Settings, *, probing: bool) -> None:
     report.row("endpoint", base_url, settings.origin("base_url"))
     report.row("key", "set" if key else "none", settings.origin("api_key") if key else "")
     found = await probe(base_url, key)
-    report.row("reachable", _reached(found, settings.model))
+    report.row("reachable", _describe_reach(found, settings.model))
     if not found.ok:
         report.code = ENDPOINT
     elif probing:
@@ -139,7 +139,7 @@ async def _file(report: Report, settings: Settings, name: str, *, probing: bool)
         report.code = code_of(error)
 
 
-def _reached(found: Probe, model: str) -> str:
+def _describe_reach(found: Probe, model: str) -> str:
     if not found.ok:
         return f"no: {found.error}"
     count = f"{len(found.models)} model{'' if len(found.models) == 1 else 's'}"

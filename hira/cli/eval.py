@@ -27,10 +27,10 @@ from hira.workflows import WORKFLOWS
 def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the command's name
     if args.what in _OTHERS:
         return _OTHERS[args.what](args, shell)
-    workflows = workflows_of(getattr(args, "workflow", None))
+    workflows = read_workflows(getattr(args, "workflow", None))
     args.workflow = workflows[0] if len(workflows) == 1 else None
     general = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
-    data = load(args.data, wanted_of(args), shell.folder)
+    data = load(args.data, read_wanted(args), shell.folder)
     if data.docs and not (args.docs or args.search):
         general = general.with_values({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
     folder = shell.folder / (args.output or Path("eval") / Path(data.name).stem)
@@ -38,12 +38,12 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
         general = general.with_values({"exclude": (*general.exclude, data.file)}, "the questions")
     if within := [str(one) for one in (data.file, folder) if one and among(one, general.docs)]:
         shell.remark(f"excluded from the documents because it contains reference answers: {' and '.join(within)}")
-    cells = tuple(cells_of(args, workflows))
+    cells = tuple(make_cells(args, workflows))
     plan = Plan(data.name, data.items, cells, general, args.metric or data.metric, args.concurrency)
-    return asyncio.run(_evaluated(plan, folder, args, shell))
+    return asyncio.run(_evaluate(plan, folder, args, shell))
 
 
-def cells_of(args: argparse.Namespace, workflows: list[str]) -> list[Cell]:
+def make_cells(args: argparse.Namespace, workflows: list[str]) -> list[Cell]:
     models = args.models or []
     if args.what == "ablate":
         if len(workflows) != 1:
@@ -56,7 +56,7 @@ def cells_of(args: argparse.Namespace, workflows: list[str]) -> list[Cell]:
     return grid(workflows, models, args.repeats)
 
 
-def workflows_of(named: list[str] | str | None) -> list[str]:
+def read_workflows(named: list[str] | str | None) -> list[str]:
     """The workflows, from flags that may be repeated and may name several."""
     told = [named] if isinstance(named, str) else named or ["hira"]
     names = [name.strip() for one in told for name in one.split(",") if name.strip()]
@@ -67,7 +67,7 @@ def workflows_of(named: list[str] | str | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def wanted_of(args: argparse.Namespace) -> Wanted:
+def read_wanted(args: argparse.Namespace) -> Wanted:
     columns = dict(map(_column, args.column))
     return Wanted(tuple(args.category or ()), args.sample, args.limit, args.seed, columns, args.split, args.config)
 
@@ -89,7 +89,7 @@ def _numbers(text: str) -> list[int]:
     return found
 
 
-async def _evaluated(plan: Plan, folder: Path, args: argparse.Namespace, shell: Shell) -> int:
+async def _evaluate(plan: Plan, folder: Path, args: argparse.Namespace, shell: Shell) -> int:
     working = asyncio.current_task()
     assert working is not None  # noqa: S101 - asyncio.run has made it
     async with scorer_of(plan.metric, plan.settings, args.judge) as score:

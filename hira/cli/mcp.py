@@ -102,7 +102,7 @@ def server(asked: Hira, settings: Settings, folder: Path) -> "Server[Any]":
         try:
             question = Asked.model_validate(params.arguments or {})
             closer = choose_settings(question, settings, folder)
-            return result(await _uninterrupted(_answer(asked, question.question, closer, tell)))
+            return result(await _finish(_answer(asked, question.question, closer, tell)))
         except ValidationError as error:
             first = error.errors()[0]
             return make_failure(f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}")
@@ -153,11 +153,11 @@ def choose_settings(asked: Asked, settings: Settings, folder: Path) -> dict[str,
             raise UsageError(f"unknown workflow {asked.workflow!r}", fix=did_you_mean(asked.workflow, WORKFLOWS))
         changed["workflow"] = asked.workflow
     if asked.docs:
-        changed["docs"] = tuple(_offered(name, settings.docs, folder) for name in asked.docs)
+        changed["docs"] = tuple(_find_offered(name, settings.docs, folder) for name in asked.docs)
     return changed
 
 
-def _offered(name: str, roots: Sequence[Path], folder: Path) -> Path:
+def _find_offered(name: str, roots: Sequence[Path], folder: Path) -> Path:
     """The path of a document or folder by its full path, or by its path from the folder or from a root."""
     for start in (folder, *roots):
         path = (start / name).resolve()
@@ -185,7 +185,7 @@ async def _answer(asked: Hira, question: str, changed: dict[str, Any], tell: Tel
     return run.answer
 
 
-async def _uninterrupted(work: Coroutine[Any, Any, Answer]) -> Answer:
+async def _finish(work: Coroutine[Any, Any, Answer]) -> Answer:
     """The result of the work. A caller that gives up ends it, and what the work has open is closed in peace: the
     protocol's cancellation would otherwise cut every step of the closing as well."""
     import anyio

@@ -40,10 +40,12 @@ _MARK = re.compile(f"[ \\t]*{_OPEN}(\\d+){_CLOSE}")
 
 def as_markdown(answer: Answer) -> str:
     """The report with numbers in place of ids, and at its end what they stand for."""
-    chinese, listed = _known(answer)
-    parts = [add_title(answer, number_references(_flagged(answer, chinese=chinese), answer.rollout.sources.read))]
+    chinese, listed = _find_references(answer)
+    parts = [add_title(answer, number_references(_flag(answer, chinese=chinese), answer.rollout.sources.read))]
     if listed:
-        lines = [f"{one.number}. {_plain(one.source)}{_bracketed(answer, one, chinese=chinese)}" for one in listed]
+        lines = [
+            f"{one.number}. {_plain(one.source)}{_format_verdicts(answer, one, chinese=chinese)}" for one in listed
+        ]
         parts += [f"## {HEADINGS[chinese]}", "\n".join(lines)]
     return "\n\n".join(parts)
 
@@ -51,10 +53,10 @@ def as_markdown(answer: Answer) -> str:
 def as_html(answer: Answer) -> str:
     """The report as one page. What models and sources wrote is text in it: no markup of theirs, no picture, no script,
     and no link but to what was read."""
-    chinese, listed = _known(answer)
+    chinese, listed = _find_references(answer)
     shape = f"{_OPEN}{{}}{_CLOSE}"
-    bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", _flagged(answer, chinese=chinese))
-    body = _rendered(add_title(answer, number_references(bare, answer.rollout.sources.read, shape)), listed)
+    bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", _flag(answer, chinese=chinese))
+    body = _render(add_title(answer, number_references(bare, answer.rollout.sources.read, shape)), listed)
     body = _MARK.sub(rf'{_JOINED}<sup><a href="#ref-\1">[\1]</a></sup>', body)
     style = add_palette(_HERE.with_name("report_page.css").read_text(encoding="utf-8"))
     page = Template(_HERE.with_name("report_page.html").read_text(encoding="utf-8"))
@@ -66,11 +68,11 @@ def as_html(answer: Answer) -> str:
         body=body,
         heading=HEADINGS[chinese] if listed else "",
         references="\n".join(_item(answer, one, chinese=chinese) for one in listed),
-        made=html.escape(_made(answer, chinese=chinese)),
+        made=html.escape(_describe_origin(answer, chinese=chinese)),
     ).strip()
 
 
-def _flagged(answer: Answer, *, chinese: bool) -> str:
+def _flag(answer: Answer, *, chinese: bool) -> str:
     """The report with a verdict behind each claim that is not supported, in its language."""
     return flag_claims(answer.text, answer.citations, names=VERDICTS[chinese])
 
@@ -80,7 +82,7 @@ def add_title(answer: Answer, text: str) -> str:
     return text if text.lstrip().startswith("# ") else f"# {' '.join(answer.rollout.question.split())}\n\n{text}"
 
 
-def _known(answer: Answer) -> tuple[bool, list[Reference]]:
+def _find_references(answer: Answer) -> tuple[bool, list[Reference]]:
     """Whether the report is in Chinese, and its references."""
     return is_chinese(answer.rollout.question), references(answer.text, answer.rollout.sources.read)
 
@@ -96,17 +98,17 @@ def _item(answer: Answer, one: Reference, *, chinese: bool) -> str:
     title = html.escape(" ".join(one.source.title.split()))
     url, place = html.escape(_url(one.source)), html.escape(one.source.location)
     where = f'<a href="{url}" rel="noopener noreferrer nofollow">{place}</a>' if url else f"<span>{place}</span>"
-    return f'<li id="ref-{one.number}">{title} {where}<em>{_bracketed(answer, one, chinese=chinese)}</em></li>'
+    return f'<li id="ref-{one.number}">{title} {where}<em>{_format_verdicts(answer, one, chinese=chinese)}</em></li>'
 
 
-def _bracketed(answer: Answer, one: Reference, *, chinese: bool) -> str:
+def _format_verdicts(answer: Answer, one: Reference, *, chinese: bool) -> str:
     """How the statements that cite a source stood the check: " (3 supported, 1 unsupported)"."""
     counts = Counter(citation.verdict for citation in answer.citations if citation.source == one.source.id)
     told = [f"{counts[verdict]} {named}" for verdict, named in VERDICTS[chinese].items() if counts[verdict]]
     return f" ({', '.join(told)})" if told else ""
 
 
-def _made(answer: Answer, *, chinese: bool) -> str:
+def _describe_origin(answer: Answer, *, chinese: bool) -> str:
     record = answer.rollout
     many = len(answer.citations)
     said = f"已核对 {many} 处引用" if chinese else f"{many} citation{'' if many == 1 else 's'} checked"
@@ -120,7 +122,7 @@ def _url(source: Source) -> str:
     return quote(source.location, safe="%/:@!$&'()*+,;=~?#[]-._")
 
 
-def _rendered(text: str, listed: Sequence[Reference]) -> str:
+def _render(text: str, listed: Sequence[Reference]) -> str:
     """Markdown as HTML. What is HTML in it is shown as text; links lead to what is cited or are words."""
     from markdown_it import MarkdownIt
 
@@ -131,11 +133,11 @@ def _rendered(text: str, listed: Sequence[Reference]) -> str:
     for token in tokens:
         token.info = ""
         for inner in token.children or ():
-            _harmless(inner)
+            _disarm_link(inner)
     return str(parser.renderer.render(tokens, parser.options, {}))
 
 
-def _harmless(token: Any) -> None:
+def _disarm_link(token: Any) -> None:
     """A link without a title, that tells nobody where it was followed from."""
     if token.type == "link_open":
         token.attrs = {"href": token.attrs["href"], "rel": "noopener noreferrer nofollow"}

@@ -8,7 +8,7 @@ import importlib
 from hira.api import Hira
 from hira.cli import INTERRUPTED, USAGE, explain, output, report
 from hira.cli.approve import at_terminal
-from hira.cli.ask import finish_run, going_on
+from hira.cli.ask import describe_resumption, finish_run
 from hira.cli.flags import REPORTING
 from hira.cli.output import print_answer
 from hira.cli.parser import LIMITS
@@ -80,7 +80,9 @@ def replay(args: argparse.Namespace, shell: Shell) -> int:
     run = again.entry.id
     if again.same:
         settings = again.entry.settings
-        return print_answer(answer, args, shell, settings, again=going_on(run, answer.status, settings), tell=form.tell)
+        return print_answer(
+            answer, args, shell, settings, again=describe_resumption(run, answer.status, settings), tell=form.tell
+        )
     form.tell(answer, args, shell)
     if not again.entry.answer and again.entry.state in ("interrupted", "failed"):
         explain(HiraError(f"run {run} stopped here", fix=f"to resume: hira resume {run}"), shell)

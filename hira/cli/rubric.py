@@ -25,11 +25,11 @@ def rubric(args: argparse.Namespace, shell: Shell) -> int:
     query = args.query.strip()
     if not query:
         raise UsageError("the query is empty", fix='hira rubric "query"')
-    report = _text(args.report, "--report", shell) if args.report else ""
-    known = _recorded(_text(args.rubric, "--rubric", shell), args.rubric) if args.rubric else None
+    report = _read_text(args.report, "--report", shell) if args.report else ""
+    known = _parse_rubric(_read_text(args.rubric, "--rubric", shell), args.rubric) if args.rubric else None
     settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
-    found, scores = asyncio.run(_worked(query, report, known, settings, shell))
-    shell.say(_as_json(query, found, scores) if args.json else _shown(found, scores))
+    found, scores = asyncio.run(_make_rubric(query, report, known, settings, shell))
+    shell.say(_as_json(query, found, scores) if args.json else _format_rubric(found, scores))
     if scores and (failed := scores.ratings.count(None)):
         what = f"{failed} of {len(scores.ratings)} items could not be judged, so the report has no score"
         explain(
@@ -39,7 +39,7 @@ def rubric(args: argparse.Namespace, shell: Shell) -> int:
     return OK
 
 
-async def _worked(
+async def _make_rubric(
     query: str, report: str, known: Rubric | None, settings: Settings, shell: Shell
 ) -> tuple[Rubric, Scores | None]:
     """The rubric, that of the file or a new one, and the scores of the report if there is one."""
@@ -54,14 +54,14 @@ async def _worked(
 
     context = RunContext(cast, events=Events(heard, secrets=settings.secrets))
     try:
-        found = known or await _generated(context, query)
+        found = known or await _generate(context, query)
         return found, await score(context, found, query, report) if report else None
     finally:
         for policy in own:
             await policy.aclose()
 
 
-async def _generated(context: RunContext, query: str) -> Rubric:
+async def _generate(context: RunContext, query: str) -> Rubric:
     try:
         return await generate(context.conversation("rubric"), query)
     except DialectError as error:
@@ -73,7 +73,7 @@ async def _generated(context: RunContext, query: str) -> Rubric:
         ) from None
 
 
-def _shown(found: Rubric, scores: Scores | None) -> str:
+def _format_rubric(found: Rubric, scores: Scores | None) -> str:
     """The items with their weights, and with scores their ratings and the score."""
     ratings = scores.ratings if scores else (None,) * len(found.items)
     lines: list[str] = []
@@ -81,14 +81,12 @@ def _shown(found: Rubric, scores: Scores | None) -> str:
         rated = "" if scores is None else "    –" if rating is None else f"{rating:>3}/10"
         lines += [f"{item.weight:+d} {rated}  {item.title}".replace("   ", "  "), f"    {item.description}"]
     if scores:
-        lines += [
-            "",
-            f"score: {_figure(scores.normalised)} of 1 (by eq. 2 of the paper: {_figure(scores.weighted_mean)})",
-        ]
+        mean = _format_figure(scores.weighted_mean)
+        lines += ["", f"score: {_format_figure(scores.normalised)} of 1 (by eq. 2 of the paper: {mean})"]
     return "\n".join(lines)
 
 
-def _figure(value: float | None) -> str:
+def _format_figure(value: float | None) -> str:
     return "none" if value is None else f"{value:.3f}"
 
 
@@ -102,7 +100,7 @@ def _as_json(query: str, found: Rubric, scores: Scores | None) -> str:
     return json.dumps(told, ensure_ascii=False, indent=2)
 
 
-def _text(name: str, flag: str, shell: Shell) -> str:
+def _read_text(name: str, flag: str, shell: Shell) -> str:
     """The text of a file that a flag names."""
     path = shell.folder / Path(name).expanduser()
     try:
@@ -114,7 +112,7 @@ def _text(name: str, flag: str, shell: Shell) -> str:
     return text
 
 
-def _recorded(text: str, name: str) -> Rubric:
+def _parse_rubric(text: str, name: str) -> Rubric:
     """The rubric in a file that `--json` wrote, or in a bare list."""
     try:
         return Rubric.of(json.loads(text))

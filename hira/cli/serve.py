@@ -18,7 +18,7 @@ HOST, PORT, MOST = "127.0.0.1", 8811, 65_535
 
 def serve(args: argparse.Namespace, shell: Shell) -> int:
     settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
-    settings = _keyed(settings, _read_key(args.serve_key, shell))
+    settings = _add_key(settings, _read_key(args.serve_key, shell))
     host, port = args.host or HOST, PORT if args.port is None else args.port
     if not 0 <= port <= MOST:
         raise UsageError(f"there is no port {port}", fix=f"name a port from 1 to {MOST}, or 0 for any free port")
@@ -34,7 +34,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
     except ImportError:
         fix = "pip install 'hira[serve]'"
         raise UsageError("hira serve needs starlette and uvicorn, which are not installed", fix=fix) from None
-    listening = _listening(host, port)
+    listening = _open_socket(host, port)
     address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
 
     async def served() -> None:
@@ -47,7 +47,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
                 shell.remark(f"{host} can be reached from other machines; the connection is not encrypted")
             shell.remark(f"a page to watch runs: {address}/")
             shell.remark(f"an OpenAI-compatible endpoint: {address}/v1, models: {', '.join(app.state.models)}")
-            looking = asyncio.create_task(_look(app.state.session.settings, shell))
+            looking = asyncio.create_task(_report_unready(app.state.session.settings, shell))
             with short_pauses():
                 await server.serve(sockets=[listening])
             looking.cancel()
@@ -59,7 +59,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
     return OK
 
 
-async def _look(settings: Settings, shell: Shell) -> None:
+async def _report_unready(settings: Settings, shell: Shell) -> None:
     """Say which of the models cannot be asked, while the server goes on: they may come up later."""
     from hira.server.app import unready
 
@@ -77,7 +77,7 @@ def _read_key(key: str | None, shell: Shell) -> str | None:
         raise UsageError(f"the file of --api-key cannot be read: {error}") from None
 
 
-def _keyed(settings: Settings, key: str | None) -> Settings:
+def _add_key(settings: Settings, key: str | None) -> Settings:
     """The settings with the key of --api-key among those that are asked for. Raises `UsageError` for an empty one."""
     if key is not None:
         if not key.strip():
@@ -96,7 +96,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _open_socket(host: str, port: int) -> socket.socket:
     """The socket, so that a port that is taken is told before anything else."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)

@@ -97,7 +97,7 @@ class Shell:
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
 
 
-def of_this_process() -> Shell:
+def open_shell() -> Shell:
     """The process's own streams, in UTF-8 unless PYTHONIOENCODING says otherwise; printing never fails."""
     return Shell(_usable(sys.stdin), _usable(sys.stdout), _usable(sys.stderr), os.environ, Path.cwd(), Path.home())
 

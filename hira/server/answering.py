@@ -12,11 +12,11 @@ from starlette.types import Receive, Scope, Send
 
 from hira.agents.history import Earlier
 from hira.server import chat, responses
-from hira.server.earlier import find_earlier, read_response
 from hira.server.messages import Spoken, read_question, write_attachments
+from hira.server.records import find_earlier, read_response
 from hira.server.runs import NewRun, Watched, while_connected
 from hira.server.state import AppState, body_of
-from hira.server.wire import STILL, about, content_of, describe_progress, error_of, now, pieces, refused_by, sse
+from hira.server.wire import STILL, about, as_refusal, content_of, describe_progress, error_of, now, pieces, sse
 
 
 async def complete_chat(door: AppState, request: Request) -> Response:
@@ -77,7 +77,7 @@ async def _wait(watched: Watched, receive: Receive) -> None:
     """Return when the run has its answer. Raises what it failed with, and ends it when the client goes away."""
     async with while_connected(watched):
         assert watched.task is not None  # noqa: S101 - begin() has made it
-        gone = asyncio.ensure_future(_gone(receive))
+        gone = asyncio.ensure_future(_wait_until_gone(receive))
         try:
             await asyncio.wait((watched.task, gone), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -85,10 +85,10 @@ async def _wait(watched: Watched, receive: Receive) -> None:
         if not watched.task.done():
             raise ClientDisconnect
     if watched.failure:
-        raise refused_by(watched.failure)
+        raise as_refusal(watched.failure)
 
 
-async def _gone(receive: Receive) -> None:
+async def _wait_until_gone(receive: Receive) -> None:
     """Returns when the client has gone away."""
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -104,7 +104,7 @@ class RunStream(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         del scope
-        gone = asyncio.ensure_future(_gone(receive))
+        gone = asyncio.ensure_future(_wait_until_gone(receive))
         gone.add_done_callback(lambda _: self.watched.leave())
         async with while_connected(self.watched), aclosing(self.stream) as stream:
             try:
@@ -130,7 +130,7 @@ async def _stream_chat(
         elif not news:
             yield STILL
     if watched.failure:
-        refused = refused_by(watched.failure)
+        refused = as_refusal(watched.failure)
         yield sse(error_of(refused.message, refused.kind, refused.code))
     else:
         answer = watched.run.answer
@@ -163,7 +163,7 @@ async def _stream_response(
         for part in told.close_reasoning(thoughts):
             yield part
     if watched.failure:
-        yield told.fail(refused_by(watched.failure))
+        yield told.fail(as_refusal(watched.failure))
     else:
         for part in told.answer(watched.run.answer, thoughts):
             yield part

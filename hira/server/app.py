@@ -6,7 +6,7 @@ the page at `/`.
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from hira.core.page_policy import add_palette
 from hira.core.policy import Policy
 from hira.core.sanitize import without_userinfo
 from hira.policies import OPENAI_URL
@@ -28,25 +29,36 @@ from hira.runtime.settings.keys import find_place
 from hira.server.answering import complete_chat, create_response
 from hira.server.keys import Clients
 from hira.server.outside import Outside
-from hira.server.page import page_routes
 from hira.server.runs import Runs
 from hira.server.state import LOCAL, AppState, Handler, guard, unknown
 from hira.server.watching import approve, begin, events, list_runs, one_run, resume, stop
 from hira.workflows import WORKFLOWS
 
+SCRIPTS = ("page.js", "server.js", "run.js", "written.js", "element.js", "source.js")
+FILES = {
+    "/": ("index.html", "text/html"),
+    "/page.css": ("page.css", "text/css"),
+    **{f"/{name}": (name, "text/javascript") for name in SCRIPTS},
+}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 REFUSED, BROKEN = (401, 403), 500
 _SHOWN = 5
 
 
 async def unready(settings: Settings) -> list[str]:
     """A line for each endpoint of these settings that does not answer, refuses its key or lacks the model."""
-    places = _asked_at(settings)
+    places = _collect_endpoints(settings)
     found = await asyncio.gather(*(probe(url, key) for url, key in places))
-    told = [_told(url, one, models) for ((url, _), models), one in zip(places.items(), found, strict=True)]
-    return [line for line in told if line]
+    problems = [
+        _describe_problem(url, one, models) for ((url, _), models), one in zip(places.items(), found, strict=True)
+    ]
+    return [line for line in problems if line]
 
 
-def _asked_at(settings: Settings) -> dict[tuple[str, str], frozenset[str]]:
+def _collect_endpoints(settings: Settings) -> dict[tuple[str, str], frozenset[str]]:
     """The OpenAI-compatible endpoints that these settings ask, by base URL and key, and the models they ask there."""
     found: dict[tuple[str, str], frozenset[str]] = {}
     for role, own in {"*": RoleSettings(), **settings.roles}.items():
@@ -58,7 +70,7 @@ def _asked_at(settings: Settings) -> dict[tuple[str, str], frozenset[str]]:
     return found
 
 
-def _told(url: str, found: Probe, models: frozenset[str]) -> str:
+def _describe_problem(url: str, found: Probe, models: frozenset[str]) -> str:
     """What is wrong with it now; empty if nothing is, also where it does not list what it has."""
     named, url = ", ".join(sorted(models)), without_userinfo(url)
     if not found.ok and not found.status:
@@ -136,3 +148,18 @@ async def model(door: AppState, request: Request) -> Response:
 
 def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "hira"}
+
+
+def page_routes() -> list[Route]:
+    return [Route(path, _serve_file(name, kind), methods=["GET"]) for path, (name, kind) in FILES.items()]
+
+
+def _serve_file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
+    async def served(_request: Request) -> Response:
+        text = (Path(__file__).with_name("page") / name).read_text(encoding="utf-8")
+        if kind == "text/css":
+            text = add_palette(text)
+        headers = {"content-security-policy": POLICY, "x-content-type-options": "nosniff", "cache-control": "no-cache"}
+        return Response(text, media_type=kind, headers=headers)
+
+    return served

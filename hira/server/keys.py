@@ -92,15 +92,15 @@ class Client:
         if (tokens is not None and self.spent.tokens >= tokens) or (
             cost is not None and (self.spent.cost or 0) >= cost
         ):
-            raise self.used_up()
+            raise self.refuse_spent()
 
-    def unpaid(self, spent: KeySpent) -> Refused:
+    def refuse_unpaid(self, spent: KeySpent) -> Refused:
         """What a run is told whose first call is not paid for. It may be that others' calls will leave enough."""
         if spent.fix:
             return Refused(429, f"{spent.what}; {spent.fix}", "requests", "rate_limit_exceeded")
-        return self.used_up()
+        return self.refuse_spent()
 
-    def used_up(self) -> Refused:
+    def refuse_spent(self) -> Refused:
         what = f"the budget of the key {self.name!r} is used up"
         return Refused(429, what, "insufficient_quota", "insufficient_quota")
 

@@ -116,20 +116,20 @@ def write_attachments(messages: Sequence[Spoken], field: str, folder: Path) -> l
         return []
     own = Path(tempfile.mkdtemp(dir=folder))
     try:
-        return [path for at, part in enumerate(parts, 1) if (path := _written(part, field, own / f"attached-{at}"))]
+        return [path for at, part in enumerate(parts, 1) if (path := _write_part(part, field, own / f"attached-{at}"))]
     except BaseException:
         shutil.rmtree(own, ignore_errors=True)
         raise
 
 
-def _written(part: Mapping[str, Any], field: str, path: Path) -> Path | None:
+def _write_part(part: Mapping[str, Any], field: str, path: Path) -> Path | None:
     kind = part.get("type")
     told = part.get(str(kind))
     told = told if isinstance(told, Mapping) else {}
     if kind == "text":
         return None
     if kind == "input_audio":
-        return _saved(str(told.get("data", "")), field, path, f".{told.get('format') or 'wav'}")
+        return _save(str(told.get("data", "")), field, path, f".{told.get('format') or 'wav'}")
     url = str(told.get("url") or told.get("file_data") or "")
     found = _DATA.fullmatch(url)
     if found is None:
@@ -139,10 +139,10 @@ def _written(part: Mapping[str, Any], field: str, path: Path) -> Path | None:
     suffix = Path(name).suffix or mimetypes.guess_extension(found[1]) or ".bin"
     if _PLAIN.fullmatch(name) and not path.with_name(name).exists():
         path = path.with_name(Path(name).stem)
-    return _saved(found[2], field, path, suffix)
+    return _save(found[2], field, path, suffix)
 
 
-def _saved(data: str, field: str, path: Path, suffix: str) -> Path:
+def _save(data: str, field: str, path: Path, suffix: str) -> Path:
     if not _SUFFIX.fullmatch(suffix):
         raise Refused(400, f"{field}: {suffix[:20]!r} is not a file format", "invalid_request_error")
     path = path.with_name(path.name + suffix)

@@ -104,7 +104,7 @@ class Outside:
         folders = [Path.cwd(), Path.home(), Path(tempfile.gettempdir())]
         folders += [one if one.is_dir() else one.parent for one in docs]
         folders += [settings.journal.parent] if settings.journal and str(settings.journal) != OFF else []
-        own, shared = _spelled([attached]), _spelled(folders)
+        own, shared = _spell_folders([attached]), _spell_folders(folders)
         self._folders = (*own, *shared)
         self.hidden = Hidden(shared, own, settings.secrets)
         places = [f"{re.escape(one)}/[^/\\s]+" for one in own] + list(map(re.escape, shared))
@@ -113,7 +113,7 @@ class Outside:
     def __call__(self, value: Any) -> Any:
         if isinstance(value, str):
             held = "/" in value and any(one in value for one in self._folders)  # most texts hold none, and it is quick
-            return self._places.sub(_shortened, value) if held else value
+            return self._places.sub(_shorten, value) if held else value
         if isinstance(value, dict):
             return {key: self(one) for key, one in value.items()}
         if isinstance(value, list | tuple):
@@ -121,11 +121,11 @@ class Outside:
         return value
 
 
-def _shortened(place: re.Match[str]) -> str:
+def _shorten(place: re.Match[str]) -> str:
     return "" if place[0].endswith("/") else place[0].rpartition("/")[2]
 
 
-def _spelled(folders: Iterable[Path]) -> list[str]:
+def _spell_folders(folders: Iterable[Path]) -> list[str]:
     """The folders as they are named and without links, the longest first; `/` would be every path's beginning."""
     every = {one.absolute() for one in folders} | {Path(os.path.realpath(one)) for one in folders}
     return sorted((str(one) for one in every if len(one.parts) > 1), key=len, reverse=True)

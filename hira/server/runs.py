@@ -142,7 +142,7 @@ class Watched:
             return "interrupted"
         return "failed" if self.failure else self.run.answer.status
 
-    def heard(self, event: Event) -> None:
+    def take(self, event: Event) -> None:
         self.events += self.whole(event)
         self.ring()
 
@@ -150,7 +150,7 @@ class Watched:
         self._news.set()
         self._news = asyncio.Event()
 
-    def over(self) -> None:
+    def close(self) -> None:
         self.run.give_up()  # it may have ended while it waited for a place, or before it began to
         self.ring()
 
@@ -177,7 +177,7 @@ class Watched:
             except TimeoutError:
                 yield ()
 
-    def told(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """The run in a line of a list."""
         return {
             "id": self.id,
@@ -230,7 +230,7 @@ class Runs:
         name = "-".join(part for part in (time.strftime("%Y%m%d-%H%M%S"), client.tag, secrets.token_hex(3)) if part)
         session = self.session(workflow)
         desk = Desk(client) if new.approve or (new.attended and session.tools_to_approve) else None
-        session = at_desk(session.spending(client.allowance), desk, subtasks=new.approve)
+        session = decide_at_desk(session.spending(client.allowance), desk, subtasks=new.approve)
         if new.instructions:
             session = session.with_instructions(
                 "\n\n".join(filter(None, (session.settings.instructions, new.instructions)))
@@ -238,7 +238,7 @@ class Runs:
         session = session if new.store else session.without_journal()
         run = Run(session, new.question, new.files, run=name, earlier=new.earlier, output=new.output)
         whole, flow = Deltas(self.hidden), session.workflow.name
-        watched = self._started(client, Watched(name, new.question, flow, run, whole, desk=desk, attached=new.files))
+        watched = self._start(client, Watched(name, new.question, flow, run, whole, desk=desk, attached=new.files))
         if not new.store and watched.task:
             watched.task.add_done_callback(lambda _: self.forget(name))
         return watched
@@ -248,23 +248,23 @@ class Runs:
         before = self.known.get(run.id)
         attached = before.attached if before else ()
         whole = Deltas(self.hidden)
-        return self._started(client, Watched(run.id, run.question, workflow, run, whole, desk=desk, attached=attached))
+        return self._start(client, Watched(run.id, run.question, workflow, run, whole, desk=desk, attached=attached))
 
-    def _started(self, client: Client, watched: Watched) -> Watched:
+    def _start(self, client: Client, watched: Watched) -> Watched:
         self._make_room(client)
         self.known[watched.id] = watched
         watched.task = asyncio.create_task(self._work(client, watched))
-        watched.task.add_done_callback(lambda _: watched.over())
+        watched.task.add_done_callback(lambda _: watched.close())
         return watched
 
     async def _work(self, client: Client, watched: Watched) -> None:
         run = watched.run
         try:
             async with client.acquire():
-                await run.work(watched.heard, stream=True)
+                await run.work(watched.take, stream=True)
             spent = run.answer.rollout.failure
             if isinstance(spent, KeySpent) and not run.spent.calls:
-                raise client.unpaid(spent)  # what is left of it pays for no call
+                raise client.refuse_unpaid(spent)  # what is left of it pays for no call
             watched.failure = run.failure if run.failure and not run.answer.text else None
         except (HiraError, Refused) as error:
             watched.failure = error
@@ -276,7 +276,7 @@ class Runs:
         """Raises `Refused` for a run that is not there, or not the client's: the two look the same."""
         found = self.known.get(run)
         if found is None or not client.owns(run):
-            raise missing(run)
+            raise refuse_missing(run)
         return found
 
     def forget(self, name: str) -> None:
@@ -300,7 +300,7 @@ class Runs:
             await asyncio.wait(tasks)
 
 
-def at_desk(session: Session, desk: Desk | None, *, subtasks: bool) -> Session:
+def decide_at_desk(session: Session, desk: Desk | None, *, subtasks: bool) -> Session:
     """The session with decisions made at the desk: on calls of tools, and on `subtasks`."""
     if desk is None:
         return session
@@ -308,7 +308,7 @@ def at_desk(session: Session, desk: Desk | None, *, subtasks: bool) -> Session:
     return session.approving(desk.approve) if subtasks else session
 
 
-def missing(run: str) -> Refused:
+def refuse_missing(run: str) -> Refused:
     what = f"there is no run {run[:80]!r}; it may have been deleted"
     return Refused(404, what, "invalid_request_error", "not_found")
 

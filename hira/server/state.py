@@ -13,7 +13,7 @@ from hira.core.errors import HiraError
 from hira.server.keys import Client, Clients, Refused
 from hira.server.outside import Outside, log
 from hira.server.runs import Runs
-from hira.server.wire import error_of, refused_by
+from hira.server.wire import as_refusal, error_of
 
 LARGEST = 32 * 2**20
 """Bytes of a request."""
@@ -63,7 +63,7 @@ def guard(door: AppState, handler: Handler) -> Callable[[Request], Awaitable[Res
         except ClientDisconnect:
             return Response(status_code=499)
         except HiraError as error:
-            return refusal(refused_by(error))
+            return refusal(as_refusal(error))
         except Exception as error:  # noqa: BLE001 - a fault of hira's own
             log.exception("a fault in hira at %s %s", request.method, request.url.path)
             what = f"a fault in hira ({type(error).__name__}); see the log of this server"

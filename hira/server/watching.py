@@ -22,9 +22,9 @@ from hira.server.keys import Client, Refused
 from hira.server.messages import check_length
 from hira.server.outside import Deltas, without_folders
 from hira.server.records import find_entry, find_kept, is_there, read_journal, shared_session
-from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, Desk, NewRun, Watched, at_desk, dump_event
+from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, Desk, NewRun, Watched, decide_at_desk, dump_event
 from hira.server.state import AppState, body_of
-from hira.server.wire import STILL, refused_by, sse, trouble
+from hira.server.wire import STILL, as_refusal, sse, trouble
 
 LISTED = 200
 
@@ -52,14 +52,14 @@ async def begin(door: AppState, request: Request) -> Response:
     check_length(len(question))
     new = NewRun(question, approve=asked.approve or False, attended=True)
     watched = door.runs.begin(client, asked.workflow or "hira", new)
-    return JSONResponse(watched.told(), 201)
+    return JSONResponse(watched.describe(), 201)
 
 
 async def list_runs(door: AppState, request: Request) -> Response:
     """The client's runs, newest first: those of this server and those of the journal."""
     client = door.client(request)
     entries = await _entries(door, client)
-    found = {name: one.told() for name, one in door.runs.known.items() if client.owns(name)}
+    found = {name: one.describe() for name, one in door.runs.known.items() if client.owns(name)}
     for entry in entries:
         if entry.question:
             found.setdefault(entry.id, _line(door, entry))
@@ -72,14 +72,14 @@ async def _entries(door: AppState, client: Client) -> Sequence[Entry]:
     if journal is None:
         return ()
     entries = await read_journal(journal.runs, LISTED, client.mark)
-    missed = _missed(door, client, entries)
+    missed = _find_missed(door, client, entries)
     there = await asyncio.gather(*(is_there(door, name) for name in missed))
     for name in (name for name, still in zip(missed, there, strict=True) if not still):
         door.runs.forget(name)
     return entries
 
 
-def _missed(door: AppState, client: Client, entries: Sequence[Entry]) -> list[str]:
+def _find_missed(door: AppState, client: Client, entries: Sequence[Entry]) -> list[str]:
     """What was recorded and is not among the newest `entries`, though it began in their time, or was gone on with.
 
     It was deleted, or is not written yet, or 200 newer ones came before it was gone on with.
@@ -104,14 +104,14 @@ async def one_run(door: AppState, request: Request) -> Response:
         flow = next((one for one in served if one.name == entry.workflow), None) if find_needed_code(entry) else None
         past = await replay(journal, entry.id, flow)
         error = without_folders(entry.error.partition("\n")[0])
-        return JSONResponse(door.outside({**_told(past.answer), **_line(door, entry), "error": error}))
+        return JSONResponse(door.outside({**_describe_answer(past.answer), **_line(door, entry), "error": error}))
     if watched.failure:
-        return JSONResponse({**watched.told(), "answer": None, "error": refused_by(watched.failure).message})
-    answered = _told(watched.run.answer) if watched.ended else {"answer": None}
-    return JSONResponse(door.outside({**watched.told(), "error": "", **answered}))
+        return JSONResponse({**watched.describe(), "answer": None, "error": as_refusal(watched.failure).message})
+    answered = _describe_answer(watched.run.answer) if watched.ended else {"answer": None}
+    return JSONResponse(door.outside({**watched.describe(), "error": "", **answered}))
 
 
-def _told(answer: Answer) -> dict[str, Any]:
+def _describe_answer(answer: Answer) -> dict[str, Any]:
     """An answer with the texts that it rests on, and where in it which source is cited."""
     texts = {source.id: source.text for source in answer.sources}
     told = {**answer.json(), "answer": answer.flagged, "error": trouble(answer)}
@@ -134,21 +134,21 @@ async def events(door: AppState, request: Request) -> Response:
 async def _live(door: AppState, watched: Watched, start: int) -> AsyncIterator[bytes]:
     async for news in watched.follow(start):
         yield b"".join(sse(door.outside(dump_event(event))) for event in news) or STILL
-    yield sse({"event": "Ended", **watched.told()})
+    yield sse({"event": "Ended", **watched.describe()})
 
 
 async def _past(
     door: AppState, recorded: Sequence[Mapping[str, Any]], start: int, line: Mapping[str, Any]
 ) -> AsyncIterator[bytes]:
     whole = Deltas(door.runs.hidden)
-    events = [told for one in recorded for told in _shown_again(one, whole)][start:]
+    events = [told for one in recorded for told in _show_again(one, whole)][start:]
     for at in range(0, len(events), AT_ONCE):
         yield b"".join(sse(door.outside(one)) for one in events[at : at + AT_ONCE])
         await asyncio.sleep(0)
     yield sse({"event": "Ended", **line})
 
 
-def _shown_again(recorded: Mapping[str, Any], whole: Deltas) -> Iterator[Mapping[str, Any]]:
+def _show_again(recorded: Mapping[str, Any], whole: Deltas) -> Iterator[Mapping[str, Any]]:
     """A recorded event as `shown` showed it. Another version may have recorded what this one does not know: of text
     that came in pieces the fields are read that are needed to put it together, all else is told as it stands."""
     kind, conversation = recorded.get("event"), str(recorded.get("conversation", ""))
@@ -165,7 +165,7 @@ async def stop(door: AppState, request: Request) -> Response:
     """Answer now, from what is known."""
     watched = door.runs.of(door.client(request), request.path_params["run"])
     watched.run.stop()
-    return JSONResponse(watched.told())
+    return JSONResponse(watched.describe())
 
 
 async def approve(door: AppState, request: Request) -> Response:
@@ -180,19 +180,19 @@ async def approve(door: AppState, request: Request) -> Response:
     if watched.desk is None:
         raise Refused(409, f"run {watched.id!r} does not ask for approval", "invalid_request_error", "conflict")
     watched.desk.decide(decisions)
-    return JSONResponse(watched.told())
+    return JSONResponse(watched.describe())
 
 
 async def resume(door: AppState, request: Request) -> Response:
     """Go on with a run of the journal that ended early."""
     client, name = door.client(request), request.path_params["run"]
     async with door.runs.resuming:  # pressed twice, or in two tabs, it goes on once
-        return await _gone_on(door, client, name)
+        return await _resume_once(door, client, name)
 
 
-async def _gone_on(door: AppState, client: Client, name: str) -> Response:
+async def _resume_once(door: AppState, client: Client, name: str) -> Response:
     if name in door.runs.known and not door.runs.known[name].ended:
-        return JSONResponse(door.runs.of(client, name).told())
+        return JSONResponse(door.runs.of(client, name).describe())
     entry, journal = await find_entry(door, client, name)
     if entry.alive:
         raise Refused(409, f"run {name!r} is running in another process", "invalid_request_error", "conflict")
@@ -210,14 +210,14 @@ async def _gone_on(door: AppState, client: Client, name: str) -> Response:
     owner = owner.with_instructions(instructions)
     handed = entry.settings.get(HANDED, ())
     desk = Desk(client) if APPROVAL in handed or TOOL_APPROVAL in handed else None
-    owner = at_desk(owner, desk, subtasks=APPROVAL in handed)
+    owner = decide_at_desk(owner, desk, subtasks=APPROVAL in handed)
     client.check_budget()  # before the run is claimed
     log = await asyncio.to_thread(owner.resume_log, journal, entry)
     earlier = await asyncio.to_thread(read_earlier, journal, entry)
     output = find_recorded_output(entry.settings)
     files = tuple(map(Path, entry.files))
     run = Run(owner, entry.question, files, run=entry.id, log=log, past=entry, earlier=earlier, output=output)
-    return JSONResponse(door.runs.go_on(client, run, entry.workflow, desk).told(), 201)
+    return JSONResponse(door.runs.go_on(client, run, entry.workflow, desk).describe(), 201)
 
 
 def _line(door: AppState, entry: Entry) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def pieces(text: str, size: int = 48) -> Sequence[str]:
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 
-def refused_by(error: HiraError | Refused) -> Refused:
+def as_refusal(error: HiraError | Refused) -> Refused:
     """An error of hira's as the client is told of it: what it can mend is its own request, all else is a matter of this
     server, whose addresses and keys are nobody's business."""
     if isinstance(error, Refused):
@@ -112,7 +112,7 @@ def refused_by(error: HiraError | Refused) -> Refused:
 
 def trouble(answer: Answer) -> str:
     """What ended the run early, as a client is told of it."""
-    return refused_by(answer.rollout.failure).message if answer.rollout.failure else ""
+    return as_refusal(answer.rollout.failure).message if answer.rollout.failure else ""
 
 
 def error_of(message: str, kind: str, code: str = "") -> dict[str, Any]:

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import hira
 from hira.cli import BUG, INTERRUPTED, OK, code_of
-from hira.cli.shell import Shell, of_this_process
+from hira.cli.shell import Shell, open_shell
 from hira.cli.training.parser import parser
 from hira.core.errors import HiraError
 
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
 
 def run_command(command: Callable[[Shell], int], shell: Shell | None = None, *, debug: bool = False) -> int:
     """Run a command and return its exit code; an error becomes a message of at most three lines."""
-    shell = shell or of_this_process()
+    shell = shell or open_shell()
     try:
         return command(shell)
     except SystemExit as done:  # --help and --version end this way
