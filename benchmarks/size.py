@@ -55,7 +55,7 @@ What else could be left out, and what then remains, by what the distributions sa
 |---|---|---|---|---|
 {spared}
 
-rich draws the progress at a terminal and tables, and brings Pygments, which hira uses nowhere.
+rich draws the progress at a terminal and tables, and brings Pygments, which hira uses nowhere. tiktoken is an extra.
 
 | distribution | version | MB with bytecode | of which bytecode |
 |---|---|---|---|

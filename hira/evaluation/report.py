@@ -16,7 +16,7 @@ from hira.evaluation.record import Record
 from hira.evaluation.run import Evaluation, Plan, digest
 from hira.evaluation.summary import FETCHES, SEARCHES, Row, as_json, rows
 
-PACKAGES = ("hira", "openai", "httpx", "litellm", "torch", "transformers", "trl", "peft")
+PACKAGES = ("hira", "openai", "httpx", "litellm", "tiktoken", "torch", "transformers", "trl", "peft")
 
 
 def manifest(plan: Plan, rows: Sequence[Row]) -> dict[str, Any]:

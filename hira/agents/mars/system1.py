@@ -18,7 +18,7 @@ from hira.core.messages import Filled, assistant, user
 from hira.core.policy import counting
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.core.tokens import Counter, clip, count
+from hira.core.tokens import Counter, clip, counter
 from hira.evidence import Sources, drop_unknown, find_cited, inert
 from hira.journal import Asked
 from hira.journal.encoding import digest_of_tool
@@ -31,15 +31,15 @@ Bins = list[list[Filled]]
 async def pack_bins(documents: Sequence[Filled], frame: str, window: int, context: RunContext, *, under: str) -> Bins:
     """Pack the documents into bins, each of which fits the window together with the `frame` of a prompt.
 
-    A local model counts with its own tokenizer; for any other, hira estimates. The result is recorded like a call,
-    because a replayed or resumed run may have no model to count with. Raises `Stop` if the run is stopped before or
-    during the count.
+    A local model counts with its own tokenizer, other models are counted by name. The result is recorded like a call,
+    because a replayed or resumed run may count differently: it may have no model to count with, or another vocabulary.
+    Raises `Stop` if the run is stopped before or during the count.
     """
     part, log = context.part("system1"), context.log
     own, name = counting(part.policy), f"{under}/{PACKING}"
 
     async def make() -> Bins:
-        counted = own.count if own else count
+        counted = own.count if own else counter(part.policy.model)
         packing = asyncio.to_thread(_pack, documents, frame, window, counted)
         return await (
             context.unless_stopped(packing) if own else packing
