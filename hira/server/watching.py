@@ -72,23 +72,13 @@ async def _entries(door: AppState, client: Client) -> Sequence[Entry]:
     if journal is None:
         return ()
     entries = await read_journal(journal.runs, LISTED, client.mark)
-    missed = _find_missed(door, client, entries)
+    listed = {entry.id for entry in entries}
+    mine = ((name, one) for name, one in door.runs.known.items() if client.owns(name))
+    missed = [name for name, one in mine if one.recorded and name not in listed]
     there = await asyncio.gather(*(is_there(door, name) for name in missed))
     for name in (name for name, still in zip(missed, there, strict=True) if not still):
         door.runs.forget(name)
     return entries
-
-
-def _find_missed(door: AppState, client: Client, entries: Sequence[Entry]) -> list[str]:
-    """What was recorded and is not among the newest `entries`, though it began in their time, or was gone on with.
-
-    It was deleted, or is not written yet, or 200 newer ones came before it was gone on with.
-    """
-    there, since = {entry.id for entry in entries}, entries[-1].began if len(entries) == LISTED else 0.0
-    known = door.runs.known.items()
-    return [
-        name for name, one in known if client.owns(name) and one.recorded and name not in there and one.began > since
-    ]
 
 
 async def one_run(door: AppState, request: Request) -> Response:

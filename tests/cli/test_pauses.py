@@ -11,18 +11,12 @@ def seen(one: object) -> bool:
     return any(other is one for other in gc.get_objects())
 
 
-def test_what_is_loaded_is_left_out_of_collections_and_counted_again_afterwards() -> None:
-    often = gc.get_threshold()
+def test_what_is_loaded_is_left_out_of_collections_and_threads_switch_often_as_long_as_it_lasts() -> None:
+    often, usual = gc.get_threshold(), sys.getswitchinterval()
     loaded: list[object] = []
     with short_pauses():
         assert not seen(loaded)
         assert gc.get_threshold()[2] > often[2]
-    assert seen(loaded)
-    assert gc.get_threshold() == often
-
-
-def test_threads_switch_more_often_in_the_meantime() -> None:
-    usual = sys.getswitchinterval()
-    with short_pauses():
         assert sys.getswitchinterval() < usual / 5
-    assert sys.getswitchinterval() == usual
+    assert seen(loaded)
+    assert (gc.get_threshold(), sys.getswitchinterval()) == (often, usual)
