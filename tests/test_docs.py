@@ -24,7 +24,7 @@ import sys
 from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -462,6 +462,20 @@ def test_performance_names_every_benchmark_and_every_page_of_results() -> None:
 
 
 FIGURE = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?![\w.]*`)")
+
+
+def test_every_mutation_of_a_row_of_papers_still_applies() -> None:
+    spec = spec_from_file_location("mutations", ROOT / "benchmarks" / "mutations.py")
+    assert spec and spec.loader
+    mutations = sys.modules["mutations"] = module_from_spec(spec)
+    spec.loader.exec_module(mutations)
+    rows = mutations.read_rows()
+    for line in mutations.TABLE.read_text(encoding="utf-8").splitlines():
+        mutation = mutations.Mutation(**json.loads(line))
+        assert mutations.row_of(mutation, rows)
+        assert mutations.place_of(mutation, ROOT)
+
+
 RESULTS = ROOT / "benchmarks" / "results"
 
 
