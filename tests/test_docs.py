@@ -466,7 +466,8 @@ FIGURE = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?![\w.]*`)")
 
 def test_every_mutation_of_a_row_of_papers_still_applies() -> None:
     spec = spec_from_file_location("mutations", ROOT / "benchmarks" / "mutations.py")
-    assert spec and spec.loader
+    assert spec
+    assert spec.loader
     mutations = sys.modules["mutations"] = module_from_spec(spec)
     spec.loader.exec_module(mutations)
     rows = mutations.read_rows()
