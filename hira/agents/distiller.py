@@ -1,6 +1,5 @@
 """Reasoning distillation and memory construction in one call (HiRA, "Reasoning Distillation Process")."""
 
-import re
 from collections.abc import Mapping
 
 from pydantic import Field, field_validator
@@ -10,6 +9,7 @@ from hira.agents.record import Reply, ask_for_record
 from hira.agents.run_context import Conversation
 from hira.core.memory import Fact, Resource
 from hira.core.messages import Filled, user
+from hira.core.patterns import compile_lazily
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tokens import clip, count
@@ -24,8 +24,8 @@ LONGEST = 80_000
 """Tokens of an expert's work that are distilled; beyond, the middle is cut (HiRA)."""
 SHORT = 2_000
 """Tokens of an expert's work up to which its own conclusion is its report, and no call condenses it."""
-_ID = re.compile(r"s\d+")
-_IDS = re.compile(r"s\d+(?:\s*(?:[,;]|and)\s*s\d+)*")
+_ID = compile_lazily(r"s\d+")
+_IDS = compile_lazily(r"s\d+(?:\s*(?:[,;]|and)\s*s\d+)*")
 
 
 class FactRecord(Reply):

@@ -14,6 +14,7 @@ import idna
 
 from hira.core.dataclasses import dataclass
 from hira.core.errors import ToolError
+from hira.core.patterns import compile_lazily
 from hira.core.sanitize import clean, printable
 
 LONGEST = 4096
@@ -21,7 +22,7 @@ PORTS = frozenset({80, 443, 8080, 8443})
 LOCAL_NAMES = frozenset(
     """local localhost localdomain internal intranet private lan corp home arpa onion svc consul test""".split()
 )
-_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
+_NAME = compile_lazily(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _NOT_PUBLIC_4 = [
     IPv4Network(network)
     for network in (
@@ -157,10 +158,10 @@ def quote_url(url: str) -> str:
     return repr(clean(url if len(url) <= 200 else url[:200] + "…"))
 
 
-_URL = re.compile(r"https?://[^\s<>\"'`|\\^{}\x00-\x20]+", re.IGNORECASE)
+_URL = compile_lazily(r"https?://[^\s<>\"'`|\\^{}\x00-\x20]+", re.IGNORECASE)
 _AFTER = ".,;:!?…*_。，、）】》」』”’"
 _PAIRS = {")": "(", "]": "["}
-_TRIPLET = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
+_TRIPLET = compile_lazily(r"%[0-9a-f]{2}", re.IGNORECASE)
 
 
 def canonicalise_url(url: str) -> str:

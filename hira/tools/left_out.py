@@ -1,8 +1,9 @@
 """What lies in folders of documents and is none: neither indexed nor open to programs, unless it is named itself."""
 
-import re
 from collections.abc import Collection
 from fnmatch import translate
+
+from hira.core.patterns import compile_lazily
 
 # dependencies and caches
 FOLDERS = frozenset(["node_modules", "__pycache__", "__MACOSX", "site-packages"])
@@ -15,7 +16,7 @@ _KEY_FILES = (
     *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"),
     *("*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdbx"),
 )
-_KEY_FILE = re.compile("|".join(map(translate, _KEY_FILES)))
+_KEY_FILE = compile_lazily("|".join(map(translate, _KEY_FILES)))
 
 
 def holds_keys(name: str) -> bool:

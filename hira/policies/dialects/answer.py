@@ -6,11 +6,12 @@ from functools import cache
 from typing import Any, TypeVar
 
 from hira.core.errors import DialectError
+from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.evidence import find_cited
 from hira.policies.dialects.lenient import Beyond, decode_json, first
 
-_NEXT = re.compile(r"#{1,6}\s|\*\*[^*]+\*\*:?$")
+_NEXT = compile_lazily(r"#{1,6}\s|\*\*[^*]+\*\*:?$")
 
 
 @cache
@@ -58,12 +59,12 @@ def remove_section(text: str, name: str) -> str:
     return _section_pattern(name).sub("", text).strip()
 
 
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_THOUGHT = compile_lazily(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _CLOSING = ("</think>", "</thinking>", "<|channel|>final<|message|>")
-_CLOSED = re.compile(r"^.*(?:</think(?:ing)?>|<\|channel\|>final<\|message\|>)", re.DOTALL)
-_ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", re.DOTALL)
-_FENCED_WHOLE = re.compile(r"```(?:markdown|md)?[ \t]*\n(.*?)\n```", re.DOTALL)
-_OPEN_THOUGHT = re.compile(r"<think(?:ing)?>(?!.*</think(?:ing)?>)", re.DOTALL)
+_CLOSED = compile_lazily(r"^.*(?:</think(?:ing)?>|<\|channel\|>final<\|message\|>)", re.DOTALL)
+_ANSWER = compile_lazily(r"<answer>(.*?)(?:</answer>|\Z)", re.DOTALL)
+_FENCED_WHOLE = compile_lazily(r"```(?:markdown|md)?[ \t]*\n(.*?)\n```", re.DOTALL)
+_OPEN_THOUGHT = compile_lazily(r"<think(?:ing)?>(?!.*</think(?:ing)?>)", re.DOTALL)
 
 
 def strip_thought(completion: Completion) -> str:
@@ -149,8 +150,8 @@ def document(text: str) -> str:
     return (fenced[1] if fenced else text).strip()
 
 
-_LINE = re.compile(r"^[\s>#*_-]*verdict[\s*_]*[:：](.*)$", re.IGNORECASE | re.MULTILINE)
-_DRESS = re.compile(r"\\boxed|\\text|[\s*_`'\"“”{}$.。!]")
+_LINE = compile_lazily(r"^[\s>#*_-]*verdict[\s*_]*[:：](.*)$", re.IGNORECASE | re.MULTILINE)
+_DRESS = compile_lazily(r"\\boxed|\\text|[\s*_`'\"“”{}$.。!]")
 
 
 def read_verdict(completion: Completion) -> bool | None:
@@ -166,7 +167,7 @@ def read_verdict(completion: Completion) -> bool | None:
 
 
 M = TypeVar("M")
-_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
+_FENCE = compile_lazily(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 
 
 def read_record(completion: Completion, shape: type[M]) -> M:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from hira.core.dataclasses import dataclass, replace
 from hira.core.messages import Filled, Message, ToolCall, assistant
+from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.core.prompts import safe
 from hira.core.sanitize import clean
@@ -75,7 +76,7 @@ class Dialect(Protocol):
 
 
 RESULT, RESULT_END = "<tool_response>", "</tool_response>"
-_CODE_SPAN = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+_CODE_SPAN = compile_lazily(r"```.*?```|`[^`\n]+`", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

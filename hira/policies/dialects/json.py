@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hira.core.messages import Filled, Message, assistant
+from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.tool import Tool
@@ -16,8 +17,8 @@ from hira.policies.dialects.text_calls import find_calls_of_turn, read_turn, tex
 
 INSTRUCTIONS = Prompt(__file__, "json_tools")
 
-_BESIDE = re.compile(r"(?:[\s,\[\]]|```\w*)*")
-_ACTING = re.compile(r"<(?=\s*/?\s*tool_response\b)", re.IGNORECASE)
+_BESIDE = compile_lazily(r"(?:[\s,\[\]]|```\w*)*")
+_ACTING = compile_lazily(r"<(?=\s*/?\s*tool_response\b)", re.IGNORECASE)
 
 
 class Json:

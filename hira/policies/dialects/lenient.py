@@ -5,6 +5,8 @@ import json
 import re
 from typing import Any
 
+from hira.core.patterns import compile_lazily
+
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -38,15 +40,15 @@ def _beyond(error: Exception, text: str) -> Beyond:
 
 
 _DEEPEST = 100
-_SPACE = re.compile(r"\s*")
-_KEY = re.compile(r"[A-Za-z_]\w*(?=\s*[:=])")
-_LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|\b(?:true|false|null|True|False|None)\b")
+_SPACE = compile_lazily(r"\s*")
+_KEY = compile_lazily(r"[A-Za-z_]\w*(?=\s*[:=])")
+_LITERAL = compile_lazily(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|\b(?:true|false|null|True|False|None)\b")
 _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 # behind the text of a string
-_ENDS = re.compile(r"\s*(?:[,:}\])]|\Z)")
+_ENDS = compile_lazily(r"\s*(?:[,:}\])]|\Z)")
 # where brackets that were never closed count as closed
-_OVER = re.compile(r"\s*(?:\Z|```|</|<\||<｜)")
-_ESCAPE = re.compile(
+_OVER = compile_lazily(r"\s*(?:\Z|```|</|<\||<｜)")
+_ESCAPE = compile_lazily(
     r"""\\(?:u([0-9a-fA-F]{4})|U(0010[0-9a-fA-F]{4}|000[0-9a-fA-F]{5})|x([0-9a-fA-F]{2})|(["'\\/nrtbf]))"""
 )
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}

@@ -2,12 +2,12 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hira.core.dataclasses import dataclass, replace
 from hira.core.messages import Filled, Message, ToolCall, assistant, user
+from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt, safe
 from hira.core.tool import Tool
@@ -124,8 +124,8 @@ def with_tool_messages(dialect: Dialect) -> Dialect:
     return dialect if dialect is DIALECT or isinstance(dialect, ToolMessages) else ToolMessages(dialect)
 
 
-_THINK = re.compile(r"\s*<(think(?:ing)?)>")
-_THOUGHT_ENDS = re.compile(r"</think(?:ing)?>")
+_THINK = compile_lazily(r"\s*<(think(?:ing)?)>")
+_THOUGHT_ENDS = compile_lazily(r"</think(?:ing)?>")
 
 
 class Thought(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any
 
 from hira.core.dataclasses import dataclass
 from hira.core.messages import Filled, Message
+from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt, safe
 from hira.core.tool import Tool
@@ -64,14 +65,14 @@ TAGS = {
     "look": Tag("multimodal_call", "multimodal_result"),
 }
 
-_BEGIN = re.compile(r"<\s*(?:\|\s*)?begin_(\w+)\s*(?:\|\s*)?>", re.IGNORECASE)
-_END = re.compile(r"<\s*(?:\|\s*)?end_(\w+)\s*(?:\|\s*)?>", re.IGNORECASE)
+_BEGIN = compile_lazily(r"<\s*(?:\|\s*)?begin_(\w+)\s*(?:\|\s*)?>", re.IGNORECASE)
+_END = compile_lazily(r"<\s*(?:\|\s*)?end_(\w+)\s*(?:\|\s*)?>", re.IGNORECASE)
 # a small model's habit: a fence around nothing but the call itself
-_ONE_CALL = re.compile(
+_ONE_CALL = compile_lazily(
     r"```\w*\s*<\s*(?:\|\s*)?begin_(\w+)\s*(?:\|\s*)?>.*<\s*(?:\|\s*)?end_\1\s*(?:\|\s*)?>\s*```$",
     re.DOTALL | re.IGNORECASE,
 )
-_FENCED = re.compile(r"^\s*```\w*\n(.*?)(?:\n```\s*)?$", re.DOTALL)
+_FENCED = compile_lazily(r"^\s*```\w*\n(.*?)(?:\n```\s*)?$", re.DOTALL)
 
 
 def tag(name: str) -> Tag:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hira.core.messages import Filled, Message
+from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.tool import Tool
@@ -32,15 +33,15 @@ from hira.policies.dialects.text_calls import read_turn
 INSTRUCTIONS = Prompt(__file__, "xml_tools")
 BEGIN, END = "<use_mcp_tool>", "</use_mcp_tool>"
 
-_BEGIN = re.compile(r"<\s*(use_mcp_tool|tool_response)\s*>", re.IGNORECASE)
-_END = re.compile(r"<\s*/\s*use_mcp_tool\s*>", re.IGNORECASE)
+_BEGIN = compile_lazily(r"<\s*(use_mcp_tool|tool_response)\s*>", re.IGNORECASE)
+_END = compile_lazily(r"<\s*/\s*use_mcp_tool\s*>", re.IGNORECASE)
 _TOOL, _TOOL_END = (re.compile(rf"<\s*{slash}tool_name\s*>", re.IGNORECASE) for slash in ("", r"/\s*"))
 _ARGUMENTS, _ARGUMENTS_END = (re.compile(rf"<\s*{slash}arguments\s*>", re.IGNORECASE) for slash in ("", r"/\s*"))
 # a small model's habit: a fence around nothing but the call itself
-_ONE_CALL = re.compile(
+_ONE_CALL = compile_lazily(
     r"```\w*\s*<\s*use_mcp_tool\s*>(?:(?!<\s*use_mcp_tool).)*<\s*/\s*use_mcp_tool\s*>\s*```$", re.DOTALL | re.IGNORECASE
 )
-_ACTING = re.compile(r"<(?=\s*/?\s*(?:use_mcp_tool|arguments|tool_name|tool_response)\b)", re.IGNORECASE)
+_ACTING = compile_lazily(r"<(?=\s*/?\s*(?:use_mcp_tool|arguments|tool_name|tool_response)\b)", re.IGNORECASE)
 
 
 class Xml:
