@@ -66,6 +66,23 @@ async def test_before_tool_changes_the_arguments_of_a_call(ships: dict[str, int]
     assert [one.location for one in answer.sources] == ['tool:count_ships({"harbour": "Tönning"})']
 
 
+@pytest.mark.parametrize("in_place", [False, True], ids=["returned", "changed in place"])
+async def test_arguments_that_a_hook_changes_may_contain_no_secret(in_place: bool) -> None:
+    key = "sk-harbour-0123456789"
+
+    def leak(call: ToolUse) -> dict[str, Any] | None:
+        if not in_place:
+            return {"harbour": key}
+        call.arguments["harbour"] = key  # type: ignore[index]
+        return None
+
+    with Endpoint([calling("count_ships", harbour="Husum"), r"\boxed{I cannot say.}"]) as endpoint:
+        async with ask_endpoint(endpoint, Hooks(before_tool=leak), deps={key: 7}, api_key=key) as hira:
+            answer = await hira.ask("How many ships?")
+        assert "contains a secret of this machine" in read_by_model(endpoint, 1)
+    assert not answer.sources
+
+
 async def test_a_refused_call_is_not_made_and_the_model_reads_why(ships: dict[str, int]) -> None:
     async def guard(call: ToolUse) -> Refusal | None:
         return Refusal("Husum is closed today") if call.arguments["harbour"] == "Husum" else None

@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -168,8 +169,10 @@ def _preparation(
 
 
 def _use(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any], number: int) -> ToolUse:
+    """The call as hooks and people see it, with a copy of the arguments: changes in place are noticed, so that they are
+    checked and recorded like returned ones."""
     role, context = conversation.trajectory.role, conversation.context
-    return ToolUse(tool.name, arguments, role, f"call-{number}", context.handed)
+    return ToolUse(tool.name, deepcopy(dict(arguments)), role, f"call-{number}", context.handed)
 
 
 async def _make_and_hook(tool: Tool, made: _Made, conversation: Conversation, number: int) -> Observation:
