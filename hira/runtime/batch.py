@@ -98,7 +98,6 @@ class Batch:
 
     async def answer(self, question: Question) -> Done:
         """Answer one question. Its failure becomes its answer and does not affect the others."""
-        failure: HiraError
         try:
             run = await self._run(question)
         except UsageError as error:
@@ -108,15 +107,11 @@ class Batch:
         if self._stopped:
             run.stop()
         try:
-            await run.work(*self._begins(question, run.id))
-        except HiraError as error:
-            failure = error
-        except Exception as error:  # noqa: BLE001 - a fault of hira's own in one question must not end the others
-            failure = fault(error)
-        else:
-            return Done(question, run.answer)
+            failure = await work_alone(run, self._begins(question, run.id))
         finally:
             self._runs.discard(run)
+        if failure is None:
+            return Done(question, run.answer)
         session = await self._owner.open_session()
         return make_failed(replace(question, run=run.id), failure, workflow=session.workflow.name, model=session.model)
 
@@ -129,6 +124,17 @@ class Batch:
                 if (await asyncio.to_thread(journal.entry, question.run)).question == question.text:
                     return await resume_run(self._owner, question.run)
         return Run(self._owner, question.text, question.files, run=question.begin_as)
+
+
+async def work_alone(run: Run, readers: Sequence[Reader]) -> HiraError | None:
+    """Work one of several runs, and return its failure, which must not end the others."""
+    try:
+        await run.work(*readers)
+    except HiraError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - a fault of hira's own
+        return fault(error)
+    return None
 
 
 def make_failed(question: Question, failure: HiraError, *, workflow: str, model: str) -> Done:

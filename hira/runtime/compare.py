@@ -6,19 +6,19 @@ fetched is free for the others.
 ...         print(one.workflow, one.answer.status, one.seconds)
 """
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from hira.core.concurrency import Once
-from hira.core.errors import HiraError, UsageError, fault
+from hira.core.concurrency import Once, map_concurrently
+from hira.core.errors import UsageError
 from hira.core.events import Reader
 from hira.core.policy import Policy
 from hira.runtime.answer import Answer
-from hira.runtime.batch import Question, make_failed
+from hira.runtime.batch import Question, make_failed, work_alone
 from hira.runtime.factory import open_session
 from hira.runtime.registry import AnyOf, make_workflow
 from hira.runtime.run import Run
@@ -62,28 +62,14 @@ class Comparison:
 
         The `readers` get the events of all of them.
         """
-        running = {asyncio.ensure_future(self._one(name, readers)) for name in self._runs}
-        try:
-            while running:
-                ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for task in ended:
-                    yield task.result()
-        finally:
-            for task in running:
-                task.cancel()
-            if running:
-                await asyncio.wait(running)
+        async with aclosing(map_concurrently(self._runs, len(self._runs), partial(self._one, readers))) as finished:
+            async for one in finished:
+                yield one
 
-    async def _one(self, name: str, readers: Sequence[Reader]) -> Compared:
+    async def _one(self, readers: Sequence[Reader], name: str) -> Compared:
         run, began = self._runs[name], time.monotonic()
-        failure: HiraError
-        try:
-            await run.work(*readers)
-        except HiraError as error:
-            failure = error
-        except Exception as error:  # noqa: BLE001 - a fault in one workflow must not lose the answers of the others
-            failure = fault(error)
-        else:
+        failure = await work_alone(run, readers)
+        if failure is None:
             return Compared(name, run.answer, time.monotonic() - began)
         asked = Question(self.question, run=run.id)
         done = make_failed(asked, failure, workflow=name, model=self.sessions[name].model)
