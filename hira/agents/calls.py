@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,6 @@ from hira.agents.approved import ask_about_call
 from hira.agents.hooks import change_result, check_call
 from hira.agents.run_context import Conversation, RunContext, together
 from hira.agents.trajectory import Trajectory, Turn
-from hira.core.dataclasses import dataclass, replace
 from hira.core.errors import HiraError, Stop, ToolDown, ToolError
 from hira.core.events import Notice, ToolEnded, ToolStarted
 from hira.core.hooks import ToolUse

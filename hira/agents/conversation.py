@@ -5,13 +5,13 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hira.agents.hooks import REPLIES, change_prompt, change_reply, refuse_turn
 from hira.agents.trajectory import Trajectory, Turn
 from hira.core.budget import INTERRUPTED_SECONDS, Wanted, size
-from hira.core.dataclasses import dataclass, field, replace
 from hira.core.errors import EndpointError, Interrupted, OutOfBudget, RoleBudgetExceeded, Stop, UsageError, Withheld
 from hira.core.events import Notice, TurnEnded, TurnStarted, TurnText
 from hira.core.messages import Message, assistant

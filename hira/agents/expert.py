@@ -1,12 +1,12 @@
 """The protocol of an expert: an agent that works on a planner's subtasks. A new one is one small file."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from hira.agents.loop import Loop
 from hira.agents.run_context import Conversation, RunContext
-from hira.core.dataclasses import dataclass
 from hira.core.errors import EndpointError
 from hira.core.memory import Recall
 from hira.core.messages import Filled, user

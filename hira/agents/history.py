@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from hira.agents.trajectory import Rollout
-from hira.core.dataclasses import dataclass, field, replace
 from hira.core.memory import DualMemory, Fact, Resource
 from hira.core.prompts import Prompt
 from hira.evidence import Source

@@ -9,11 +9,11 @@ broken calls.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 
 from hira.agents.calls import Seen, format_arguments, use
 from hira.agents.run_context import Conversation, together
 from hira.core.budget import size
-from hira.core.dataclasses import dataclass, field
 from hira.core.errors import BadReply, RoleBudgetExceeded, Stop, ToolsRefused
 from hira.core.events import Notice
 from hira.core.messages import Filled, Message, assistant, user

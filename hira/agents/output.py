@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, get_origin
 
@@ -12,7 +13,6 @@ from pydantic import BaseModel, PydanticUserError, TypeAdapter, create_model
 from hira.agents.record import ask_for_record
 from hira.agents.run_context import RunContext
 from hira.core.bm25 import words
-from hira.core.dataclasses import dataclass, replace
 from hira.core.errors import DialectError, EndpointError, Stop, UsageError
 from hira.core.messages import Filled, user
 from hira.core.policy import Completion

@@ -5,10 +5,10 @@ separate documents.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from hira.agents.calls import Seen, frame_source, use
 from hira.agents.run_context import Conversation, together
-from hira.core.dataclasses import dataclass
 from hira.core.messages import Filled
 from hira.evidence import inert
 from hira.tools import Passage, Tool

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -11,7 +12,6 @@ from hira.agents.conversation import Conversation
 from hira.agents.trajectory import Rejected, Rollout, Subtask, Trajectory
 from hira.core.budget import Budget, ReplyBound
 from hira.core.concurrency import Once
-from hira.core.dataclasses import dataclass, field, replace
 from hira.core.errors import Interrupted, OutOfBudget, Stop
 from hira.core.events import Events, Notice, SourceRead
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks, Refusal

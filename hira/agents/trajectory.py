@@ -1,10 +1,10 @@
 """The record of a run: turns, trajectories, and the rollout that contains them."""
 
 import time
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from hira.core.dataclasses import dataclass, field
 from hira.core.errors import HiraError
 from hira.core.memory import DualMemory, Fact, Resource
 from hira.core.policy import Completion, Request, Usage

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -12,7 +12,6 @@ from pydantic import Field, JsonValue, create_model
 from hira.agents.record import Reply, ask_for_record
 from hira.agents.run_context import RunContext
 from hira.core.bm25 import BM25, words
-from hira.core.dataclasses import dataclass, replace
 from hira.core.errors import DialectError, EndpointError, Stop
 from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt

@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
-from hira.core.dataclasses import dataclass, field, replace
 from hira.core.errors import OutOfBudget, RoleBudgetExceeded
 from hira.core.messages import Message
 from hira.core.policy import Usage

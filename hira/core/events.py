@@ -3,11 +3,11 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cache
 from operator import attrgetter
 from typing import Any, TypeAlias
 
-from hira.core.dataclasses import dataclass, field, replace
 from hira.core.policy import Usage
 from hira.core.sanitize import redact
 

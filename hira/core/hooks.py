@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, Generic, TypeAlias
 
-from hira.core.dataclasses import dataclass
 from hira.core.messages import Message
 from hira.core.policy import Completion
 from hira.core.tool import Context, D, Observation

@@ -1,9 +1,9 @@
 """The dual-channel memory (HiRA, "Dual-Channel Memory Mechanism"): facts with sources, resources with paths."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from hira.core.bm25 import BM25, stem, words
-from hira.core.dataclasses import dataclass, field, replace
 
 SIMILAR = 0.7
 """The share of the longer statement's tokens that stand in front of and behind the stretch in which two differ."""

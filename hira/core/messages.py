@@ -1,9 +1,8 @@
 """What is said. A message is immutable and carries its own wire form, made once."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
-
-from hira.core.dataclasses import dataclass, field
 
 Speaker = Literal["system", "user", "assistant", "tool"]
 

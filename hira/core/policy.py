@@ -5,11 +5,10 @@ A workflow never knows whether an endpoint, the weights in training or a script 
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-from hira.core.dataclasses import dataclass, field, replace
 from hira.core.messages import Message, ToolCall
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from hira.core.dataclasses import dataclass, field
 from hira.core.policy import Usage
 
 TABLE = "model_prices_and_context_window_backup.json"

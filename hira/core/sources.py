@@ -1,8 +1,7 @@
 """What was really read: pages, files, computations and media, each kept with its text under one id."""
 
+from dataclasses import dataclass, field, replace
 from typing import Literal
-
-from hira.core.dataclasses import dataclass, field, replace
 
 Kind = Literal["page", "hit", "file", "computation", "media", "tool"]
 

@@ -5,13 +5,13 @@ import hashlib
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Generic, get_args, get_origin, get_type_hints, overload
 
 from typing_extensions import ParamSpec, TypeVar
 
-from hira.core.dataclasses import dataclass, field, replace
 from hira.core.errors import ToolError, UsageError
 from hira.core.sanitize import clip_title
 from hira.core.sources import Source, join_question_and_answer

@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, get_type_hints
 
-from hira.core.dataclasses import dataclass
 from hira.core.errors import HiraError
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from hira.core.dataclasses import dataclass
 from hira.core.messages import Filled
 from hira.core.patterns import compile_lazily
 from hira.core.sanitize import clean

@@ -6,11 +6,11 @@ documents do not say …") is no claim either. Every pass over a text takes line
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
 from hira.core.bm25 import words
-from hira.core.dataclasses import dataclass
 from hira.core.patterns import compile_lazily
 from hira.evidence.citations import CITED, Citation, Verdict, find_cited, references_start
 from hira.evidence.passages import BULLET, FENCE, find_sentences

@@ -8,12 +8,12 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from typing import TypedDict
 
-from hira.core.dataclasses import dataclass
 from hira.evidence.citations import Verdict
 from hira.evidence.passages import NEGATIONS, Passages, Token, read_tokens
 

@@ -13,10 +13,10 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hira.core.dataclasses import dataclass
 from hira.core.errors import Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.encoding import storable, unpack
 from hira.journal.log import OWN, Asked, Call, Key, Kind, Log, NotRecorded, Reuse, clock_from

@@ -4,11 +4,11 @@ import hashlib
 import json
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
-from hira.core.dataclasses import dataclass, field
 from hira.core.messages import Message, ToolCall
 from hira.core.policy import Completion, Request, Sampling, Tokens, Usage
 

@@ -3,10 +3,10 @@
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from hira.core import errors
-from hira.core.dataclasses import dataclass, field
 from hira.core.errors import EndpointError, HiraError, Stop
 from hira.core.events import Event, record
 from hira.core.policy import Completion, Request, Usage

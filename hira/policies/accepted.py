@@ -4,11 +4,11 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from hira.core.dataclasses import dataclass, replace
 from hira.core.errors import EndpointError, MediaRefused, ToolsRefused
 from hira.core.patterns import compile_lazily
 from hira.core.policy import Request

@@ -1,8 +1,8 @@
 """Prompts that are too long for their model: shortened and sent again, instead of losing the run."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from hira.core.dataclasses import dataclass, replace
 from hira.core.errors import ContextOverflow, EndpointError
 from hira.core.messages import Message
 from hira.core.policy import Completion, Policy, Request, Watch

@@ -13,10 +13,10 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from weakref import WeakKeyDictionary
 
-from hira.core.dataclasses import dataclass
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, RateLimited, ToolsRefused
 from hira.core.policy import Completion, Policy, Request, Watch
 from hira.policies.retrying import FIRST_WAIT, GROWN_WAIT, LONGEST_WAIT, TOLD_WAIT

@@ -4,11 +4,11 @@ import asyncio
 import difflib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import httpx
 
-from hira.core.dataclasses import dataclass
 from hira.policies import LOCAL_PORTS
 from hira.policies.reply import whole
 from hira.policies.transport import StreamTransport, is_nearby, transport_for

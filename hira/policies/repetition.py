@@ -5,9 +5,8 @@ Looking for it costs next to nothing: it is done once in some dozens of tokens, 
 """
 
 import re
+from dataclasses import dataclass, field
 from itertools import takewhile
-
-from hira.core.dataclasses import dataclass, field
 
 REPEATS = 4
 SHORTEST = 600

@@ -7,10 +7,10 @@ string is kept, stripped or named, whether the beginning of a continued message 
 import json
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
-from hira.core.dataclasses import dataclass, field, replace
 from hira.core.errors import BadReply
 from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Finish, Request, Usage, cut_at_stop

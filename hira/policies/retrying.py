@@ -4,10 +4,10 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 
-from hira.core.dataclasses import dataclass, replace
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, TimedOut, ToolsRefused
 from hira.core.policy import Completion, Policy, Request, Usage, Watch
 from hira.policies.reply import EmptyReply

@@ -4,11 +4,11 @@ import asyncio
 import json
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
 
-from hira.core.dataclasses import dataclass, field
 from hira.core.errors import BadReply, TimedOut
 from hira.core.policy import Delta, Watch
 from hira.policies.failures import failure_in

@@ -1,14 +1,13 @@
 """The answer to a question, for Python and as JSON."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
 from hira.agents.output import OutputType, find_field_sources
 from hira.agents.trajectory import Rollout, Status
-from hira.core.dataclasses import dataclass, field
 from hira.core.errors import BadReply
 from hira.evidence import Citation, Source, Sources, find_cited, flag_claims
 

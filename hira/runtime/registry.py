@@ -2,7 +2,7 @@
 
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -12,7 +12,6 @@ from hira.agents.experts import EXPERTS
 from hira.agents.output import ROLE as OUTPUT
 from hira.agents.run_context import RunContext
 from hira.agents.verifier import ROLE as VERIFIER
-from hira.core.dataclasses import dataclass
 from hira.core.errors import UsageError
 from hira.core.plugin import TOOLS, find_installed, load_named, load_object, package_of
 from hira.core.plugin import WORKFLOWS as INSTALLED

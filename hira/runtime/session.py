@@ -5,6 +5,7 @@ import json
 import platform
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,7 +17,6 @@ from hira.agents.output import OUTPUT_SCHEMA, OutputType
 from hira.agents.run_context import Approve, RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.budget import Allowance, Budget, Limits
-from hira.core.dataclasses import dataclass, field, replace
 from hira.core.errors import UsageError
 from hira.core.events import Event, Events, Notice, Reader, TurnEnded, TurnText
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks

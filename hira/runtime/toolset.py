@@ -4,11 +4,11 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hira.core.concurrency import Once
-from hira.core.dataclasses import dataclass, field, replace
 from hira.core.errors import ToolError, UsageError
 from hira.core.events import DocumentsRead, Events, Notice
 from hira.core.messages import Media

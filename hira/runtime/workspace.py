@@ -8,9 +8,9 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from hira.core.dataclasses import dataclass, field
 from hira.tools.python.folder import Found, clear
 
 

@@ -7,12 +7,12 @@ import ipaddress
 import re
 import unicodedata
 from collections.abc import Collection, Container
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from urllib.parse import SplitResult, quote, urlsplit
 
 import idna
 
-from hira.core.dataclasses import dataclass
 from hira.core.errors import ToolError
 from hira.core.patterns import compile_lazily
 from hira.core.sanitize import clean, printable

@@ -5,9 +5,9 @@ Experts take from a `Toolbox` what they need; what is None cannot be done in thi
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
-from hira.core.dataclasses import dataclass, field
 from hira.core.errors import ToolError
 from hira.core.messages import Media
 from hira.core.tool import Observation, Tool

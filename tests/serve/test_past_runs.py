@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import httpx
 import pytest
 
 from hira import Hira, tool
-from hira.core.dataclasses import dataclass
 from hira.core.events import Event, Notice
 from hira.journal import Journal
 from hira.runtime.settings import Settings

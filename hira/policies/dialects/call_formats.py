@@ -7,10 +7,10 @@ read twice.
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from hira.core.dataclasses import dataclass
 from hira.core.patterns import compile_lazily
 from hira.core.tool import Tool
 from hira.policies.dialects.dialect import check_call, coerce_value, faulty

@@ -3,9 +3,9 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from hira.core.dataclasses import dataclass, replace
 from hira.core.messages import Filled, Message, ToolCall, assistant
 from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion

@@ -3,9 +3,9 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from hira.core.dataclasses import dataclass, replace
 from hira.core.messages import Filled, Message, ToolCall, assistant, user
 from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion

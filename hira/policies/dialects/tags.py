@@ -7,10 +7,10 @@ bare value where a tool takes one parameter, `name: value` lines where it takes 
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from hira.core.dataclasses import dataclass
 from hira.core.messages import Filled, Message
 from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion

@@ -6,9 +6,9 @@ Every dialect looks for them in a turn that holds no call of its own. A turn is 
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from hira.core.dataclasses import dataclass
 from hira.core.messages import assistant
 from hira.core.policy import Completion, Delta, Watch
 from hira.core.tool import Tool

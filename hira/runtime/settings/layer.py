@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from hira.core.dataclasses import dataclass
 from hira.core.errors import UsageError
 
 LONGEST_SHOWN = 100

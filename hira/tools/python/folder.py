@@ -10,9 +10,8 @@ import secrets
 import stat
 import sys
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-
-from hira.core.dataclasses import dataclass, field
 
 DEEPEST = 40
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)

@@ -12,11 +12,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from hira.core.dataclasses import dataclass
 from hira.tools.left_out import FOLDERS, holds_keys, is_evaluation
 from hira.tools.python import seccomp
 from hira.tools.python.confine import landlock_version, missing_landlock

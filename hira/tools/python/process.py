@@ -13,11 +13,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hira.core.dataclasses import dataclass, field
 from hira.core.errors import SCARCE
 from hira.tools.python.layers import Container, Mode, command, engine
 from hira.tools.python.usage import Limits, Output

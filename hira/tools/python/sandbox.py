@@ -6,11 +6,11 @@ import secrets
 import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Self, TypeVar
 
-from hira.core.dataclasses import dataclass, replace
 from hira.core.errors import ToolDown
 from hira.core.sanitize import printable
 from hira.tools.python.layers import IMAGE, Mode, readable_paths, refusal

@@ -6,9 +6,9 @@ import os
 import stat
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from hira.core.dataclasses import dataclass, field
 from hira.tools.python.folder import Found, clear, find_written, look, read, remove
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
