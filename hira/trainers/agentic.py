@@ -1,7 +1,7 @@
 """Grouped agentic rollouts: MarsRL's Solver, Verifiers and Correctors step by step, in groups that share their input.
 
-The Solver makes a group of solutions; each later role takes some outputs of the role before and makes a group for each
-(2511.11373, section 3.3, Fig. 3b). A Corrector works only on solutions that a Verifier flagged; if there are none, the
+The Solver makes a group of solutions; each later role takes some outputs of the previous role and makes a group for
+each (2511.11373, section 3.3, Fig. 3b). A Corrector works only on solutions that a Verifier flagged; without any, the
 problem ends early. Every output is a rollout with its own status, seed and deadline.
 """
 
@@ -28,7 +28,7 @@ from hira.workflows.marsrl import MarsRL
 
 @dataclass(slots=True)
 class PoseStep:
-    """The problem with what is found for it, made once for all steps."""
+    """The problem with its search results, posed once for all steps."""
 
     search: bool
     reply: int | None = None
@@ -42,7 +42,7 @@ class PoseStep:
 
 @dataclass(slots=True)
 class AnswerStep:
-    """One step of one role, as a workflow that a rollout can be made of."""
+    """One step of one role, as a workflow that rollouts can run."""
 
     asked: Input
     solution: Solution | None = None
@@ -64,7 +64,7 @@ class AnswerStep:
 
 @dataclass(frozen=True, slots=True)
 class StepReward:
-    """The reward of one step: `accuracy` for a solution, the truth of its verdict for a review (section 3.2)."""
+    """The reward of one step: `accuracy` for a solution, the correctness of its verdict for a review (section 3.2)."""
 
     answering: AnswerStep
     accuracy: Reward
@@ -86,12 +86,12 @@ async def _unpaid(rollout: Rollout, references: tuple[str, ...]) -> Score:
 
 @dataclass(slots=True)
 class Agentic:
-    """Makes the groups of problems. `rollouts` says of which, how many members a group has (`attempts`), and how each
-    output is made; its reward is the accuracy of solutions, and of its workflow only the length of replies is used.
+    """Makes the groups of problems. `rollouts` has the problems, the group size (`attempts`) and the way to make an
+    output; its reward is the accuracy of solutions, and only the reply length of its workflow is used.
 
-    `config.picks` outputs of a step go on, chosen by `config.sampling`. Only steps of `config.roles` are trained, all
-    if none is named: no step is sampled after their last. `search` shows all roles what is found for the question.
-    `lost` are problems that could not be posed since the last update, `sampled` counts outputs.
+    `config.picks` outputs of a step enter the next one, chosen by `config.sampling`. Only steps of `config.roles` are
+    trained, all if it is empty; nothing is sampled after their last step. `search` shows all roles the search results
+    for the question. `lost` are problems that could not be posed since the last update, `sampled` counts outputs.
     """
 
     rollouts: Rollouts
@@ -106,11 +106,11 @@ class Agentic:
 
     @property
     def last(self) -> int:
-        """The last step that is of a role which is trained."""
+        """The last step of a trained role."""
         return max(at for at, role in enumerate(STEPS, 1) if not self.config.roles or role in self.config.roles)
 
     async def begin(self, problem: Problem, update: int) -> "Stage | None":
-        """The Solver's step; None, and kept in `lost`, if the problem cannot even be posed."""
+        """Return the Solver's step; None if the problem cannot be posed, which `lost` then has."""
         workflow = self.rollouts.workflow
         posing = PoseStep(self.search, workflow.reply if isinstance(workflow, MarsRL) else None)
         played = await replace(self.rollouts, workflow=posing, reward=_unpaid).play(problem, update, 0)
@@ -120,7 +120,7 @@ class Agentic:
         return Stage(self, update, problem, (Input(1, posing.made),))
 
     async def sample(self, problem: Problem, update: int, asked: Input, group: int, number: int) -> Output:
-        """One member's answer."""
+        """Return one member's answer."""
         answering = AnswerStep(asked)
         made = replace(self.rollouts, workflow=answering, reward=StepReward(answering, self.rollouts.reward))
         named = replace(problem, id=name_of(problem, asked.step, group))
@@ -130,7 +130,7 @@ class Agentic:
         return Output(asked, played, answering.solution, answering.review)
 
     def choose_inputs(self, outputs: Sequence[Output], problem: Problem, update: int) -> tuple[Input, ...]:
-        """The inputs of the next step."""
+        """Choose the inputs of the next step."""
         step = outputs[0].asked.step + 1
         if step > self.last:
             return ()
@@ -145,7 +145,7 @@ class Agentic:
         return tuple(_next(candidates[at], step) for at in sorted(places))
 
     async def through(self, problem: Problem, update: int) -> "list[StepGroup]":
-        """All groups of one problem, step after step."""
+        """Return all groups of one problem, step by step."""
         made: list[StepGroup] = []
         stage = await self.begin(problem, update)
         while stage is not None:
@@ -155,7 +155,7 @@ class Agentic:
         return made
 
     async def collect(self, update: int) -> Collected:
-        """The groups of the update with that number, all steps of all its problems."""
+        """Collect the groups of an update, all steps of all its problems."""
         own = self.rollouts
         asked = choose_problems(own.problems, update, own.config.questions, own.seed)[own.share[0] :: own.share[1]]
         with self.telling():
@@ -163,11 +163,11 @@ class Agentic:
         return self.collect_groups([one for many in groups for one in many])
 
     def telling(self) -> AbstractContextManager[None]:
-        """Tell now and then how far it is, and which calls wait longest."""
+        """Report the progress from time to time, with the calls that wait longest."""
         return self.rollouts.telling(lambda: f"{self.sampled} outputs sampled")
 
     def collect_groups(self, groups: "Sequence[StepGroup]") -> Collected:
-        """Groups as the trainer takes them. Raises where going on would train on nothing but failures."""
+        """Return the groups as the trainer takes them. Raises `HiraError` if too many outputs failed."""
         outputs = [one for group in groups for one in group.outputs]
         played = [one.played for one in outputs]
         lost, self.lost = self.lost, []
@@ -208,7 +208,7 @@ class Stage:
 
     @property
     def groups(self) -> Sequence[str]:
-        """Names of the groups: problem, step, and which input of the step."""
+        """The names of the groups: problem, step, and number of the input."""
         return [name_of(self.problem, asked.step, at) for at, asked in enumerate(self.inputs)]
 
     async def sample(self, group: int, number: int) -> Output:
@@ -239,16 +239,16 @@ Strategy = Literal["random", "balanced", "adaptive"]
 
 
 def picks(rewards: Sequence[float], strategy: Strategy, *, first: float, seed: int, most: int = 2) -> list[int]:
-    """The places of at most `most` outputs, drawn without replacement; all of them where there are fewer.
+    """Draw the positions of at most `most` outputs, without replacement; all of them if there are fewer.
 
-        random    any
-        balanced  as many of reward 1 as of reward 0, as far as there are; an odd one is any
-        adaptive  those of the reward `first` before the others: 0 for a Verifier, which shall see wrong solutions,
-                  1 for a Corrector, which shall see errors that are there
+        random    uniformly
+        balanced  as many of reward 1 as of reward 0 where possible, the rest uniformly
+        adaptive  those of the reward `first` before the others: 0 for a Verifier, which should see wrong solutions,
+                  1 for a Corrector, which should see real errors
 
-    Which of equal ones are taken hangs on the seed alone.
+    The choice among equals depends on the seed alone.
     """
-    chance = random.Random(seed)  # noqa: S311 - a draw that can be repeated, no secret
+    chance = random.Random(seed)  # noqa: S311 - a repeatable draw, not a secret
     order = chance.sample(range(len(rewards)), len(rewards))
     if strategy == "adaptive":
         order.sort(key=lambda at: (rewards[at] >= RIGHT) != (first >= RIGHT))
@@ -258,7 +258,7 @@ def picks(rewards: Sequence[float], strategy: Strategy, *, first: float, seed: i
 
 
 def _in_turns(order: Sequence[int], rewards: Sequence[float]) -> list[int]:
-    """One of each kind after the other, beginning with that of the first; then what is left."""
+    """Alternate the two kinds, beginning with the kind of the first; then add the rest."""
     good, bad = ([at for at in order if (rewards[at] >= RIGHT) is kind] for kind in (True, False))
     both = min(len(good), len(bad))
     sides = (good, bad) if order and order[0] in good else (bad, good)

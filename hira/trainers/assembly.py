@@ -38,8 +38,8 @@ MATCHES: Mapping[str, Callable[[str, str], float]] = {"contains": contains, "exa
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
-    """What a configuration comes to, before any weights are loaded. `began` is the day that all prompts tell,
-    `unasked` how many questions of the training file are left out because nothing is known of their answer."""
+    """A checked configuration, before any weights are loaded. `began` is the time that gives all prompts their date;
+    `unasked` counts the training questions that are left out because their answer is unknown."""
 
     configuration: Configuration
     recipe: Recipe
@@ -53,27 +53,27 @@ class TrainingPlan:
 
     @property
     def repeated(self) -> int:
-        """How many training questions have occurred before."""
+        """The number of training questions that repeat an earlier one."""
         return len(self.problems) - len({_plain(one.question) for one in self.problems})
 
     @property
     def shared(self) -> int:
-        """How many held-out questions are also trained on."""
+        """The number of held-out questions that are also trained on."""
         known = {_plain(one.question) for one in self.problems}
         return sum(_plain(one.question) in known for one in self.held_out)
 
     @property
     def trained(self) -> dict[str, str]:
-        """The adapter of each role that is trained."""
+        """The adapter of each trained role."""
         adapters = self.configuration.model.adapters
         roles = self.recipe.roles or self.workflow.roles
         return {role: adapters.get(role, adapters.get("*", "")) for role in sorted(roles)}
 
 
 def make_plan(configuration: Configuration, folder: Path, environ: Mapping[str, str], home: Path) -> TrainingPlan:
-    """Check all of a configuration and read its questions. Raises `UsageError` for what cannot work.
+    """Check all of a configuration and read its questions. Raises `UsageError` for anything that cannot work.
 
-    Paths are those of `folder`, in which the command was given.
+    Paths are relative to `folder`, in which the command was given.
     """
     plan = draft_plan(configuration, folder, environ, home)
     part, kind = plan.configuration.data, plan.recipe.data
@@ -84,8 +84,8 @@ def make_plan(configuration: Configuration, folder: Path, environ: Mapping[str, 
 
 
 def draft_plan(configuration: Configuration, folder: Path, environ: Mapping[str, str], home: Path) -> TrainingPlan:
-    """A configuration whose names are checked, those of recipe, settings, workflow, roles and credit; nothing is read
-    that it names, so there are no questions. Raises `UsageError` with the nearest name."""
+    """Return the plan without questions: the names of recipe, settings, workflow, roles and credit are checked, and no
+    file that the configuration names is read. Raises `UsageError` with the nearest name."""
     recipe = RECIPES.get(configuration.recipe)
     if recipe is None:
         fix = did_you_mean(configuration.recipe, RECIPES)
@@ -112,7 +112,7 @@ def draft_plan(configuration: Configuration, folder: Path, environ: Mapping[str,
 
 
 def _plain(question: str) -> str:
-    """A question whatever its letters' case and its spaces are."""
+    """Return a question without differences of case and spaces."""
     return " ".join(question.casefold().split())
 
 
@@ -123,7 +123,7 @@ def _check_model(configuration: Configuration) -> None:
 
 
 def resolve_folders(model: ModelConfig, folder: Path) -> ModelConfig:
-    """The model with its folders taken from this one. A name that is no folder's is one of the Hub."""
+    """Resolve the model's folders against `folder`. A name without a folder there is one of the Hub."""
     own = folder / Path(model.name).expanduser()
     start = {name: folder / place.expanduser() for name, place in model.start.items()}
     return model.model_copy(update={"name": str(own) if own.is_dir() else model.name, "start": start})
@@ -146,7 +146,7 @@ def _check_credit(configuration: Configuration, recipe: Recipe) -> None:
 def settings_of(
     configuration: Configuration, recipe: Recipe, folder: Path, environ: Mapping[str, str], home: Path
 ) -> Settings:
-    """The settings of the runs that become rollouts: those of the configuration over those of the machine."""
+    """Return the settings of the rollouts' runs: those of the configuration over those of the machine."""
     own = dict(configuration.settings)
     for name in own:
         if name not in Settings.model_fields:
@@ -169,8 +169,8 @@ def problems_of(part: DataConfig, folder: Path, which: str, kind: Data = "answer
 def _read_problems(
     part: DataConfig, folder: Path, which: str, kind: Data, seed: int = 0
 ) -> tuple[tuple[Problem, ...], int]:
-    """The problems of a file or of all sources, and how many of their questions are none because nothing is known of
-    their answer."""
+    """Read the problems of a file or of all sources, and count the questions that are left out because their answer is
+    unknown."""
     if which == "train" and part.sources:
         read = [_read_problems(_alone(one), folder, which, kind, seed) for one in part.sources]
         problems = [
@@ -218,7 +218,7 @@ def reward_of(plan: TrainingPlan) -> Reward:
 
 
 def _open_judge(plan: TrainingPlan, model: str, url: str, name: str) -> RoleConfig | None:
-    """A model that a reward asks, at temperature 0 and `at_once` calls at a time; None if none is named."""
+    """Return a model of the reward, at temperature 0 and `at_once` calls at a time; None if `model` is empty."""
     if not model:
         return None
     from hira.runtime.factory import cast_of
@@ -239,7 +239,7 @@ def credit_of(plan: TrainingPlan) -> Credit:
 
 
 def read_start(folder: Path) -> float:
-    """When the run in a folder began; now, if none has."""
+    """Return the time at which the run in a folder began; now, if none has."""
     try:
         return float(json.loads(folder.joinpath(BEGUN).read_text(encoding="utf-8"))["began"])
     except (OSError, ValueError, KeyError):
@@ -247,20 +247,20 @@ def read_start(folder: Path) -> float:
 
 
 def write_configuration(plan: TrainingPlan) -> None:
-    """Write down what is done in the folder, so that nothing else goes on in it."""
+    """Write the plan's configuration to its folder, which keeps other runs out."""
     record = {"began": plan.began, "configuration": plan.configuration.to_json()}
     text = json.dumps(record, indent=2, ensure_ascii=False)
     fresh = plan.folder / f"{BEGUN}.part"
     try:
         plan.folder.mkdir(parents=True, exist_ok=True)
         fresh.write_text(f"{text}\n", encoding="utf-8")
-        fresh.replace(plan.folder / BEGUN)  # another process of this run may be reading it
+        fresh.replace(plan.folder / BEGUN)  # another process of this run may read it now
     except OSError as error:
         raise unwritable(error, plan.folder / BEGUN) from error
 
 
 def read_configuration(folder: Path) -> Configuration | None:
-    """The configuration of the run in a folder, None if there is none."""
+    """Return the configuration of the run in a folder, or None."""
     try:
         record = json.loads(folder.joinpath(BEGUN).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -271,8 +271,8 @@ def read_configuration(folder: Path) -> Configuration | None:
 
 
 def is_resumed(plan: TrainingPlan) -> bool:
-    """Whether the folder holds this very run, begun. Raises `UsageError` if it holds another, even one that has written
-    nothing yet: it may be in its first rollouts."""
+    """Return whether the folder holds this very run. Raises `UsageError` if it holds another, even one without results:
+    that may be in its first rollouts."""
     before = read_configuration(plan.folder)
     if before is None:
         return False

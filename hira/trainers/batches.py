@@ -26,10 +26,10 @@ class Micro:
 
     @property
     def prompt(self) -> int:
-        """How many ids every row begins with before anything is scored: as many as the shortest prompt has.
+        """The number of unscored ids that every row begins with: those of the shortest prompt.
 
         The rest of a longer prompt is scored with the completion, at weight 0. So nothing is padded on the left, and
-        positions are those that the sampler had.
+        positions are those of the sampler.
         """
         return min((len(one.row.prompt) for one in self.rows), default=1)
 
@@ -39,25 +39,24 @@ class Micro:
 
     @property
     def padded(self) -> int:
-        """Tokens with the padding."""
+        """The number of tokens with the padding."""
         return len(self.rows) * self.width
 
 
 def adapter_of(role: str, adapters: Mapping[str, str]) -> str:
-    """The adapter of a role; `*` names that of all roles without one of their own."""
+    """Return the adapter of a role; `*` names the adapter of all other roles."""
     return adapters.get(role) or adapters.get("*", "default")
 
 
 def pack_rows(
     rows: Sequence[Weighted], budget: int, adapters: Mapping[str, str], *, start: int = 0, processes: int = 1
 ) -> list[Micro]:
-    """Micro-batches for so many processes together: each process takes its `part` of every one, at most `budget` tokens
-    with their padding, or one row that is longer by itself.
+    """Pack rows into micro-batches for several processes: a process takes its share of each one, at most `budget`
+    tokens with their padding, or one longer row alone.
 
-    Rows of a role are divided by their lengths so that the least is computed, where a micro-batch costs its tokens with
-    their padding, and as much as `start` tokens besides. The largest comes first, so that memory runs out in the first
-    micro-batch or never; then they go by adapter, so that it is switched as rarely as can be. The same rows in any
-    order bring the same micro-batches.
+    Rows of a role are divided by length at the least cost, where a micro-batch costs its tokens with their padding,
+    plus `start` tokens. The largest comes first, so that memory runs out in the first micro-batch or never; the others
+    follow by adapter, to switch it as rarely as possible. The order of the rows does not matter.
     """
     made: list[Micro] = []
     for role in sorted({one.row.role for one in rows}):
@@ -72,7 +71,8 @@ def pack_rows(
 
 
 def _divide(lengths: Sequence[int], budget: int, start: int, processes: int) -> list[int]:
-    """Where each micro-batch of rows of these falling lengths ends: the cheapest division, by dynamic programming."""
+    """Return the end of each micro-batch of rows of these falling lengths: the cheapest division, by dynamic
+    programming."""
     least, ends = [0] * (len(lengths) + 1), [0] * len(lengths)
     for begin in reversed(range(len(lengths))):
         choices = []
@@ -89,7 +89,7 @@ def _divide(lengths: Sequence[int], budget: int, start: int, processes: int) -> 
 
 
 def take_share(micro: Micro, own: int, processes: int) -> tuple[Micro, int]:
-    """What process `own` takes of a micro-batch, and how many rows to pad it to: as many as every other one has."""
+    """Return the rows of process `own`, and the number of rows to pad them to, the same for all processes."""
     return replace(micro, rows=micro.rows[own::processes]), ceil(len(micro.rows) / processes)
 
 
@@ -99,7 +99,7 @@ def _order(one: Weighted) -> tuple[int, int, str, str, str, int]:
 
 
 def pick_canary(micros: Sequence[Micro]) -> tuple[str, list[int]] | None:
-    """An adapter, and the last ids of a row that it is trained on: what it says there has to change with the first
+    """Return an adapter and the last ids of a row that it is trained on: its output there must change with the first
     step. None if no micro-batch holds a row."""
     for micro in micros:
         if micro.rows:
@@ -111,12 +111,12 @@ def pick_canary(micros: Sequence[Micro]) -> tuple[str, list[int]] | None:
 def make_tensors(
     micro: Micro, *, rows: int, pad: int, scale: float, items: float, device: Any, old: bool = False
 ) -> dict[str, Any]:
-    """The micro-batch as TRL wants it: shapes (B, P) for prompts and (B, T), padded right, for completions.
+    """Return the micro-batch as TRL takes it: shapes (B, P) for prompts and (B, T), padded right, for completions.
 
     `tool_mask` carries the weights: m_it · w_i · `scale`, and `items` is Z · `scale`, so that TRL's sum over the mask
     divided by `num_items_in_batch` is the loss of `hira.trainers.rows.Weighted`. `scale` keeps the mean weight at 1,
-    because TRL clamps sums of masks at 1. `completion_mask` marks what is scored at all. With `old`, the sampler's
-    log-probabilities are those of the old policy. Rows are added that train nothing until there are `rows` of them.
+    because TRL clamps sums of masks at 1. `completion_mask` marks the scored tokens. With `old`, the sampler's
+    log-probabilities are those of the old policy. Rows that train nothing fill the batch up to `rows`.
     """
     begins, length = micro.prompt, micro.width - micro.prompt
     prompt_ids = torch.full((rows, begins), pad, dtype=torch.long)
@@ -151,9 +151,10 @@ def make_tensors(
 
 
 def score_tokens(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-probabilities and entropies in nats, shape (B, T), of the last T ids of rows (B, P + T), where `mask` is 1.
+    """Return log-probabilities and entropies in nats, shape (B, T), of the last T ids of rows (B, P + T), where `mask`
+    is 1.
 
-    The head reads the columns alone in which some row is scored. TRL's fused head does so on a GPU; elsewhere it reads
+    The head reads only the columns in which some row is scored. TRL's fused head does so on a GPU; elsewhere it reads
     every position, which costs a small model more than all of its layers.
     """
     columns = mask.any(dim=0).nonzero().squeeze(1)

@@ -24,36 +24,36 @@ from hira.tools.toolbox import OpenPython
 
 
 def seed_of(*parts: object) -> int:
-    """A seed that is the same for the same parts, in every process and version of Python."""
+    """Return a seed that is the same for the same parts, in every process and version of Python."""
     told = "\x1f".join(map(str, parts)).encode()
     return int.from_bytes(hashlib.blake2b(told, digest_size=6).digest(), "big")
 
 
 def set_training_sampling(sampling: Sampling, temperature: float = 1.0) -> Sampling:
-    """How a role samples while it is trained: from its own distribution, at temperature 1 and whole.
+    """Return the sampling of a role in training: from its own distribution, at temperature 1 and untruncated.
 
-    With anything else, what is sampled is not what the loss takes it for: a top-p of .9 alone biases the ratio by about
-    a tenth. The most tokens of a reply stay as they are.
+    With anything else the loss assumes another distribution than the sampled one: a top-p of .9 alone biases the ratio
+    by about a tenth. The length limit of a reply stays as it is.
     """
     return replace(sampling, temperature=temperature, top_p=1.0, top_k=None)
 
 
 def own_fault(error: EndpointError) -> bool:
-    """Whether the agent brought the failure upon itself: a prompt over the window, a refusal, nothing but thought."""
+    """Return whether the agent caused the failure itself: a prompt over the window, a refusal, nothing but thought."""
     return isinstance(error, ContextOverflow | Withheld) or (isinstance(error, BadReply) and not error.status)
 
 
 @dataclass(slots=True)
 class OpenCalls:
-    """The calls of models and tools that nobody has answered yet, in the order in which they began, each with its name
-    and when that was. `cut` is for each run the call in which it was ended."""
+    """The calls of models and tools in progress, in the order in which they began, each with its name and start time.
+    `cut` has, for each run, the call in which it was ended."""
 
     since: dict[object, tuple[str, float]] = field(default_factory=dict)
     cut: dict[str, str] = field(default_factory=dict)
 
     @contextmanager
     def call(self, run: str, what: str) -> Iterator[None]:
-        self.cut.pop(run, None)  # whatever was ended before, the run has gone on
+        self.cut.pop(run, None)  # the run has continued since
         call, began = object(), time.monotonic()
         self.since[call] = f"{run} {what}", began
         try:
@@ -65,7 +65,7 @@ class OpenCalls:
             del self.since[call]
 
     def describe(self, most: int = 5) -> str:
-        """The calls that wait longest, one line."""
+        """Return the calls that wait longest, in one line."""
         now = time.monotonic()
         waiting = list(self.since.values())
         listed = ", ".join(f"{name} for {now - since:.0f} s" for name, since in waiting[:most])
@@ -74,11 +74,11 @@ class OpenCalls:
 
 @dataclass(slots=True)
 class SeededPolicy:
-    """Gives every call of one rollout a seed of its own, and no more than `seconds`.
+    """Gives every call of one rollout its own seed and at most `seconds`.
 
-    The seed depends on the rollout, the conversation and the turn in it alone, so the same rollout is the same whatever
-    runs beside it. `broken` are failures that are not the agent's, which a workflow may have made something of; what a
-    model never takes is not among them: the workflow asks for it in another way.
+    The seed depends on the rollout, the conversation and its turn alone, so concurrent rollouts do not affect it.
+    `broken` are failures that are not the agent's, even if the workflow recovered from them; input that a model never
+    takes is not among them, because the workflow then asks in another way.
     """
 
     policy: Policy
@@ -111,15 +111,15 @@ class SeededPolicy:
             raise
 
     async def aclose(self) -> None:
-        """The policy serves other rollouts, and is its owner's to close."""
+        """Do nothing: other rollouts use the policy, and its owner closes it."""
 
 
 Waiting = Callable[[str], AbstractContextManager[None]]
 
 
 def watch_tools(tools: Toolbox, down: list[ToolDown], waiting: Waiting = lambda _: nullcontext()) -> Toolbox:
-    """The same tools; whenever a service, a server or a sandbox below one is down, that is entered into `down`. Each
-    call is made within `waiting`, which is told the tool's name."""
+    """Return the same tools, which add every failure of a service, a server or a sandbox to `down`. Each call runs
+    within `waiting`, which gets the tool's name."""
 
     def watch(tool: Tool) -> Tool:
         async def run(arguments: dict[str, Any]) -> Observation:

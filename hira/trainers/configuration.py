@@ -1,4 +1,4 @@
-"""What a training run is to do: TOML with dotted overrides (`train.steps=200`), checked before anything is loaded.
+"""A training run as TOML with dotted overrides (`train.steps=200`), checked before anything is loaded.
 
 recipe = "matpo"
 
@@ -8,7 +8,7 @@ name = "Qwen/Qwen3-4B-Instruct-2507"
 [data]
 train = "questions.jsonl"
 
-[settings]              # as in hira.toml: what the rollouts' runs may use
+[settings]              # as in hira.toml, for the rollouts' runs
 docs = ["documents"]
 
 [train]
@@ -27,7 +27,7 @@ from hira.runtime.settings import did_you_mean
 from hira.trainers.schedule import Limits
 
 HALF = 16
-"""Bits of a base over which nothing is computed in half precision."""
+"""The most bits of a base that computes in half precision."""
 
 
 class _Checked(BaseModel):
@@ -44,8 +44,8 @@ class _Checked(BaseModel):
 
 class ModelConfig(_Checked):
     """The frozen base and its adapters. `adapters` names the adapter of each role, `*` that of all others; `start` has
-    folders of adapters to go on with; `bits` is the base's precision (16 is bf16, 4 is nf4; 64 is for
-    small models whose runs are to be repeated token by token)."""
+    folders of adapters to continue from; `bits` is the base's precision (16 is bf16, 4 is nf4; 64 is for small models
+    whose runs must be reproducible token by token)."""
 
     name: str = ""
     adapters: Mapping[str, str] = Field(default_factory=lambda: {"*": "default"}, min_length=1)
@@ -57,7 +57,7 @@ class ModelConfig(_Checked):
 
 
 class SourceConfig(_Checked):
-    """One of several sources of questions: a file or a set's name, of which `sample` questions are drawn with the run's
+    """One of several sources of questions: a file or a set's name. `sample` questions are drawn from it with the run's
     seed, all if it is not set."""
 
     name: str
@@ -68,8 +68,8 @@ class SourceConfig(_Checked):
 
 
 class DataConfig(_Checked):
-    """Questions with their answers, as `hira eval` takes them: a file, or a set's name with the `split` of it.
-    `sources` are several of them, mixed (MARS, Table 6). `held_out` is for exams."""
+    """Questions with their answers, as `hira eval` takes them: a file, or a set's name and `split`. `sources` are
+    several of them, mixed (MARS, Table 6). `held_out` is for exams."""
 
     train: str = ""
     split: str = ""
@@ -88,13 +88,13 @@ class DataConfig(_Checked):
 
 
 class RolloutConfig(_Checked):
-    """An update's rollouts: `attempts` (G) at each of `questions`. Where all attempts at a question earn the same, it
-    teaches nothing; up to `refill` times others are asked in its place (DAPO's dynamic sampling). A call, a rollout
-    and its reward have deadlines; every `heartbeat_seconds` a line says how far it is.
-    `window` bounds the tokens of a row.
+    """An update's rollouts: `attempts` (G) at each of `questions`. A question whose attempts all earn the same teaches
+    nothing; up to `refill` times others replace it (DAPO's dynamic sampling). A call, a rollout and its reward have
+    deadlines; every `heartbeat_seconds` a line reports the progress. `window` bounds the tokens of a row.
 
     `vllm` is the address of a vLLM server that samples in place of this process, such as http://127.0.0.1:8000/v1; it
-    serves the base as `vllm_model`, under the model's own name if none is given (hira.trainers.engines)."""
+    serves the base as `vllm_model`, by default under the model's own name (hira.trainers.engines).
+    """
 
     questions: int = Field(default=8, ge=1)
     attempts: int = Field(default=8, ge=2)
@@ -111,12 +111,12 @@ class RolloutConfig(_Checked):
 
 
 class StageConfig(_Checked):
-    """MarsRL's own: `picks` outputs of a step go on, chosen by `sampling`; `roles` are trained, all if none is named.
-    `masking` leaves well-mastered tokens of right answers out while the entropy is under `entropy`.
+    """The options of MarsRL: `picks` outputs of a step enter the next one, chosen by `sampling`; `roles` are trained,
+    all if it is empty. `masking` leaves well-mastered tokens of right answers out while the entropy is under `entropy`.
 
-    With `staleness` updates are made in the pipeline, from rows that are at most so many updates old: `problems` are
-    under way at once, an update takes at least `groups` groups, replies are sampled in segments of `segment` tokens (0:
-    whole)."""
+    With `staleness` updates run in the pipeline, on rows at most `staleness` updates old: `problems` are in progress at
+    once, an update takes at least `groups` groups, replies are sampled in segments of `segment` tokens (0: whole).
+    """
 
     picks: int = Field(default=2, ge=1)
     sampling: Literal["random", "balanced", "adaptive"] = "adaptive"
@@ -131,16 +131,16 @@ class StageConfig(_Checked):
 
     @property
     def limits(self) -> Limits | None:
-        """How the pipeline's schedule runs; None without a pipeline."""
+        """The limits of the pipeline's schedule; None without a pipeline."""
         return Limits(self.problems, self.groups, self.staleness, 2 * self.groups) if self.staleness else None
 
 
 class RewardConfig(_Checked):
-    """How answers are judged: by words (`contains`, `exact`, `f1`, `number`) or by a `judge` model, which applies the
-    `criteria` of a paper, those of the recipe's paper by default. `format` is the share of the reward for calls that
-    succeed, MATPO's 0.1 in its recipe and else 0. `generator` writes the rubrics of reports: a model, by default the
-    judge, or `general` for the same rubric everywhere; either gets `at_once` calls at a time. `preference`, `quality`
-    and `judge_scale` weigh the hybrid reward of rubrics."""
+    """The judging of answers: by words (`contains`, `exact`, `f1`, `number`) or by a `judge` model, which applies the
+    `criteria` of a paper, by default the recipe's. `format` is the share of the reward for calls that succeed, by
+    default MATPO's 0.1 in its recipe and 0 elsewhere. `generator` writes the rubrics of reports: a model, by default
+    the judge, or `general` for the same rubric everywhere; either gets `at_once` calls at a time. `preference`,
+    `quality` and `judge_scale` weigh the hybrid reward of rubrics."""
 
     match: Literal["contains", "exact", "f1", "number"] = "contains"
     judge: str = ""
@@ -159,14 +159,14 @@ class RewardConfig(_Checked):
 class TrainConfig(_Checked):
     """The optimiser's steps.
 
-    LoRA wants a rate (`lr`) of 1e-5 to 5e-5 with large models, and far more with tiny ones. `budget` is the most tokens
+    LoRA needs a rate (`lr`) of 1e-5 to 5e-5 with large models, and far more with tiny ones. `budget` is the most tokens
     of a micro-batch with its padding. `beta` weighs the KL term towards the base without adapter; `clip_low` and
-    `clip_high` are DAPO's ε; `ratio` is that of each token, or of the sequence as in GSPO (the mean of its tokens'
-    logarithms). `iterations` optimiser steps are made of each set of rollouts, one by default, where the ratio of new
-    and old policy is 1 and nothing is clipped. `old` says whose log-probabilities are the old policy's: the trainer's
-    own, computed before the step, or those that the sampler gave, which is right where rollouts are older than the
-    weights. `mask_overlong` keeps conversations whose last reply was cut off out of the loss. `report_to` are TRL's
-    reporters (tensorboard, wandb, trackio).
+    `clip_high` are DAPO's ε; `ratio` is per token, or per sequence as in GSPO (the mean of its tokens' logarithms).
+    Each set of rollouts gets `iterations` optimiser steps; with one, the default, the ratio of new and old policy is 1
+    and nothing is clipped. `old` selects the log-probabilities of the old policy: the trainer's, computed before the
+    step, or the sampler's, which is right where rollouts are older than the weights. `mask_overlong` keeps
+    conversations whose last reply was cut off out of the loss. `report_to` are TRL's reporters (tensorboard, wandb,
+    trackio).
     """
 
     steps: int = Field(default=100, ge=1)
@@ -199,9 +199,8 @@ class TrainConfig(_Checked):
 
 
 class SftConfig(_Checked):
-    """`hira-train sft`: `conversations` as `hira runs export` writes them; else, without any, rollouts of the model
-    itself of which the right ones are kept (those below a reward of `least` are left out). `batch` counts rows;
-    `save_every` 0 saves nothing on the way."""
+    """`hira-train sft`: `conversations` as `hira runs export` writes them; without any, the model's own rollouts with a
+    reward of at least `least`. `batch` counts rows; with `save_every` 0 there are no checkpoints."""
 
     conversations: str = ""
     steps: int = Field(default=200, ge=1)
@@ -214,9 +213,9 @@ class SftConfig(_Checked):
 
 
 class ExamConfig(_Checked):
-    """The held-out questions: asked every so many steps (0: before and after), `attempts` times at temperature 1. With
-    `best` the run leaves the adapters of its best exam, not of its last step; with `patience` it ends after so many
-    exams that were no better than the best before."""
+    """The exams on held-out questions: every `every` steps (0: before and after), `attempts` times at temperature 1.
+    With `best` the run saves the adapters of its best exam, not of its last step; with `patience` it ends after that
+    many exams without an improvement."""
 
     every: int = Field(default=0, ge=0)
     attempts: int = Field(default=1, ge=1)
@@ -225,8 +224,8 @@ class ExamConfig(_Checked):
 
 
 class Configuration(_Checked):
-    """All of a run: read once, and handed on whole. `settings` are those of hira.toml that the rollouts' runs have,
-    `workflow` the options of the workflow, `credit` those of the recipe's credit."""
+    """The whole configuration of a run. `settings` are those of hira.toml for the rollouts' runs, `workflow` the
+    options of the workflow, `credit` those of the recipe's credit."""
 
     recipe: str = "matpo"
     out: Path = Path("runs/train")
@@ -244,13 +243,14 @@ class Configuration(_Checked):
     workflow: Mapping[str, bool | int | float | str] = Field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON values: what a run's folder keeps of it."""
+        """Return the configuration as plain JSON values, as the run's folder keeps it."""
         shown: dict[str, Any] = self.model_dump(mode="json")
         return shown
 
 
 def load_configuration(file: Path | None, overrides: Sequence[str] = ()) -> Configuration:
-    """The configuration of a file with dotted overrides. `UsageError` names what is unknown or wrong, and where."""
+    """Read a configuration file and apply dotted overrides. Raises `UsageError` with the place of an unknown or wrong
+    value."""
     values = _read(file) if file else {}
     for text in overrides:
         _override(values, text)
@@ -259,7 +259,8 @@ def load_configuration(file: Path | None, overrides: Sequence[str] = ()) -> Conf
 
 
 def check_configuration(values: Mapping[str, Any], where: str, given: Collection[str] = ()) -> Configuration:
-    """`where` the values stand, but for those that the command line gave, by dotted names."""
+    """Return the configuration of these values. Errors name `where`, or the command line for the dotted names in
+    `given`."""
     try:
         return Configuration(**values)
     except UsageError as error:
@@ -286,7 +287,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _override(values: dict[str, Any], text: str) -> None:
-    """Set `train.lr=1e-5` in the values. What is no number, list or truth value is text."""
+    """Set `train.lr=1e-5` in the values. Anything but a number, a list or a truth value is text."""
     name, equals, value = text.partition("=")
     parts = name.split(".")
     if not equals or not all(parts):

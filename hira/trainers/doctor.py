@@ -58,27 +58,27 @@ class Seen:
         return sorted({name.removesuffix("/length") for one in self.steps for name in one if name.endswith("/length")})
 
     def values(self, name: str) -> list[float]:
-        """The metric over the steps that have it."""
+        """Return the metric of each step that has it."""
         return [float(one[name]) for one in self.steps if isinstance(one.get(name), int | float)]
 
     def latest(self, name: str) -> float | None:
-        """The mean of the metric over the last steps."""
+        """Return the mean of the metric over the last steps."""
         return _mean(self.values(name)[-RECENT:])
 
     def change(self, name: str) -> tuple[float, float]:
-        """The metric's mean over the first steps and over the last."""
+        """Return the metric's means over the first steps and over the last."""
         values = self.values(name)
         return _mean(values[:EARLY]) or 0.0, _mean(values[-EARLY:]) or 0.0
 
 
 def read_run(folder: Path, configuration: Configuration) -> Seen:
-    """The files of the run in a folder."""
+    """Read the files of the run in a folder."""
     lines = [one for one in records.read(folder / records.METRICS) if "train_runtime" not in one]
     return Seen(configuration, lines, records.read(folder / records.EXAMS))
 
 
 def read_notices(model: str, folder: Path) -> tuple[str, ...] | None:
-    """What the model's chat template does to conversations; None if the model is not on this machine."""
+    """Return the notices about the model's chat template; None if the model is not on this machine."""
     try:
         from transformers import AutoTokenizer
     except ImportError:
@@ -95,7 +95,7 @@ def read_notices(model: str, folder: Path) -> tuple[str, ...] | None:
 
 
 class Look(NamedTuple):
-    """How bad it is, what was found, and a fix that replaces the rule's."""
+    """The result of a check: its severity, a description, and a fix that replaces the rule's."""
 
     value: float | None
     found: str = "nothing to check yet"
@@ -104,7 +104,8 @@ class Look(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`check` is a warning over `warning` and a fault over `fault`; `fix` says what to do."""
+    """A `check` with its limits: a value over `warning` is a warning, over `fault` a fault; `fix` is the advice for
+    both."""
 
     name: str
     check: Callable[[Seen], Look]
@@ -125,8 +126,8 @@ class Rule:
 
 
 def check_template(seen: Seen) -> Look:
-    """A chat template that removes earlier thoughts breaks every row at every turn; one without tools has no native
-    calls."""
+    """Check the chat template: one that removes earlier thoughts breaks every row at every turn; one without tools has
+    no native calls."""
     if seen.notices is None:
         return Look(None, "the model is not on this machine")
     if lost := [one for one in seen.notices if "thought" in one]:
@@ -146,7 +147,7 @@ def check_template(seen: Seen) -> Look:
 
 
 def check_questions(seen: Seen) -> Look:
-    """With fewer questions than an update asks, one update asks a question twice."""
+    """Check for fewer questions than an update asks: one update would ask a question twice."""
     asked = seen.configuration.rollouts.questions
     if seen.problems is None:
         return Look(None, "the questions were not read")
@@ -163,7 +164,7 @@ def check_questions(seen: Seen) -> Look:
 
 
 def check_held_out(seen: Seen) -> Look:
-    """Only an exam says how a model does on questions that it was not trained on."""
+    """Check the exam: only an exam shows how a model does on questions that it was not trained on."""
     part = seen.configuration.data
     if not part.held_out:
         return Look(ODD, "none", "name some: data.held_out; without them nobody notices reward hacking")
@@ -174,7 +175,8 @@ def check_held_out(seen: Seen) -> Look:
 
 
 def check_window(seen: Seen) -> Look:
-    """A conversation ends at the model's own window, whatever the run allows: its rollouts fail."""
+    """Check the window: a conversation ends at the model's own window, even if the run allows more, and its rollout
+    fails."""
     window = seen.configuration.rollouts.window
     if seen.window is None:
         return Look(None, "the model is not on this machine")
@@ -189,7 +191,7 @@ def check_window(seen: Seen) -> Look:
 
 
 def of_run(name: str, found: str) -> Callable[[Seen], Look]:
-    """Checks the latest value of a metric; `found` formats it as `value`, or as a share as `percent`."""
+    """Return a check of a metric's latest value; `found` formats it as `value`, or as a share as `percent`."""
 
     def check(seen: Seen) -> Look:
         value = seen.latest(name)
@@ -199,7 +201,7 @@ def of_run(name: str, found: str) -> Callable[[Seen], Look]:
 
 
 def of_roles(name: str, found: str) -> Callable[[Seen], Look]:
-    """Checks the latest value of the role with the largest one."""
+    """Return a check of the metric's latest value for the role with the largest one."""
 
     def check(seen: Seen) -> Look:
         known = {role: value for role in seen.roles if (value := seen.latest(f"{role}/{name}")) is not None}
@@ -212,7 +214,7 @@ def of_roles(name: str, found: str) -> Callable[[Seen], Look]:
 
 
 def check_singletons(seen: Seen) -> Look:
-    """A group of one compares with nothing: where most are, GRPO has become REINFORCE."""
+    """Check for groups of one, which compare with nothing: if most are, GRPO has become REINFORCE."""
     recent = seen.steps[-RECENT:]
     many = sum(one[name] for one in recent for name in one if name.startswith("group_size/"))
     alone = sum(one.get("group_size/1", 0) for one in recent)
@@ -220,14 +222,14 @@ def check_singletons(seen: Seen) -> Look:
 
 
 def check_failures(seen: Seen) -> Look:
-    """Rollouts that failed for outside reasons, or that no judge scored, are left out of the update."""
+    """Check the share of rollouts outside the update: they failed for outside reasons, or no judge scored them."""
     parts = {name: seen.latest(name) for name in ("infra_failed", "unscored")}
     found = ", ".join(f"{name} {100 * (value or 0):.0f} %" for name, value in parts.items())
     return Look(max((value for value in parts.values() if value is not None), default=None), found)
 
 
 def check_entropy(seen: Seen) -> Look:
-    """A policy without entropy samples the same rollout many times, and soon no group has a signal."""
+    """Check the entropy: a policy without it samples the same rollout many times, and soon no group has a signal."""
     if len(seen.values("entropy")) < 2 * EARLY:
         return Look(None, f"needs {2 * EARLY} steps")
     before, after = seen.change("entropy")
@@ -236,7 +238,7 @@ def check_entropy(seen: Seen) -> Look:
 
 
 def check_hacking(seen: Seen) -> Look:
-    """The reward rises while held-out answers get worse, or only its format part rises."""
+    """Check for a reward that rises while held-out answers get worse, or of which only the format part rises."""
     if len(seen.values("reward")) < 2 * EARLY:
         return Look(None, f"needs {2 * EARLY} steps")
     exams = [one["greedy"] for one in seen.exams if one.get("greedy") is not None]
@@ -280,7 +282,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def examine(seen: Seen) -> list[Finding]:
-    """The findings of all rules, in the order of the table."""
+    """Return the findings of all rules, in the order of the table."""
     return [rule.examine(seen) for rule in RULES]
 
 

@@ -19,11 +19,11 @@ Adapters = Mapping[str, str | None] | str | None
 
 
 class LivePolicy:
-    """One engine and one base for all roles. `adapter` names the LoRA adapter of all roles, or of each by its role,
-    with `*` for those that are not named; None is the base alone.
+    """One engine and one base for all roles. `adapter` names the LoRA adapter of all roles, or of each role, with `*`
+    for the others; None is the base alone.
 
-    The `model` of a completion tells who spoke: name, adapter, and how often the weights had been updated by then,
-    such as `policy:planner@3`. Pass it as the policy of all roles, or `of(role)` for one of them.
+    The `model` of a completion, such as `policy:planner@3`, names the model, the adapter and the number of weight
+    updates so far. Pass it as the policy of all roles, or `of(role)` for one of them.
     """
 
     def __init__(
@@ -46,21 +46,22 @@ class LivePolicy:
 
     @property
     def counts(self) -> Counter[str]:
-        """Turns, rows begun, and rows begun because the run-time prompt no longer began with what was sampled."""
+        """The number of turns, of rows, and of rows begun because the run-time prompt did not continue the sampled
+        tokens."""
         return sum((policy.conversations.counts for policy in self._policies.values()), Counter())
 
     def adapter_of(self, role: str) -> str | None:
         return self._adapters[role] if role in self._adapters else self._adapters["*"]
 
     def of(self, role: str) -> LocalPolicy:
-        """The policy of a role; roles with one adapter share it."""
+        """Return the policy of a role; roles with one adapter share it."""
         return self._policies[self.adapter_of(role)]
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         return await self.of(role_of(request.conversation)).complete(request, watch)
 
     def count(self, text: str) -> int:
-        """Tokens of a text, by the one tokenizer of all roles."""
+        """Count the tokens of a text, with the one tokenizer of all roles."""
         return next(iter(self._policies.values())).count(text)
 
     async def aclose(self) -> None:
@@ -68,14 +69,14 @@ class LivePolicy:
 
 
 SAMPLED = "sampled"
-"""The folder of the adapters that the server samples with, in that of the run."""
+"""The folder of the server's adapters, within that of the run."""
 
 
 class ServedEngine:
-    """Samples at the server of `base_url`, which serves the base as `model` and sees the run's `folder` by its path.
+    """Samples at the server of `base_url`, which serves the base as `model` and reads the run's `folder` by its path.
 
-    `weights` is the PEFT model in training. They are handed on with the first sample after `updated`, and must not
-    change while anything is sampled.
+    `weights` is the PEFT model in training. The first sample after `updated` passes its adapters to the server; they
+    must not change while anything is sampled.
     """
 
     def __init__(self, base_url: str, model: str, weights: Any, template: Template, folder: Path) -> None:
@@ -92,7 +93,7 @@ class ServedEngine:
         return min(self._engine.window, self._longest)
 
     async def open(self) -> "ServedEngine":
-        """Itself, once the server has said that it serves the base, and has taken the adapters."""
+        """Return itself, once the server has confirmed the base and loaded the adapters."""
         try:
             await self._engine.open()
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -118,7 +119,7 @@ class ServedEngine:
         self.version = version
 
     def paused(self) -> AbstractContextManager[None]:
-        """Weights change here, and not where they are sampled."""
+        """Do nothing: the weights change here, and the server samples with a copy."""
         return nullcontext()
 
     async def aclose(self) -> None:
@@ -132,7 +133,7 @@ class ServedEngine:
             place = self._folder / str(self.version)
             try:
                 for name in self._weights.peft_config:
-                    own = place if name != "default" else place / name  # PEFT makes a folder for each of the others
+                    own = place if name != "default" else place / name  # PEFT creates a folder for each of the others
                     self._weights.save_pretrained(own, selected_adapters=[name])
             except OSError as error:
                 raise records.unwritable(error, place) from error

@@ -1,4 +1,4 @@
-"""How often the policy is right on questions that it was not trained on, at any temperature."""
+"""The share of right answers on questions that the policy was not trained on, at any temperature."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ ACCURACY = "accuracy"
 
 
 async def take_exam(rollouts: Rollouts, attempts: int = 1) -> list[Score]:
-    """Ask every problem `attempts` times, in each exam with the same seeds, and score the answers. What the
-    infrastructure broke is left out."""
+    """Ask every problem `attempts` times, with the same seeds in each exam, and score the answers. Infrastructure
+    failures are left out."""
     gate = asyncio.Semaphore(rollouts.config.concurrency)
     asked = [(one, at) for one in rollouts.problems for at in range(attempts)]
     done: list[ScoredRollout] = []
@@ -31,15 +31,15 @@ async def take_exam(rollouts: Rollouts, attempts: int = 1) -> list[Score]:
 
 
 def accuracy_of(score: Score) -> float | None:
-    """How right an answer was: the reward's accuracy where it tells one, else the reward itself."""
+    """Return the accuracy of an answer: the reward's part of that name, else the reward itself."""
     return score.parts.get(ACCURACY, score.value)
 
 
 def summarise_scores(scores: Sequence[Score], name: str) -> dict[str, float | None]:
-    """The mean of how right they were as `NAME`, and of each part as `NAME/PART`, over the scores that have it.
+    """Return the mean accuracy as `NAME`, and the mean of each part as `NAME/PART`, over the scores that have it.
 
-    Where scores have a `margin`, that of a preferred report over another, `NAME/d` is its effect size: the paired
-    Cohen's d (rubrics paper, eq. 7), None without spread.
+    If scores have a `margin`, that of a preferred report over another, `NAME/d` is its effect size: the paired Cohen's
+    d (rubrics paper, eq. 7), None without spread.
     """
     means = Means()
     for score in scores:

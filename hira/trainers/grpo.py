@@ -1,8 +1,8 @@
-"""The trainer: TRL's GRPOTrainer with rollouts, credit and packing of our own. The only module that imports TRL.
+"""The trainer: TRL's GRPOTrainer with hira's rollouts, credit and packing. The only module that imports TRL.
 
-TRL keeps the loss, the optimiser, checkpoints and logging. What differs: an update is one optimiser step whatever the
-number of its rows; each row carries its weight in the mask and the update one normaliser, so that results do not hang
-on how rows are packed; micro-batches are of one role, whose adapter acts; the reference is the base without adapter.
+TRL keeps the loss, the optimiser, checkpoints and logging. The differences: an update is one optimiser step, however
+many rows it has; each row carries its weight in the mask and the update one normaliser, so that results do not depend
+on packing; a micro-batch is of one role, whose adapter is active; the reference is the base without adapter.
 """
 
 import math
@@ -44,20 +44,20 @@ from hira.trainers.weights import (
 
 PER_ROW = ("entropy", "kl", "clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean")
 START = {"cpu": 32, "gpu": 4096}
-"""Tokens that could be computed in the time that a micro-batch takes besides: measured on a CPU with 135 M parameters,
-for GPUs estimated from the start of their kernels."""
+"""The tokens that could be computed in the fixed time of a micro-batch: measured on a CPU with 135 M parameters, for
+GPUs estimated from the start of their kernels."""
 Batch = dict[str, Any]
 
 
 def _refuse_scoring(**_: Any) -> list[float | None]:
-    """TRL wants a reward function; rewards are given with the rollouts."""
+    """Raise: TRL requires a reward function, but rewards come with the rollouts."""
     raise HiraError("rewards come with the rollouts")
 
 
 class RoleTrainer(GRPOTrainer):
     """Trains the adapters of `model`, a PEFT model that has those of `configuration.model`.
 
-    `collect` makes the rollouts of an update, `credit` their advantages; `updated` is told the number of steps made
+    `collect` makes the rollouts of an update, `credit` their advantages; `updated` gets the number of steps so far
     whenever the weights have changed. Metrics and sample rollouts go to `folder`, checkpoints below it.
     """
 
@@ -87,7 +87,7 @@ class RoleTrainer(GRPOTrainer):
         self._effective = False
         self._base = ""
         arguments = arguments_of(configuration, folder)
-        # One made-up prompt a step and process: what is asked is for `collect` to say.
+        # One placeholder prompt per step and process: `collect` chooses the questions.
         asked = [{"prompt": str(at)} for at in range(config.steps * arguments.world_size)]
         super().__init__(
             model=model,
@@ -106,15 +106,16 @@ class RoleTrainer(GRPOTrainer):
         return self.accelerator.unwrap_model(self.model)
 
     def _send_telemetry(self) -> None:
-        """Nothing is sent anywhere."""
+        """Send nothing anywhere."""
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
-        """None: TRL's tells of its own method and of a base without a name."""
+        """Write none: TRL's describes its own method and an unnamed base."""
 
     # --- rollouts, credit, packing
 
     def _prepare_inputs(self, _: Any) -> Any:
-        """The micro-batches of this step. The next set of rollouts is made when the last has had its iterations."""
+        """Return the micro-batches of this step. A new set of rollouts begins when the last one has had its
+        iterations."""
         step = self.state.global_step
         if step % self.config.iterations and self._held is not None:
             return self._held
@@ -124,7 +125,7 @@ class RoleTrainer(GRPOTrainer):
         collected = self.collect(step // self.config.iterations)
         self._bare.train()
         took, memory = time.perf_counter() - began, peak()
-        torch.cuda.empty_cache()  # what rollouts took is for the update now
+        torch.cuda.empty_cache()  # the update needs the rollouts' memory
         groups = self._everybodys(collected.groups)
         credited = self.credit(groups)
         self._told = {
@@ -138,7 +139,7 @@ class RoleTrainer(GRPOTrainer):
         return self._held
 
     def _everybodys(self, groups: Sequence[Group]) -> list[Group]:
-        """The groups of all processes: credit is worked out over all of them, by each process alike."""
+        """Return the groups of all processes: each process computes the credit over all of them."""
         if self.accelerator.num_processes == 1:
             return list(groups)
         parts: list[Any] = [None] * self.accelerator.num_processes
@@ -172,7 +173,7 @@ class RoleTrainer(GRPOTrainer):
         return made
 
     def _add_fixed(self, micro: Micro, batch: Batch) -> None:
-        """Log-probabilities that stay as they are while the weights change: the reference's and the old policy's."""
+        """Add log-probabilities that do not change with the weights: the reference's and the old policy's."""
         bare = self._bare
         with torch.no_grad():
             if self.beta:
@@ -191,8 +192,8 @@ class RoleTrainer(GRPOTrainer):
     def _get_per_token_logps_and_entropies(
         self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, *args: Any, **kwargs: Any
     ) -> Any:
-        """TRL's, for rows that are padded on the right only: causal attention alone keeps the padding out, so no mask
-        stands in the way of flash attention; `attention_mask` says which tokens are scored."""
+        """Replace TRL's method, for rows padded on the right only: causal attention alone ignores the padding, so no
+        mask keeps flash attention out; `attention_mask` marks the scored tokens."""
         if kwargs.get("compute_aux_loss"):
             return super()._get_per_token_logps_and_entropies(
                 model, input_ids, torch.ones_like(attention_mask), logits_to_keep, *args, **kwargs
@@ -216,7 +217,7 @@ class RoleTrainer(GRPOTrainer):
     # --- the step
 
     def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> torch.Tensor:
-        """Forward and backward through all micro-batches of the update; the Trainer then makes its one step."""
+        """Run forward and backward through all micro-batches of the update; the Trainer then takes its one step."""
         del num_items_in_batch
         batches = self._prepare_inputs(inputs)
         began = time.perf_counter()
@@ -241,16 +242,16 @@ class RoleTrainer(GRPOTrainer):
         return total
 
     def _alone(self, model: Any, *, last: bool) -> Any:
-        """Gradients are summed on each process and shared once at the end."""
+        """Sum gradients on each process and share them once at the end."""
         self.accelerator.gradient_state._set_sync_gradients(last)  # noqa: SLF001 - as the Trainer itself does
         if self.accelerator.num_processes == 1:
             return nullcontext()
         return self.accelerator.no_sync(model)
 
-    # --- what is told
+    # --- metrics and records
 
     def _measure(self, micro: Micro, batch: Batch, means: Means) -> None:
-        """What TRL measured of the micro-batch it has just seen, by role, and how far sampler and trainer are apart."""
+        """Add TRL's measurements of its last micro-batch, by role, and the distance between sampler and trainer."""
         found = self._metrics["train"]
         weight = float(sum(one.row.tokens for one in micro.rows))
         for name in PER_ROW:
@@ -279,8 +280,8 @@ class RoleTrainer(GRPOTrainer):
             self._metrics["train"][name].append(float(value))
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """TRL's log, and for a step a line of `metrics.jsonl`: the sums at the end are of this process alone, and would
-        tell a run that was stopped from one that was not."""
+        """Log as TRL does, and append each step to `metrics.jsonl`, without the sums at the end: they cover this
+        process alone, so they would differ between a resumed run and an uninterrupted one."""
         super().log(logs, start_time)
         if self.accelerator.is_main_process and "train_runtime" not in logs:
             plain = {
@@ -289,7 +290,7 @@ class RoleTrainer(GRPOTrainer):
             records.append(self.folder / records.METRICS, [{"step": self.state.global_step, **plain}])
 
     def _record(self, collected: Collected, credited: Credited) -> None:
-        """Sample rollouts with what credit made of them, before the update: they are there when it fails."""
+        """Record sample rollouts with their credit before the update, so that they exist if it fails."""
         if self.accelerator.is_main_process:
             told = samples(collected, credited, self.state.global_step + 1)
             records.append(self.folder / records.ROLLOUTS, told)
@@ -310,7 +311,7 @@ class RoleTrainer(GRPOTrainer):
         all_trainable(self._bare)
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        """TRL's checkpoint; a last file says that it is whole."""
+        """Write TRL's checkpoint; a last file marks it as whole."""
         place = self.folder / f"checkpoint-{self.state.global_step}"
         activate(self._bare, self._first_adapter)
         try:
@@ -324,8 +325,8 @@ class RoleTrainer(GRPOTrainer):
         self._base = fingerprint(self._bare)
 
     def check_step(self) -> None:
-        """After each step: the policy speaks with the new weights, which are checked; after the first that moved them,
-        that they have any effect."""
+        """Check the new weights after each step, and let the policy sample with them; after the first step that moved
+        them, check that they have any effect."""
         step = self.state.global_step
         if self._canary:
             adapter, ids = self._canary
@@ -337,7 +338,7 @@ class RoleTrainer(GRPOTrainer):
             self._effective = True
 
     def check_end(self) -> None:
-        """Raise if the base has changed: then an adapter was merged, or more was trained than adapters."""
+        """Raise `HiraError` if the base has changed: an adapter was merged, or more than adapters was trained."""
         if fingerprint(self._bare) != self._base:
             raise HiraError(
                 "the base's weights are not what they were when the run began",
@@ -347,7 +348,7 @@ class RoleTrainer(GRPOTrainer):
             self._check_alike()
 
     def _check_alike(self) -> None:
-        """Raise if the processes have trained adapters apart from one another."""
+        """Raise `HiraError` if the processes trained different adapters."""
         found: list[Any] = [None] * self.accelerator.num_processes
         dist.all_gather_object(found, fingerprint(self._bare, adapters=True))
         if len(set(found)) > 1:
@@ -357,7 +358,7 @@ class RoleTrainer(GRPOTrainer):
 
 
 class _AfterStep(TrainerCallback):
-    """Hands the Trainer's moments on."""
+    """Passes the Trainer's callbacks to `trainer`."""
 
     def __init__(self, trainer: RoleTrainer) -> None:
         self.trainer = trainer
@@ -376,7 +377,7 @@ class _AfterStep(TrainerCallback):
 
 
 def arguments_of(configuration: Configuration, folder: Path) -> GRPOConfig:
-    """TRL's settings. Its own numbers of prompts and generations are made up: `collect` decides."""
+    """Return TRL's settings. Its numbers of prompts and generations are placeholders: `collect` decides."""
     config = configuration.train
     return GRPOConfig(
         output_dir=str(folder),

@@ -1,7 +1,7 @@
-"""Lessons: conversations that are to be learned from as they are, as rows with a mask over what the role said.
+"""Lessons: conversations to learn as they are, as rows with a mask over the role's own messages.
 
-They come from recorded runs (`hira runs export`) or from rollouts that were judged good. Each is rendered by the chat
-template turn by turn, so that what is learned is what the run-time prompt will go on from.
+They come from recorded runs (`hira runs export`) or from well-rewarded rollouts. The chat template renders each turn by
+turn, so that the learned text is the text that a run-time prompt continues.
 """
 
 import json
@@ -23,7 +23,7 @@ FAILED = frozenset({"failed", "interrupted", "running"})
 
 
 def lessons_of(rollout: Rollout, template: Template, roles: Collection[str] | None = None) -> list[Row]:
-    """The rows of a rollout's conversations, of `roles` only, if any are given."""
+    """Return the rows of a rollout's conversations, of `roles` only, if given."""
     return [
         row
         for one in rollout.trajectories.values()
@@ -35,7 +35,7 @@ def lessons_of(rollout: Rollout, template: Template, roles: Collection[str] | No
 
 
 def list_messages(trajectory: Trajectory) -> tuple[Message, ...]:
-    """All that was said in a conversation, its last reply included."""
+    """Return all messages of a conversation, its last reply included."""
     last = trajectory.turns[-1]
     said = last.completion.text + (last.completion.stop or "")
     return (*last.request.messages, assistant(said, last.completion.calls))
@@ -43,16 +43,17 @@ def list_messages(trajectory: Trajectory) -> tuple[Message, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a file of conversations holds: the rows to learn, and how many conversations were left out, by why."""
+    """The contents of a file of conversations: the rows to learn, and the number of skipped conversations by reason."""
 
     rows: tuple[Row, ...]
     left: Mapping[str, int]
 
 
 def read_lessons(path: Path, template: Template, roles: Collection[str] | None = None, workflow: str = "") -> Read:
-    """The rows of a file that `hira runs export` wrote, or of lines that have no more than `messages`.
+    """Read the rows of a file that `hira runs export` wrote, or of lines with only `messages`.
 
-    Left out are conversations of roles that are not among `roles`, those of another `workflow`, and runs that failed.
+    Conversations of roles outside `roles`, of another `workflow` and of failed runs are left out. Raises `UsageError`
+    for an unreadable file or line.
     """
     rows: list[Row] = []
     left: Counter[str] = Counter()
@@ -79,7 +80,7 @@ def read_lessons(path: Path, template: Template, roles: Collection[str] | None =
 
 
 def _explain_skip(one: Mapping[str, Any], role: str, roles: Collection[str] | None, workflow: str) -> str:
-    """Why a conversation is left out, "" if it is not. One that does not tell its workflow or state is taken."""
+    """Return why a conversation is left out, "" if it is not. One without a workflow or a status is kept."""
     if workflow and one.get("workflow", workflow) != workflow:
         return f"of the workflow {one['workflow']!r}"
     if roles is not None and role not in roles:
@@ -88,10 +89,11 @@ def _explain_skip(one: Mapping[str, Any], role: str, roles: Collection[str] | No
 
 
 def _threads(one: Mapping[str, Any]) -> list[tuple[list[Mapping[str, Any]], int]]:
-    """The messages that the model was given and wrote, its last reply included; from which on they are to be learned.
+    """Return lists of messages, each up to the model's last reply, with the position from which on they are to be
+    learned.
 
-    An exported conversation tells its turns: a turn that does not go on from all that was said before begins a thread
-    of its own, which shares its first messages with the one before.
+    An exported conversation has its turns: a turn that does not continue all earlier messages begins a new thread,
+    which shares its first messages with the previous one.
     """
     if not one.get("turns"):
         return [(list(one["messages"]), 0)]
@@ -107,7 +109,7 @@ def _threads(one: Mapping[str, Any]) -> list[tuple[list[Mapping[str, Any]], int]
 
 
 def _add_reply(asked: Sequence[Mapping[str, Any]], said: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The request and the reply to it, which goes on in the last message where that is the model's own already."""
+    """Return the request with its reply, which continues the last message if that is the model's own."""
     begun = str(asked[-1].get("content") or "") if asked[-1]["role"] == "assistant" else ""
     before = asked[:-1] if asked[-1]["role"] == "assistant" else asked
     calls = [{"id": one["id"], "function": {"name": one["name"], "arguments": one["arguments"]}}
@@ -126,8 +128,8 @@ def rows_in(
     tools: Tools = (),
     since: int = 0,
 ) -> list[Row]:
-    """The rows of one conversation: one, unless the chat template rewrites what was said before. What was said before
-    the message `since` is read only."""
+    """Return the rows of one conversation: one, unless the chat template rewrites earlier messages. Messages before
+    `since` are read only."""
     rows: list[_Open] = []
     for at, message in enumerate(messages):
         if message.role != "assistant" or at < since:
@@ -144,7 +146,7 @@ def rows_in(
 
 
 class _Open:
-    """A row that grows."""
+    """A growing row."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -163,7 +165,7 @@ class _Open:
 
 
 def _render_reply(template: Template, message: Message, before: str, until: Sequence[Message], tools: Tools) -> str:
-    """What the model has to write for the message, with the token that ends a turn."""
+    """Return the text that the model should write for the message, with the token that ends a turn."""
     end = template.tokenizer.eos_token or ""
     if not message.calls:
         return message.text + end

@@ -1,4 +1,4 @@
-"""What a step reports of its rollouts: figures for metrics.jsonl, and sample rollouts."""
+"""The report of a step on its rollouts: figures for metrics.jsonl, and sample rollouts."""
 
 import math
 from collections import Counter, defaultdict
@@ -13,13 +13,13 @@ from hira.trainers.rows import Attempt, Credited, Group, Row
 
 @dataclass(slots=True)
 class Means:
-    """Weighted means by name, gathered piece by piece."""
+    """Weighted means by name, updated value by value."""
 
     sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     weights: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, name: str, value: float | None, weight: float = 1.0) -> None:
-        """Enter a value. One that is not finite, or of no weight, says nothing and is left out."""
+        """Add a value. One that is None or not finite, or without a weight, is left out."""
         if value is not None and weight > 0 and math.isfinite(value):
             self.sums[name] += value * weight
             self.weights[name] += weight
@@ -30,7 +30,7 @@ class Means:
 
 
 def measure_update(groups: Sequence[Group], credited: Credited) -> dict[str, float]:
-    """Rewards, advantages, lengths, turns and what was left out: over all, and by role as `ROLE/NAME`."""
+    """Measure rewards, advantages, lengths, turns and exclusions: over all, and by role as `ROLE/NAME`."""
     means = Means()
     attempts = [attempt for group in groups for attempt in group.attempts]
     for attempt in attempts:
@@ -74,7 +74,7 @@ def _of_row(means: Means, row: Row) -> None:
 
 
 def _shares(credited: Credited) -> dict[str, float]:
-    """What share of the loss's absolute weight each role has: one that falls towards nothing is not trained."""
+    """Return each role's share of the loss's absolute weight: a role whose share falls towards 0 is hardly trained."""
     held: Counter[str] = Counter()
     for one in credited.rows:
         held[one.row.role] += abs(one.advantage) * one.weight * one.row.tokens  # type: ignore[assignment]
@@ -83,7 +83,7 @@ def _shares(credited: Credited) -> dict[str, float]:
 
 
 def measure_tools(outcomes: Mapping[tuple[str, str], Sequence[bool]]) -> dict[str, float]:
-    """The share of tool calls that succeeded, by role and by role and tool. `outcomes` are by (role, tool)."""
+    """Return the share of tool calls that succeeded, by role and by role and tool. `outcomes` are by (role, tool)."""
     means = Means()
     for (role, tool), ended in outcomes.items():
         for ok in ended:
@@ -98,7 +98,7 @@ LONGEST = 20_000
 def make_transcript(
     record: Rollout | None, attempt: Attempt, score: Score, references: Sequence[str], error: str = ""
 ) -> dict[str, Any]:
-    """Question, answer, reward and all that was said. Long texts are cut in the middle."""
+    """Return question, answer, reward and messages. Long texts are cut in the middle."""
     return {
         "rollout": record.run if record else "",
         "attempt": attempt.number,

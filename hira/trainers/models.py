@@ -1,4 +1,4 @@
-"""Base models: opened for training, converted from GGUF, and merged with an adapter."""
+"""Base models: open them for training, convert them from GGUF, merge them with an adapter."""
 
 import json
 from importlib.util import find_spec
@@ -16,12 +16,11 @@ from hira.trainers.weights import all_trainable
 
 
 def open_model(config: ModelConfig) -> tuple[Any, Any]:
-    """The tokenizer of a model, and the model with its adapters; on a GPU if there is one.
+    """Return the tokenizer of a model, and the model with its adapters; on a GPU if there is one.
 
     `config.bits` is the precision of the frozen base: 16 is bf16, 4 is nf4 and needs a GPU with bitsandbytes. On a CPU,
-    where bf16 is slow, 16 is taken as 32. With 64 a reply is the same whichever others are decoded
-    beside it: their sums differ in the sixteenth digit. Raises `UsageError` for a model that cannot be loaded or has no
-    chat template.
+    where bf16 is slow, 16 means 32. With 64 a reply is the same in any batch: the sums of batches differ in the
+    sixteenth digit. Raises `UsageError` for a model that cannot be loaded or has no chat template.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -49,10 +48,10 @@ def open_model(config: ModelConfig) -> tuple[Any, Any]:
 
 
 def add_adapters(base: Any, config: ModelConfig) -> Any:
-    """The base with its adapters, all trainable: one for each name in `config.adapters`, that of `config.start` where
-    it names a folder. One that begins anew has no effect at first.
+    """Return the base with its adapters, all trainable: one for each name in `config.adapters`, loaded from the folder
+    in `config.start` if it has one. A new adapter has no effect at first.
 
-    Without dropout: a sampler and a trainer that drop different units speak for different policies.
+    There is no dropout: if sampler and trainer drop different units, they are different policies.
     """
     from peft import LoraConfig, PeftModel, get_peft_model
 
@@ -90,11 +89,12 @@ def _quantisation() -> Any:
 
 
 def write_base(name: str, folder: Path) -> int:
-    """Write the model of a GGUF file to a folder as bf16 safetensors with its tokenizer; return its parameters.
+    """Write the model of a GGUF file to a folder as bf16 safetensors with its tokenizer; return its number of
+    parameters.
 
-    `name` is a path, or a model that an installed package holds, such as `smollm2`. What quantisation has taken away
-    stays away: train on the original weights if you can get them. Raises `UsageError` for a file without a chat
-    template, one whose architecture transformers does not read, and a folder that holds something already.
+    `name` is a path, or a model that an installed package holds, such as `smollm2`. The losses of quantisation remain:
+    train on the original weights if you can get them. Raises `UsageError` for a file without a chat template, an
+    architecture that transformers does not read, and a folder that is not empty.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig

@@ -1,6 +1,6 @@
-"""Muon: steps of matrices with all their directions made equally long (Jordan et al. 2024), of the rest by Adam.
+"""Muon: matrices take steps with all directions made equally long (Jordan et al. 2024), other parameters Adam's steps.
 
-A model that begins at random learns with it in about half of the steps. Made for such: adapters are trained by AdamW.
+A randomly initialised model learns with it in about half of the steps. Adapters are trained with AdamW instead.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,8 @@ SECOND = 0.98
 
 
 class Muon(torch.optim.Optimizer):
-    """`matrices` is the rate of the hidden layers' matrices, `rate` that of embeddings, norms and biases."""
+    """The optimiser. `matrices` is the rate of the hidden layers' matrices, `rate` that of embeddings, norms and
+    biases."""
 
     def __init__(
         self, model: torch.nn.Module, *, matrices: float = 0.02, rate: float = 5e-3, momentum: float = 0.9
@@ -62,7 +63,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonal(matrix: Tensor) -> Tensor:
-    """The matrix with its singular values near 1, by Newton-Schulz."""
+    """Return the matrix with its singular values near 1, by Newton-Schulz."""
     a, b, c = NEWTON
     wide: Tensor = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
     wide = wide / wide.norm().clamp(min=1e-7)

@@ -1,4 +1,4 @@
-"""MarsRL's parts, Solver, Verifier1, Corrector1, Verifier2, Corrector2: what each is given and answers, and figures."""
+"""MarsRL's parts, Solver, Verifier1, Corrector1, Verifier2, Corrector2: their inputs, outputs and figures."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from hira.trainers.metrics import Means
 from hira.trainers.rollouts import ScoredRollout
 
 STEPS = ("solver", "verifier", "corrector", "verifier", "corrector")
-"""Who speaks at which step. In training a problem has five at most (section 3.1)."""
+"""The role at each step. In training a problem has at most five (section 3.1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What all members of a group are given. `right` is whether the solution is, by its own reward."""
+    """The input of all members of a group. `right` is whether the solution is right, by its own reward."""
 
     step: int
     problem: steps.Problem
@@ -30,14 +30,14 @@ class Input:
 
     @property
     def part(self) -> str:
-        """The role as it is told of: Verifier1 and Corrector1 work on the Solver's solution, the others on a refined
-        one (section 3.1)."""
+        """The name of the role in figures: Verifier1 and Corrector1 work on the Solver's solution, the others on a
+        refined one (section 3.1)."""
         return self.role if self.solution is None else f"{self.role}{2 if self.solution.refined else 1}"
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a member answered: a solution or a review, and the rollout that it is."""
+    """A member's answer: a solution or a review, and its rollout."""
 
     asked: Input
     played: ScoredRollout
@@ -50,12 +50,12 @@ class Output:
 
     @property
     def flagged(self) -> bool:
-        """Whether it says that there are errors. A verdict that cannot be read says nothing."""
+        """True for a review that reports errors, and not for an unreadable verdict."""
         return self.review is not None and self.review.correct is False
 
     @property
     def goes_on(self) -> bool:
-        """Whether the next role may work on it: a whole solution whose worth is known, or a report of errors."""
+        """True if the next role may work on it: a whole solution with a reward, or a report of errors."""
         if self.played.attempt.status != "ok" or self.reward is None:
             return False
         return self.flagged or (self.solution is not None and self.solution.complete)
@@ -65,10 +65,10 @@ def measure_parts(outputs: Sequence[Output]) -> dict[str, float]:
     """Figures as `PART/NAME`.
 
     reward, length, cut      its own reward, tokens, the share that was cut off at the length limit
-    recall, false_alarms     a Verifier's: how many of the wrong, and of the right solutions it flags
+    recall, false_alarms     a Verifier's: how many of the wrong and of the right solutions it flags
     precision, unreadable    how many of its flags are true, and how many verdicts cannot be read
-    wrong                    how many of the solutions that it was shown are wrong
-    natural                  its accuracy if it were shown solutions as they come, not as they are picked:
+    wrong                    how many of its input solutions are wrong
+    natural                  its accuracy on solutions as they come, not as they are picked:
                              p · (1 - false_alarms) + (1 - p) · recall, p of those being right
     fixed, harmed            a Corrector's: how often a wrong solution becomes right, and a right one wrong
     """

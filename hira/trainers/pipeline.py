@@ -1,4 +1,4 @@
-"""The agentic pipeline: complete groups are trained on while other replies are still sampled, in segments."""
+"""The agentic pipeline: it trains on complete groups while other replies are still sampled, in segments."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -21,12 +21,12 @@ SCHEDULE = "schedule.jsonl"
 
 
 class PipelinedCollector:
-    """Makes the rollouts of a trainer whose policy samples behind the `gate` (`hira.trainers.pipeline.Segmented`).
+    """Makes the rollouts of a trainer whose policy samples through the `gate` (`hira.trainers.pipeline.Segmented`).
 
     The trainer opens the gate after each update, and takes the sampler's log-probabilities for the old policy's
-    (`train.old`): what is trained on may be some updates old. Which problems are under way is written to `folder`, so
-    that a run which is resumed begins those again. Rows differ from those of a run that was not stopped, because what
-    was sampled and not yet trained on is gone.
+    (`train.old`), because rows may be some updates old. `folder` has a record of the problems in progress, which a
+    resumed run begins again. Its rows differ from those of an uninterrupted run, because replies that were sampled and
+    not yet trained on are lost.
     """
 
     def __init__(
@@ -50,13 +50,13 @@ class PipelinedCollector:
 
     def __call__(self, update: int) -> Collected:
         collected = self.runner.run(self._take(update))
-        for _ in range(2):  # replies are delivered a moment before the engine's thread has ended
+        for _ in range(2):  # replies arrive a moment before the engine's thread ends
             with self.paused():
                 pass
         return collected
 
     def close(self) -> None:
-        """End what is under way."""
+        """End the sampling in progress."""
         self.gate.open()
         if self.schedule is not None:
             self.runner.run(self.schedule.aclose())
@@ -75,14 +75,14 @@ class PipelinedCollector:
         return replace(collected, measures={**collected.measures, **_measure(batch, update, schedule)})
 
     def _begin_schedule(self, update: int) -> Schedule[Output]:
-        """The schedule, as it stood after the update before."""
+        """Return the schedule as it was after the previous update."""
         records.cut(self.path, update)
         known = records.read(self.path)
         first, again = (known[-1]["next"], known[-1]["under_way"]) if known else (0, [])
         return Schedule(self._begin, self.limits, first=first, again=again)
 
     def problem(self, number: int) -> Problem:
-        """The problem with that number: one order of all of them after another."""
+        """Return the problem with that number: shuffled passes over all problems, one after another."""
         own = self.agentic.rollouts
         process, processes = own.share
         (found,) = choose_problems(own.problems, number * processes + process, 1, own.seed)
@@ -106,7 +106,7 @@ def _measure(batch: list[Released[Output]], update: int, schedule: Schedule[Outp
 class Segmented:
     """An engine that passes a gate before each segment of at most `segment` tokens; None samples whole replies.
 
-    With stop strings a reply is sampled whole, since one might stand across two segments.
+    With stop strings a reply is sampled whole, since a stop string might span two segments.
     """
 
     def __init__(self, engine: Engine, gate: Gate, segment: int | None = None) -> None:
@@ -146,7 +146,7 @@ class Segmented:
 
 
 def _join(whole: Sampled | None, part: Sampled) -> Sampled:
-    """What was sampled until now. Its version is the oldest."""
+    """Append a segment to the reply so far. The version is the older one."""
     if whole is None:
         return part
     return replace(

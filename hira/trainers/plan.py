@@ -1,9 +1,9 @@
-"""What memory a training run will take, by phase, before anything is loaded.
+"""The memory that a training run will take, by phase, before anything is loaded.
 
-From a model's `config.json` alone, without torch. Bytes are those that CUDA's allocator hands out at its peak
-(`torch.cuda.max_memory_allocated`); the driver's own few hundred MiB come on top. The counts per token were taken from
-the operations of transformers' decoder layers with PEFT's adapters, for SwiGLU layers in bf16 and, where the base is
-kept in 32 or 64 bits, in those.
+It is computed from a model's `config.json` alone, without torch. Bytes are those of CUDA's allocator at its peak
+(`torch.cuda.max_memory_allocated`); the driver's few hundred MiB come on top. The counts per token follow the
+operations of transformers' decoder layers with PEFT's adapters, for SwiGLU layers in bf16 and, for a base in 32 or 64
+bits, in those.
 """
 
 import json
@@ -16,20 +16,20 @@ from hira.core.errors import UsageError
 
 GIB = 2**30
 LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-"""The modules that `all-linear` adapts; the head is not among them."""
-# TRL's scorer works on tiles of so many tokens and so many words; cuBLAS keeps a workspace (Hopper's).
+"""The modules that `all-linear` adapts, which exclude the head."""
+# The tiles of TRL's scorer, in tokens and in words; the workspace of cuBLAS (on Hopper).
 TILE_TOKENS, TILE_WORDS = 4096, 32_768
 WORKSPACE = 32 * 2**20
-# What the engine adds to a row's keys and values at a time, and the prompt tokens that it reads at once.
+# The engine's growth of a row's keys and values, and its prompt tokens per pass.
 GROWTH, READS = 128, 16_384
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
 ATTENDS = {"full_attention", "sliding_attention", "chunked_attention"}
-"""Kinds of layers that are a decoder's own: whatever they see, they have the same weights."""
+"""Layer types of plain decoders: they differ in attention, not in weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A decoder's sizes. `small` are the parameters of a layer that are no matrices: norms and biases."""
+    """A decoder's sizes. `small` counts the parameters of a layer outside its matrices: norms and biases."""
 
     layers: int
     hidden: int
@@ -43,7 +43,8 @@ class Shape:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Shape":
-        """From the values of `config.json`; those of the text model, where there are several."""
+        """Read the values of `config.json`, those of the text model if there are several. Raises `UsageError` for other
+        kinds."""
         own = {**config, **config.get("text_config", {})}
         fix = "plan knows dense decoders such as Qwen, Llama and Mistral"
         if any(own.get(name) for name in EXPERTS):
@@ -80,7 +81,7 @@ class Shape:
 
     @property
     def matrices(self) -> dict[str, tuple[int, int]]:
-        """Inputs and outputs of the linear layers of one decoder layer."""
+        """The input and output sizes of the linear layers of one decoder layer."""
         query, key = self.heads * self.head, self.kv_heads * self.head
         return {
             "q_proj": (self.hidden, query),
@@ -94,17 +95,17 @@ class Shape:
 
     @property
     def linear(self) -> int:
-        """Parameters of all linear layers but the head."""
+        """The parameters of all linear layers but the head."""
         return self.layers * sum(taken * given for taken, given in self.matrices.values())
 
     @property
     def embedding(self) -> int:
-        """Parameters of the embedding, and of the head where it is another matrix."""
+        """The parameters of the embedding, and of the head if it is another matrix."""
         return self.words * self.hidden * (1 if self.tied else 2)
 
     @property
     def rest(self) -> int:
-        """Parameters of norms and biases, the last norm's included."""
+        """The parameters of norms and biases, the last norm's included."""
         return self.layers * self.small + self.hidden
 
     @property
@@ -112,18 +113,18 @@ class Shape:
         return self.linear + self.embedding + self.rest
 
     def lora(self, rank: int, targets: Collection[str] = LINEAR) -> int:
-        """Parameters of one adapter."""
+        """Return the number of parameters of one adapter."""
         return self.layers * rank * sum(sum(self.matrices[name]) for name in targets)
 
     @property
     def kv(self) -> int:
-        """Bytes of keys and values of one token, in bf16."""
+        """The bytes of keys and values of one token, in bf16."""
         return self.layers * 2 * self.kv_heads * self.head * 2
 
 
 def _small(own: Mapping[str, Any], hidden: int, inner: int, query: int, key: int, head: int) -> int:
-    """Norms and biases of a layer: what a family has beside two norms of the hidden width, it does not say in its
-    config. Queries and keys are normed by the head in Qwen3 and Gemma 3, and as a whole in OLMo 2."""
+    """Count the norms and biases of a layer. Configs do not list a family's norms other than the two of the hidden
+    width: Qwen3 and Gemma 3 norm queries and keys by head, OLMo 2 as a whole."""
     kind = str(own.get("model_type", ""))
     norms = 4 if kind.startswith(("gemma2", "gemma3")) else 2
     small = norms * hidden
@@ -140,9 +141,9 @@ def _small(own: Mapping[str, Any], hidden: int, inner: int, query: int, key: int
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be done at once. `adapters` are trained beside one another; `budget` bounds the tokens of a
-    micro-batch, `longest` those of a row; `at_once` rows are sampled together, their prompts `reads` tokens at a time.
-    `scored` is the share of a micro-batch's tokens that are trained, `bits` the precision of the base."""
+    """The sizes of a run. `adapters` are trained at once; `budget` bounds the tokens of a micro-batch, `longest` those
+    of a row; `at_once` rows are sampled together, their prompts `reads` tokens at a time. `scored` is the share of a
+    micro-batch's tokens that are trained, `bits` the precision of the base."""
 
     adapters: int = 1
     rank: int = 16
@@ -158,7 +159,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """Bytes by what they are for, in each phase. A phase's peak is the sum of its lines."""
+    """Bytes by purpose, in each phase. A phase's peak is the sum of its lines."""
 
     shape: Shape
     work: Work
@@ -183,7 +184,7 @@ class Sheet:
 
 
 def sheet(shape: Shape, work: Work) -> Sheet:
-    """The memory of a run of LoRA GRPO with this model."""
+    """Return the memory of a LoRA GRPO run with this model."""
     if work.bits not in WIDTHS:
         raise UsageError(f"a base of {work.bits} bits", fix="plan knows 4 (nf4), 16 (bf16), 32 and 64")
     one = shape.lora(work.rank, work.targets)
@@ -193,32 +194,35 @@ def sheet(shape: Shape, work: Work) -> Sheet:
 
 
 WIDTHS = {4: 2, 16: 2, 32: 4, 64: 8}
-"""Bytes of a number that is computed with, by the bits of the base."""
+"""Bytes of a number in computation, by the bits of the base."""
 
 
 def base(shape: Shape, bits: int) -> int:
-    """Bytes of the frozen weights. In 4 bits, embedding, norms and biases stay bf16; a block of 64 has a scale of one
-    byte, and 256 of those one of four (QLoRA's double quantisation, as `hira.trainers.models` opens it)."""
+    """Return the bytes of the frozen weights. In 4 bits, embedding, norms and biases stay bf16; a block of 64 has a
+    scale of one byte, and 256 scales share one of four bytes (QLoRA's double quantisation, as in
+    `hira.trainers.models`)."""
     if bits == 4:
         return 2 * (shape.embedding + shape.rest) + round(shape.linear * (0.5 + (1 + 4 / 256) / 64))
     return WIDTHS[bits] * shape.parameters
 
 
 def adapters(shape: Shape, work: Work) -> dict[str, int]:
-    """Adapters are kept in fp32 over bf16, in bf16 over 4 bits, else as the base; Adam keeps two values for each."""
+    """Return the bytes of adapters and optimiser. Adapters are fp32 over bf16, bf16 over 4 bits, else as the base; Adam
+    keeps two values for each."""
     each = _kept(work.bits)
     trained = shape.lora(work.rank, work.targets) * work.adapters
     return {"adapters": each * trained, "optimiser": 2 * each * trained}
 
 
 def _kept(bits: int) -> int:
-    """Bytes of a number that is trained."""
+    """Return the bytes of a trained number."""
     return {4: 2, 64: 8}.get(bits, 4)
 
 
 def _rollout(shape: Shape, work: Work) -> dict[str, int]:
-    """Keys and values are there twice while rows join or leave a batch. Reading a prompt passes through an MLP whose
-    adapter computes in fp32 over bf16; choosing a token takes three fp32 copies of a row's logits beside them."""
+    """Return the bytes of rollouts. Keys and values exist twice while rows join or leave a batch. Reading a prompt
+    passes through an MLP whose adapter computes in fp32 over bf16; choosing a token needs three more fp32 copies of a
+    row's logits."""
     width = WIDTHS[work.bits]
     cache = work.at_once * (work.longest + GROWTH) * shape.kv * width // 2
     read = min(work.reads, work.at_once * work.longest)
@@ -233,7 +237,8 @@ def _rollout(shape: Shape, work: Work) -> dict[str, int]:
 
 
 def _update(shape: Shape, work: Work) -> dict[str, int]:
-    """The peak is in the backward pass: of the last layer, or of the scoring of tokens, whichever is more."""
+    """Return the bytes of an update. The peak is in the backward pass: of the last layer, or of the scoring of tokens,
+    whichever is more."""
     tokens, width = max(work.budget, work.longest), WIDTHS[work.bits]
     each = _kept(work.bits)
     trained = shape.lora(work.rank, work.targets)
@@ -254,12 +259,11 @@ def _update(shape: Shape, work: Work) -> dict[str, int]:
 
 
 def layer_bytes(shape: Shape, rank: int, width: int = 2) -> int:
-    """Bytes a token at the peak of one layer's backward pass, its forward pass made again included; `width` are those
-    of a number.
+    """Return the bytes per token at the peak of one layer's backward pass, its recomputed forward pass included;
+    `width` is the bytes of a number.
 
-    In bf16, of the MLP's inner width five copies and one in fp32; about eighteen of the hidden width, of which the
-    norms make four in fp32; keys and values; the adapters' narrow outputs. With wider numbers nothing has to be made
-    wider: six copies and seven.
+    In bf16: five copies of the MLP's inner width and one in fp32; about eighteen of the hidden width, four of them by
+    the norms in fp32; keys and values; the adapters' narrow outputs. Wider numbers need no wider copies: six and seven.
     """
     rest = 8 * shape.kv_heads * shape.head + 14 * rank + 4 * shape.heads + 256
     if width == 2:
@@ -268,7 +272,7 @@ def layer_bytes(shape: Shape, rank: int, width: int = 2) -> int:
 
 
 def saved_bytes(shape: Shape, rank: int, width: int = 2) -> int:
-    """Bytes a token that one layer keeps for its backward pass when activations are not made again."""
+    """Return the bytes per token that one layer keeps for its backward pass without recomputation."""
     rest = 8 * shape.kv_heads * shape.head + 14 * rank + 4 * shape.heads + 256
     if width == 2:
         return 8 * shape.inner + 24 * shape.hidden + rest
@@ -276,7 +280,7 @@ def saved_bytes(shape: Shape, rank: int, width: int = 2) -> int:
 
 
 def _unpacked(shape: Shape, bits: int) -> int:
-    """One matrix of a 4-bit base, unpacked for its product."""
+    """Return the bytes of one matrix of a 4-bit base, unpacked for its product."""
     return 2 * max(taken * given for taken, given in shape.matrices.values()) if bits == 4 else 0
 
 
@@ -290,14 +294,14 @@ DEVICES = {
     "rtx-3090": 24 * 10**9,
     "l4": 24 * 10**9,
 }
-"""Bytes of memory, by the name that people call a device."""
+"""Bytes of memory, by a device's common name."""
 USABLE = 0.94
-"""Of a device's memory: the rest is the driver's, and lost between allocations."""
+"""The usable share of a device's memory: the driver and fragmentation take the rest."""
 
 
 def at_once(shape: Shape, work: Work, memory: int) -> int:
-    """How many rows of the whole window the rollouts of this work have at once in so many bytes, the driver's part
-    left out; the engine lets the others wait. 0 if there is room for none, or not for the update."""
+    """Return how many rows of the whole window fit in `memory` bytes at once, without the driver's part; the engine
+    queues the others. 0 if not even one fits, or the update does not."""
     room = USABLE * memory
     if sum(sheet(shape, work).update.values()) > room:
         return 0

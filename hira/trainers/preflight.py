@@ -1,4 +1,4 @@
-"""Checks before anything is written or loaded: packages, GPUs, documents, adapters, the model's window."""
+"""Checks before anything is loaded or written: packages, GPUs, documents, adapters, the model's window."""
 
 import asyncio
 import json
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 
 
 UNLIMITED = 1_000_000
-"""From so many tokens on, a window that is written down means that there is none."""
+"""A declared window of this many tokens or more means that there is no limit."""
 
 
 def check_inputs(plan: "TrainingPlan", folder: Path, *, conversations: bool = False) -> None:
-    """Raise `UsageError` for documents, attached files, adapters, a model's folder or settings that are
-    not there or cannot be used; with `conversations` for those of a cold start, too. Paths are those of `folder`.
-    """
+    """Raise `UsageError` for documents, attached files, adapters, a model's folder or settings that are missing or
+    unusable; with `conversations` also for the file of a cold start. Paths are relative to `folder`."""
     configuration = plan.configuration
     find_model_folder(configuration.model.name, folder)
     roots_of([*plan.settings.docs, *(file for one in (*plan.problems, *plan.held_out) for file in one.files)])
@@ -42,8 +41,7 @@ def check_inputs(plan: "TrainingPlan", folder: Path, *, conversations: bool = Fa
 
 
 async def _reach_judges(plan: "TrainingPlan") -> None:
-    """Raise `EndpointError` for a judge or a generator whose endpoint does not answer: rollouts would be scored by
-    nobody."""
+    """Raise `EndpointError` for a judge or a generator whose endpoint does not answer: no rollout would get a score."""
     from hira.policies.probe import probe  # loads httpx
 
     part = plan.configuration.reward
@@ -58,20 +56,20 @@ async def _reach_judges(plan: "TrainingPlan") -> None:
 
 
 async def _open_tools(plan: "TrainingPlan") -> None:
-    """Open the tools of the rollouts once, and close them."""
+    """Open the tools of the rollouts once, and close them again."""
     await (await open_session(plan.settings, policies={"*": OfflinePolicy()}, workflow=plan.workflow)).aclose()
 
 
 def check_starts(start: Mapping[str, Path]) -> None:
-    """Raise `UsageError` for a folder that holds no adapter to go on with."""
+    """Raise `UsageError` for a starting folder without an adapter."""
     for name, place in start.items():
         if not (place / "adapter_config.json").is_file():
             raise UsageError(f"there is no adapter in {place}", where=f"adapter {name!r}", fix="name its folder")
 
 
 def find_model_folder(name: str, folder: Path) -> Path | None:
-    """The folder on this machine with what is known of a model: its own, or that of the Hub's cache; None if it is the
-    name of one that is not here yet. Raises `UsageError` for what can only be a folder, and is none."""
+    """Return the local folder of a model, its own or that of the Hub's cache; None for a model of the Hub that is not
+    here yet. Raises `UsageError` for a name that can only be a folder, and does not exist."""
     place = folder / Path(name).expanduser()
     if place.is_dir():
         return place
@@ -99,7 +97,7 @@ def find_model_folder(name: str, folder: Path) -> Path | None:
 
 
 def own_window(name: str, folder: Path) -> int | None:
-    """How many tokens the model takes by its own files, prompt and reply together; None where they do not tell."""
+    """Return the tokens that the model takes by its own files, prompt and reply together; None if they do not say."""
     place = find_model_folder(name, folder)
     if place is None:
         return None
@@ -110,7 +108,7 @@ def own_window(name: str, folder: Path) -> int | None:
 
 
 def explain_window(window: int, own: int | None) -> str:
-    """What is wrong with rows of that many tokens, "" if nothing is."""
+    """Return what is wrong with rows of `window` tokens, "" if nothing is."""
     if own is None or window <= own:
         return ""
     return f"rollouts.window is {window:,} tokens, and the model itself takes {own:,}: no conversation gets longer"
@@ -161,7 +159,7 @@ def check_bits(bits: int, where: str = "in model.bits") -> None:
 
 
 def gpus() -> int:
-    """How many GPUs torch sees here."""
+    """Return the number of GPUs that torch sees here."""
     import torch
 
     return torch.cuda.device_count()

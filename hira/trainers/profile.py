@@ -1,4 +1,4 @@
-"""What a run writes for its users: adapters with their tokenizer, profiles, and the command that serves them.
+"""The files of a run for its users: adapters with their tokenizer, profiles, and the command that serves them.
 
 `profile.toml` is for this process, `served.toml` for a server of the adapters (`hira-train serve`). Both have the form
 of hira.toml, with paths relative to the run's folder.
@@ -18,12 +18,12 @@ from hira.trainers.assembly import TrainingPlan
 
 ADAPTERS, BEST = "adapters", "best"
 BASE = "hira-base"
-"""What a server calls the base."""
+"""The name of the base at a server."""
 
 
 def save_adapters(plan: TrainingPlan, model: Any, tokenizer: Any) -> None:
-    """Each adapter in a folder of its own, with the tokenizer that it was trained with: as it is now, or as it was in
-    the best exam where the run was to leave that."""
+    """Save each adapter in a separate folder, with its tokenizer: as it is now, or with `exam.best` as it was in the
+    best exam."""
     if plan.configuration.exam.best and (plan.folder / BEST).is_dir():
         shutil.copytree(plan.folder / BEST, plan.folder / ADAPTERS, dirs_exist_ok=True)
         return
@@ -32,13 +32,13 @@ def save_adapters(plan: TrainingPlan, model: Any, tokenizer: Any) -> None:
 
 
 def save_adapter(model: Any, tokenizer: Any, name: str, folder: Path) -> None:
-    """The adapter as `folder/NAME`. PEFT puts all but the one called `default` into a folder of their name itself."""
+    """Save the adapter as `folder/NAME`. PEFT creates that folder itself, except for the adapter `default`."""
     model.save_pretrained(folder / name if name == "default" else folder, selected_adapters=[name])
     tokenizer.save_pretrained(folder / name)
 
 
 def write_run_profiles(plan: TrainingPlan) -> None:
-    """Both profiles of a run."""
+    """Write both profiles of a run."""
     write_profiles(
         plan.folder,
         model=plan.configuration.model.name,
@@ -57,7 +57,7 @@ def write_profiles(
     options: Mapping[str, Any],
     sampling: Mapping[str, Any] | None = None,
 ) -> None:
-    """`sampling` are more settings for those who ask, such as a temperature."""
+    """Write both profiles. `sampling` has more settings for users, such as a temperature."""
     general: dict[str, Any] = {"workflow": settings.workflow, **(sampling or {})}
     if settings.dialect:
         general["dialect"] = settings.dialect
@@ -78,7 +78,8 @@ def write_profiles(
 
 
 def relative_model(model: str, folder: Path) -> str:
-    """A model's folder within the run's as `./…`, any other folder whole; a name of the Hub as it is."""
+    """Return a model's folder within the run's as `./…`, any other folder as a full path, a name of the Hub as it
+    is."""
     place = Path(model).expanduser()
     if not place.is_dir():
         return model
@@ -99,12 +100,12 @@ def _key(name: str) -> str:
 
 
 def _toml(value: Any) -> str:
-    """A plain value in TOML, which writes text, numbers, truth values and lists as JSON does."""
+    """Return a plain value in TOML, which writes text, numbers, truth values and lists as JSON does."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def adapters_of(run: Path) -> dict[str, Path]:
-    """The adapters that a run saved, by name. Raises `UsageError` if there are none."""
+    """Return the adapters that a run saved, by name. Raises `UsageError` without any."""
     found = {path.parent.name: path.parent for path in sorted(run.glob(f"{ADAPTERS}/*/adapter_config.json"))}
     if not found:
         fix = "name the folder of a run that has ended; one that has not goes on with hira-train grpo --resume"
@@ -113,11 +114,12 @@ def adapters_of(run: Path) -> dict[str, Path]:
 
 
 PARSERS = {"[TOOL_CALLS]": "mistral", "<tool_call>": "hermes", "<|python_tag|>": "llama3_json"}
-"""What vLLM calls its call parsers, by the marks in a chat template."""
+"""The names of vLLM's call parsers, by the marks in a chat template."""
 
 
 def serve_command(run: Path, port: int) -> list[str]:
-    """`vllm serve` with the run's base and adapters. Without a parser it would refuse whatever comes with tools."""
+    """Return `vllm serve` with the run's base and adapters. Without a call parser it would refuse every request with
+    tools."""
     adapters = adapters_of(run)
     configs = [json.loads((place / "adapter_config.json").read_text(encoding="utf-8")) for place in adapters.values()]
     base = str(configs[0]["base_model_name_or_path"])
@@ -129,7 +131,7 @@ def serve_command(run: Path, port: int) -> list[str]:
 
 
 def _calls(tokenizer: Path) -> list[str]:
-    """Flags by which native calls are read as in training; none where the chat template writes none that are known."""
+    """Return the flags for reading native calls as in training; none if the chat template has no known marks."""
     template = "".join(
         path.read_text(encoding="utf-8")
         for path in (tokenizer / "chat_template.jinja", tokenizer / "tokenizer_config.json")
@@ -140,7 +142,7 @@ def _calls(tokenizer: Path) -> list[str]:
 
 
 def round_up_rank(rank: int) -> int:
-    """The least rank that vLLM can be told of which is enough."""
+    """Return the least rank that vLLM accepts and that is enough."""
     return next((one for one in (8, 16, 32, 64, 128, 256, 320, 512) if one >= rank), rank)
 
 

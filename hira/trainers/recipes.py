@@ -1,4 +1,4 @@
-"""Recipes: which workflow is trained, how its rollouts are rewarded, and how its roles share the reward."""
+"""Recipes: the trained workflow, the reward of its rollouts, and the roles' shares in it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ Data = Literal["answers", "pairs", "queries"]
 
 @dataclass(frozen=True, slots=True)
 class Judges:
-    """The models that score answers, None where none is named, and the configuration of the reward."""
+    """The models that score answers, None if not configured, and the configuration of the reward."""
 
     part: RewardConfig
     judge: RoleConfig | None = None
     generator: RoleConfig | None = None
 
     def require(self, recipe: str) -> RoleConfig:
-        """The judge. Raises `UsageError` if none is named."""
+        """Return the judge. Raises `UsageError` without one."""
         if self.judge is None:
             fix = 'write judge = "MODEL" in [reward], and judge_url for an endpoint'
             raise UsageError(f"the recipe {recipe!r} needs a judge", fix=fix)
@@ -39,11 +39,11 @@ class Judges:
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """`workflow` runs unless another is named; `roles` are trained, None for all; `credit` divides a rollout's reward
-    among its rows, with options of its own.
+    among its rows, with its own options.
 
-    The reward is that of right answers, of which the share `format` is for calls that succeed; a judge applies the
-    paper's `criteria`. `judged` replaces that reward. `own` is a workflow that only the trainer runs. With `staged`,
-    groups are made of the outputs of each step (`hira.trainers.agentic`). `data` is what it trains on: questions with
+    The reward is for right answers, with the share `format` for calls that succeed; a judge applies the paper's
+    `criteria`. `judged` replaces that reward. `own` is a workflow that only the trainer runs. With `staged`, groups
+    consist of the outputs of each step (`hira.trainers.agentic`). `data` is the kind of training data: questions with
     answers, preferences, or queries alone.
     """
 
@@ -60,7 +60,7 @@ class Recipe:
 
 
 GRPO = Recipe("grpo", "react", grpo)
-"""Every role is compared with itself, over conversations that began with the same words."""
+"""Every role is compared with itself, over conversations with the same first messages."""
 
 MATPO = Recipe("matpo", "matpo", matpo, format=0.1, criteria="simpleqa")
 """MATPO (2510.04678): planner and workers are one policy, and all get the reward of the planner's answer."""
@@ -79,7 +79,7 @@ samples at temperature 0.85; here roles are sampled from the distribution that i
 
 
 def hybrid_reward(judges: Judges) -> Reward:
-    """R = R_pref + R_llm + R_fmt (rubrics paper, section 3.3)."""
+    """Return the reward R = R_pref + R_llm + R_fmt (rubrics paper, section 3.3)."""
     part = judges.part
     return Hybrid(judges.require("rubric"), Weights(part.preference, part.quality, part.judge_scale))
 
@@ -98,13 +98,13 @@ all weights, no KL, clip 0.2, replies of 8,192 tokens.
 def broadcast(
     groups: Sequence[Group], *, norm: Norm = "rollout_mean", scale: Scale = "group", floor: float = FLOOR
 ) -> Credited:
-    """One advantage for every row of a rollout, normalised over the reports of a query. The paper gives the reward of
+    """Give every row of a rollout one advantage, normalised over the reports of a query. The paper gives the reward of
     the report and not the weights of its rows: `norm` chooses, as with MATPO."""
     return matpo(groups, planner="search", norm=norm, scale=scale, floor=floor)
 
 
 def rubric_reward(judges: Judges) -> Reward:
-    """The report's score by the rubric of its query, or by general rubrics if the generator is "general" (Table 2)."""
+    """Return the reward by the rubric of a query, or by general rubrics if the generator is "general" (Table 2)."""
     judge = judges.require("mams")
     general = judges.part.generator == GENERAL_RUBRICS
     return ByRubric(judge, write_general if general else Generated(judges.generator or judge))

@@ -14,7 +14,7 @@ METRICS, ROLLOUTS, EXAMS = "metrics.jsonl", "rollouts.jsonl", "exams.jsonl"
 
 
 def append(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Write one line for each record. A full disk is a clear error; a line is whole or cut away at the next resume."""
+    """Append one line for each record. Raises `HiraError` if the disk is full; the next resume drops a cut line."""
     lines = "".join(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n" for record in records)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -25,7 +25,7 @@ def append(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 
 def cut(path: Path, step: int) -> None:
-    """Drop what was recorded after the step, and a last line that was not written to its end."""
+    """Drop the records after a step, and an incomplete last line."""
     if not path.is_file():
         return
     kept = [line for line in path.read_text(encoding="utf-8").splitlines() if _until(line, step)]
@@ -38,14 +38,14 @@ def cut(path: Path, step: int) -> None:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The records, without a last line that is cut."""
+    """Return the records, without an incomplete last line."""
     if not path.is_file():
         return []
     return [found for line in path.read_text(encoding="utf-8").splitlines() if (found := _whole(line)) is not None]
 
 
 def unwritable(error: OSError, path: Path) -> HiraError:
-    """The error of a file that cannot be written, as a person can act on it."""
+    """Return the error of a file that cannot be written, with a fix."""
     if is_full(error):
         return full(f"writing {path}")
     return HiraError(f"{path.name} cannot be written: {error.strerror}", where=str(path.parent), fix="check the folder")
@@ -57,8 +57,8 @@ def full(where: str) -> HiraError:
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an error is that of a full disk, or of a file that may not be longer. Only Python's own say it by a
-    number: safetensors and tokenizers say it in words, and torch that its file did not become as long as it should."""
+    """Return whether an error means a full disk, or a file over the size limit. Only Python's own errors have a number:
+    safetensors and tokenizers put it into the message, and torch reports a file of the wrong length."""
     if isinstance(error, OSError):
         return error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
     return any(f"(os error {one})" in str(error) for one in (28, 122, 27)) or "inline_container" in str(error)
@@ -79,7 +79,7 @@ def _whole(line: str) -> dict[str, Any] | None:
 
 @contextmanager
 def print_progress(seconds: float, tell: Callable[[str], None], told: Callable[[], str]) -> Iterator[None]:
-    """Tell every so many `seconds` what `told` says then, until the context is left."""
+    """Pass the text of `told` to `tell` every `seconds` seconds, until the context is left."""
     done = threading.Event()
 
     def beat() -> None:
@@ -96,11 +96,11 @@ def print_progress(seconds: float, tell: Callable[[str], None], told: Callable[[
 
 
 COMPLETE = "complete.json"
-"""The file that is written last: without it, a checkpoint was cut short."""
+"""The file that is written last: a checkpoint without it is incomplete."""
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The newest checkpoint that was written to its end, None if there is none."""
+    """Return the newest complete checkpoint, or None."""
     return max((path.parent for path in folder.glob(f"checkpoint-*/{COMPLETE}")), key=step_of, default=None)
 
 

@@ -1,7 +1,7 @@
-"""Rollouts for training: workflow x question x G, side by side, each as it would run for a user.
+"""Rollouts for training: workflow x question x G, concurrently, each as it would run for a user.
 
-A rollout that failed is data with a status. What the agent brought upon itself has reward 0; what the infrastructure
-did to it leaves the mean, the deviation and the loss.
+A failed rollout is data with a status. The agent's own failures have reward 0; infrastructure failures leave the mean,
+the deviation and the loss.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A question to train on, with the answers that are right."""
+    """A question to train on, with its right answers."""
 
     id: str
     question: str
@@ -57,11 +57,11 @@ class Problem:
 
 
 OpenContext = Callable[[str, Problem, Reader], AbstractAsyncContextManager[RunContext]]
-"""Opens the run context of one run: its name, its question, and who watches."""
+"""Opens the run context of one run, given its name, its problem and a reader of its events."""
 
 
 def open_contexts(session: "Session") -> OpenContext:
-    """Teams as a user's runs have them: the same tools, budgets and dialects."""
+    """Return a function that opens run contexts like those of a user: the same tools, budgets and dialects."""
 
     @asynccontextmanager
     async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
@@ -73,7 +73,7 @@ def open_contexts(session: "Session") -> OpenContext:
 
 @dataclass(frozen=True, slots=True)
 class ScoredRollout:
-    """One rollout with all that is told of it."""
+    """One rollout with its score and its outcomes."""
 
     attempt: Attempt
     record: Rollout | None
@@ -85,12 +85,12 @@ class ScoredRollout:
 
 @dataclass(slots=True)
 class Rollouts:
-    """Makes the groups of an update, as `config` says.
+    """Makes the groups of an update, according to `config`.
 
-    `roles` are those that are trained, None for all that leave tokens. `trust` is the share of rollouts that the
-    infrastructure may break before the run is ended. `share` is this process's number and how many there are. `day`, in
-    seconds since the epoch, is what rollouts take for today, so that a prompt reads the same on every day. Training
-    needs a `temperature` of 1; exams also ask greedily.
+    `roles` are trained, None for all with tokens. `trust` is the share of rollouts that the infrastructure may break
+    before the run ends. `share` is this process's number and the number of processes. `day`, in seconds since the
+    epoch, is today's date for rollouts, so that prompts do not change from day to day. Training needs a `temperature`
+    of 1; exams also ask greedily.
     """
 
     context: OpenContext
@@ -108,7 +108,7 @@ class Rollouts:
     underway: OpenCalls = field(default_factory=OpenCalls, kw_only=True)
 
     async def collect(self, update: int) -> Collected:
-        """The groups of the update with that number. Raises where going on would train on nothing but failures."""
+        """Collect the groups of an update. Raises `HiraError` if too many rollouts failed."""
         asked = choose_problems(self.problems, update, self.config.questions, self.seed)[self.share[0] :: self.share[1]]
         gate = asyncio.Semaphore(self.config.concurrency)
         done: list[ScoredRollout] = []
@@ -118,7 +118,7 @@ class Rollouts:
             asked += self._others(update, again, wanted - sum(map(_has_signal, groups)), asked) if again else []
             new = asked[len(groups) :]
             of = len(asked) * self.config.attempts
-            with self.telling(lambda: f"{len(done)} of {of} rollouts done"):  # noqa: B023 - told within this turn only
+            with self.telling(lambda: f"{len(done)} of {of} rollouts done"):  # noqa: B023 - called within this turn only
                 groups += await together([self._group(problem, update, gate, done) for problem in new])
             if sum(map(_has_signal, groups)) >= wanted:
                 break
@@ -136,7 +136,7 @@ class Rollouts:
         return Collected(made, measures, tuple(told[: self.config.samples]))
 
     def _others(self, update: int, again: int, many: int, asked: Sequence[Problem]) -> list[Problem]:
-        """Problems in the place of those without a signal: the same ones in a run that is resumed."""
+        """Choose replacements of problems without a signal: the same ones in a resumed run."""
         known = {one.id for one in asked}
         left = [one for one in self.problems if one.id not in known]
         chance = random.Random(seed_of(self.seed, "refill", update, again, self.share[0]))  # noqa: S311 - repeatable
@@ -145,7 +145,7 @@ class Rollouts:
     async def _group(
         self, problem: Problem, update: int, gate: asyncio.Semaphore, done: list[ScoredRollout]
     ) -> list[ScoredRollout]:
-        """All attempts at one question."""
+        """Make all attempts at one question."""
 
         async def attempt(number: int) -> ScoredRollout:
             async with gate:
@@ -156,8 +156,8 @@ class Rollouts:
         return await together([attempt(number) for number in range(self.config.attempts)])
 
     async def play(self, problem: Problem, update: int, number: int, *, exam: bool = False) -> ScoredRollout:
-        """One rollout with its reward; an `exam` has seeds of its own. Raises only what would be wrong with every other
-        one, too."""
+        """Return one rollout with its reward; an `exam` has separate seeds. Raises only errors that every other rollout
+        would meet too: `UsageError`, `AccessDenied`, a faulty reward function."""
         run = f"{'exam' if exam else ''}{update}-{problem.id}-{number}"
         seed = seed_of(self.seed, *(["exam"] if exam else []), update, problem.id, number)
         outcomes = Outcomes()
@@ -178,7 +178,7 @@ class Rollouts:
             return _make_lost(number, str(error), record)
         except AssertionError:
             raise
-        except Exception as error:  # noqa: BLE001 - a fault of the workflow in one rollout is data, too
+        except Exception as error:  # noqa: BLE001 - a workflow's fault in one rollout is data
             return _make_lost(number, f"a fault in the workflow: {type(error).__name__}: {error}", record)
         if isinstance(record.failure, UsageError | AccessDenied):
             raise record.failure
@@ -191,7 +191,7 @@ class Rollouts:
         return ScoredRollout(attempt, record, cut, score, trouble.why or record.error, outcomes.tools)
 
     def _prepare(self, context: RunContext, run: str, seed: int, trouble: "Trouble") -> None:
-        """The run context as it is trained: seeded, with deadlines, its tools watched."""
+        """Prepare the run context for training: seeds, deadlines, watched tools."""
 
         def seeded(role: str, part: RoleConfig) -> RoleConfig:
             policy = SeededPolicy(
@@ -205,7 +205,8 @@ class Rollouts:
         context.tools = watch_tools(context.tools, trouble.down, partial(self.underway.call, run))
 
     async def _score(self, record: Rollout, problem: Problem) -> Score:
-        """The reward. A judge that is down or late leaves the rollout without one; a fault in the reward is raised."""
+        """Return the reward, without a value if a judge is down or late. Raises `HiraError` for a fault in the reward
+        function."""
         try:
             async with asyncio.timeout(self.config.reward_seconds):
                 return await self.reward(record, problem.references)
@@ -222,7 +223,8 @@ class Rollouts:
             ) from error
 
     def check(self, played: Sequence[ScoredRollout]) -> None:
-        """Raise if more was broken than is to be trusted, or if nobody said anything that could be learned from."""
+        """Raise `HiraError` if more rollouts broke or stayed unscored than `trust` allows, or if all ended before any
+        reply."""
         lost = [one for one in played if one.attempt.status == "infra_failed"]
         if len(lost) > self.trust * len(played):
             raise _make_error(lost, played, "were broken by what they ran on", "mend that, then go on with --resume")
@@ -236,7 +238,7 @@ class Rollouts:
             raise _make_error(silent, played, "ended before the model said a word", fix)
 
     def telling(self, done: Callable[[], str]) -> AbstractContextManager[None]:
-        """Tell now and then how much is done, and which calls wait longest."""
+        """Report the progress from time to time, with the calls that wait longest."""
 
         def say() -> str:
             waiting = self.underway.describe()
@@ -257,8 +259,8 @@ def _spoke(one: ScoredRollout) -> bool:
 
 @dataclass(slots=True)
 class Trouble:
-    """What the infrastructure did to one rollout, also where the workflow went on: a worker whose model is down is a
-    finding for its planner, and a search that no service answers is told to it: no reason to punish either."""
+    """The infrastructure failures of one rollout, even if the workflow continued: a planner gets a worker's failure as
+    a finding, and a model the failure of its search; neither deserves a penalty."""
 
     broken: list[EndpointError] = field(default_factory=list)
     down: list[ToolDown] = field(default_factory=list)
@@ -269,7 +271,7 @@ class Trouble:
 
 
 class Outcomes:
-    """A reader of one rollout's events: which tool calls succeeded, by role and tool."""
+    """A reader of one rollout's events: the outcomes of tool calls, by role and tool."""
 
     def __init__(self) -> None:
         self.tools: dict[tuple[str, str], list[bool]] = defaultdict(list)
@@ -283,10 +285,10 @@ class Outcomes:
 
 
 def status_of(record: Rollout) -> Status:
-    """Whose fault it was, if the rollout failed.
+    """Return the status of a rollout: who caused its failure, if it failed.
 
-    A prompt over the window, a refusal and a reply that cannot be read are the agent's own; so is a budget that it used
-    up, of which the answer that it gave from what it knew is judged. Everything else is the infrastructure's.
+    A prompt over the window, a refusal and an unreadable reply are the agent's own failures. An exhausted budget is
+    `ok`: its answer is judged. Everything else is the infrastructure's.
     """
     failure = record.failure
     if failure is None or isinstance(failure, OutOfBudget):
@@ -296,9 +298,10 @@ def status_of(record: Rollout) -> Status:
 
 
 def choose_problems(problems: Sequence[Problem], update: int, questions: int, seed: int) -> list[Problem]:
-    """The problems of an update: one order of all of them after another, each shuffled by the seed.
+    """Choose the problems of an update: passes over all problems, each shuffled by the seed.
 
-    It depends on the update's number alone, so that a run can go on in the middle.
+    They depend on the update's number alone, so that a run can resume in the middle. Raises `UsageError` without
+    problems.
     """
     if not problems:
         raise UsageError("there is no question to train on", fix="name a file with questions and their answers")
@@ -306,13 +309,13 @@ def choose_problems(problems: Sequence[Problem], update: int, questions: int, se
     for place in range(update * questions, (update + 1) * questions):
         lap, at = divmod(place, len(problems))
         order = list(range(len(problems)))
-        random.Random(seed_of(seed, "order", lap)).shuffle(order)  # noqa: S311 - an order that can be repeated
+        random.Random(seed_of(seed, "order", lap)).shuffle(order)  # noqa: S311 - a repeatable order
         found.append(problems[order[at]])
     return found
 
 
 def _has_signal(group: Sequence[ScoredRollout]) -> bool:
-    """Whether the attempts that count earned different rewards."""
+    """Return whether the counted attempts earned different rewards."""
     rewards = [one.attempt.reward for one in group if one.attempt.counts and one.attempt.reward is not None]
     return len(rewards) > 1 and deviation(rewards) >= FLOOR
 
@@ -322,7 +325,7 @@ def _make_lost(number: int, why: str, record: Rollout | None = None) -> ScoredRo
 
 
 def measure_rollouts(played: Sequence[ScoredRollout]) -> dict[str, float]:
-    """What rollouts tell beyond rewards and rows: tools, endings, parts of the reward, rows that broke or were lost."""
+    """Measure tools, endings, parts of the reward, and rows that broke or were dropped."""
     means = Means()
     tools: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for one in played:
@@ -346,9 +349,9 @@ class Collects(Protocol):
 
 
 class Collector:
-    """Makes rollouts for a trainer that knows nothing of event loops: one loop, from the first update to the last.
+    """Makes rollouts for a trainer without an event loop: one loop, from the first update to the last.
 
-    `paused` is the engine's: entering it waits until nothing is sampled, which has to be so before weights change.
+    `paused` is the engine's: it waits until no reply is being sampled, as it must be before weights change.
 
     >>> with asyncio.Runner() as runner:
     ...     collect = Collector(runner, rollouts, engine.paused)
@@ -369,6 +372,6 @@ class Collector:
         try:
             return self.runner.run(self.rollouts.collect(update))
         finally:
-            for _ in range(2):  # the first time, calls that were given up may still be taken out of its queue
+            for _ in range(2):  # the first time, abandoned calls may still leave its queue
                 with self.paused():
                     pass

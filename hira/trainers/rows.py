@@ -16,7 +16,7 @@ class Row:
     """A conversation, or the `part` of one that its prompts did not break.
 
     `prompt` are the ids before the first sampled token, shape (P,); `completion` everything after, shape (T,): sampled
-    tokens (`mask` 1) and what the environment added between them (`mask` 0, `logprobs` 0). `turns` counts policy calls,
+    tokens (`mask` 1) and the environment's tokens between them (`mask` 0, `logprobs` 0). `turns` counts policy calls,
     `model` names the weights that sampled it. `overlong`: the conversation ended with a reply that was cut off.
     """
 
@@ -35,7 +35,7 @@ class Row:
 
     @property
     def tokens(self) -> int:
-        """How many tokens the role sampled: |o| of the papers."""
+        """The number of tokens that the role sampled: |o| of the papers."""
         return sum(self.mask)
 
     @property
@@ -44,14 +44,14 @@ class Row:
 
     @property
     def input(self) -> str:
-        """Names the exact input that the row began with: rows that share it may be compared with one another."""
+        """The fingerprint of the row's exact input: rows that share it may be compared with one another."""
         return hashlib.blake2b(array("q", self.prompt).tobytes(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The rows of a rollout. `breaks` counts prompts that did not go on from what was there before, `dropped` the rows
-    that were left out because ids and log-probabilities did not fit."""
+    """The rows of a rollout. `breaks` counts prompts that did not continue their row, `dropped` the rows that were left
+    out because ids and log-probabilities did not match."""
 
     rows: tuple[Row, ...] = ()
     breaks: int = 0
@@ -60,7 +60,7 @@ class Cut:
 
 @dataclass(slots=True)
 class _Open:
-    """A row that may still grow."""
+    """A growing row."""
 
     prompt: tuple[int, ...]
     model: str
@@ -71,7 +71,7 @@ class _Open:
     sound: bool = True
 
     def takes(self, tokens: Tokens) -> bool:
-        """Whether the turn's prompt begins with all that the row holds."""
+        """Return whether the turn's prompt begins with the whole row."""
         held = len(self.prompt)
         before = (*self.prompt, *self.completion)
         return (
@@ -90,7 +90,7 @@ class _Open:
 
 
 def _fits(tokens: Tokens) -> bool:
-    """Whether each sampled id has its log-probability: a server may leave the last one out (an off-by-one of EOS)."""
+    """Return whether each sampled id has its log-probability: a server may omit the last one (an off-by-one at EOS)."""
     return len(tokens.sampled) == len(tokens.logprobs) and all(map(_possible, tokens.logprobs))
 
 
@@ -99,9 +99,9 @@ def _possible(logprob: float) -> bool:
 
 
 def rows_of(rollout: Rollout, roles: Collection[str] | None = None, question: str = "") -> Cut:
-    """The rows of a rollout's conversations, in the order in which these began; of `roles` only, if any are given.
+    """Return the rows of a rollout's conversations, in the order in which these began; of `roles` only, if given.
 
-    Turns without tokens (of a role that an endpoint plays) make no row. A row that does not fit is dropped and counted,
+    Turns without tokens (of a role that an endpoint plays) make no row. An inconsistent row is dropped and counted,
     never guessed.
     """
     cuts = [
@@ -156,9 +156,9 @@ Status = Literal["ok", "agent_failed", "infra_failed"]
 class Attempt:
     """One rollout, as credit sees it.
 
-    `ok` and `agent_failed` (reward 0) count; `infra_failed` leaves the mean, the deviation and the loss, and so does
-    an attempt whose judge failed (`reward` None). `rewards` are those of single conversations, where roles are paid
-    for themselves.
+    `ok` and `agent_failed` (reward 0) count; `infra_failed` leaves the mean, the deviation and the loss, and so does an
+    attempt whose judge failed (`reward` None). `rewards` are those of single conversations, for roles that are paid
+    separately.
     """
 
     number: int
@@ -172,8 +172,8 @@ class Attempt:
         return self.status != "infra_failed" and self.reward is not None
 
     def reward_of(self, conversation: str) -> float:
-        """What the conversation earned: its own reward, else the rollout's."""
-        assert self.reward is not None  # noqa: S101 - asked only of attempts that count
+        """Return the conversation's own reward, else the rollout's."""
+        assert self.reward is not None  # noqa: S101 - called for counted attempts only
         return self.rewards.get(conversation, self.reward)
 
 
@@ -190,7 +190,7 @@ class Group:
 
 
 class Key(NamedTuple):
-    """Who is compared with whom: the problem, the role, and what names the exact input ("" where inputs differ)."""
+    """The key of a comparison: the problem, the role, and the fingerprint of the exact input ("" if inputs differ)."""
 
     problem: str
     role: str
@@ -203,7 +203,7 @@ class Weighted:
 
         L = -(1/Z) Σ_i Σ_t m_it · min(ρ_it w_i A_i, clip(ρ_it, 1-ε_low, 1+ε_high) w_i A_i)
 
-    where m is the row's own mask. `group` says whom it was compared with.
+    where m is the row's own mask. `group` is the key of its comparison.
     """
 
     row: Row
@@ -215,10 +215,10 @@ class Weighted:
 
 @dataclass(frozen=True, slots=True)
 class Credited:
-    """The rows of an update with their normaliser Z, and what was left out.
+    """The rows of an update with their normaliser Z, and the counts of the rest.
 
-    `sizes` are the sizes of all groups that were compared, `dead` those without a signal, `singletons` members that
-    nobody could be compared with, `excluded` attempts that do not count, `told` what else is to be told.
+    `sizes` are the sizes of all compared groups, `dead` those without a signal, `singletons` members that were compared
+    with nothing, `excluded` attempts that do not count, `told` more metrics.
     """
 
     rows: tuple[Weighted, ...]
@@ -232,7 +232,7 @@ class Credited:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What the rollouts of one update brought: `groups` for credit, `measures` to tell, `samples` to be looked at."""
+    """The rollouts of one update: `groups` for credit, `measures` for metrics, `samples` for readers."""
 
     groups: tuple[Group, ...]
     measures: Mapping[str, float] = field(default_factory=dict)
@@ -240,12 +240,12 @@ class Collected:
 
 
 Collect = Callable[[int], Collected]
-"""Makes the rollouts of the update with that number, counted from 0. The same number brings the same questions and
-seeds, so that a run that is resumed goes on as if it had not stopped."""
+"""Makes the rollouts of the update with that number, counted from 0. The same number gives the same questions and
+seeds, so that a resumed run continues as if it had not stopped."""
 
 
 def samples(collected: Collected, credited: Credited, step: int) -> Iterator[dict[str, Any]]:
-    """The samples of an update as records, each with the advantages of its conversations."""
+    """Yield the samples of an update as records, each with the advantages of its conversations."""
     gained: dict[str, dict[str, float]] = {}
     for one in credited.rows:
         gained.setdefault(one.row.rollout, {})[one.row.conversation] = one.advantage

@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 
 class Work(Protocol[T]):
-    """A step of one problem: groups that are sampled side by side, each `size` members of one input.
+    """A step of one problem: groups that are sampled concurrently, each of `size` members of one input.
 
-    `then` makes the next step of what came out, one sequence of outputs a group; None ends the problem.
+    `then` makes the next step from the outputs, one sequence of them per group; None ends the problem.
     """
 
     @property
@@ -30,12 +30,12 @@ class Work(Protocol[T]):
 
 
 Begin = Callable[[int], Awaitable[Work[T] | None]]
-"""The first step of the problem with that number, counted from 0; None if there is nothing to be done for it."""
+"""Returns the first step of the problem with that number, counted from 0; None if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Released(Generic[T]):
-    """A complete group. `version` is that of the weights when it was begun, the oldest that any of its tokens has."""
+    """A complete group. `version` is that of the weights when the group began, the oldest of any of its tokens."""
 
     problem: int
     name: str
@@ -45,8 +45,9 @@ class Released(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How a schedule runs: `problems` under way at once; an update takes at least `least` groups; no token is trained
-    on that was sampled more than `staleness` updates ago; no problem is begun while more than `most` groups wait."""
+    """The limits of a schedule: `problems` in progress at once; an update takes at least `least` groups; no token is
+    trained on more than `staleness` updates after it was sampled; no problem begins while more than `most` groups
+    wait."""
 
     problems: int = 16
     least: int = 16
@@ -61,9 +62,9 @@ class Schedule(Generic[T]):
     ...     await train(batch)
     ...     schedule.updated()
 
-    Staleness is bounded by waiting, and nothing is thrown away: an update is not made before the groups are complete
-    that it would make too old. `total` is how many problems there are, None for no end; `first` the number to begin
-    with, `again` problems to be begun before it.
+    Staleness is bounded by waiting, and nothing is thrown away: an update waits for the groups that it would make too
+    old. `total` is the number of problems, None for no end; `first` the number to begin with, `again` problems to begin
+    before it.
     """
 
     def __init__(
@@ -84,16 +85,16 @@ class Schedule(Generic[T]):
 
     @property
     def problems(self) -> list[int]:
-        """The problems that are under way."""
+        """The problems in progress."""
         return sorted(self._under_way)
 
     @property
     def sampling(self) -> int:
-        """How many groups are being sampled."""
+        """The number of groups that are being sampled."""
         return len(self._sampling)
 
     async def take(self) -> list[Released[T]]:
-        """All complete groups, as soon as there are enough of them; none when every problem is done."""
+        """Return all complete groups, as soon as there are enough of them; an empty list when every problem is done."""
         while True:
             if self._failed is not None:
                 raise self._failed
@@ -107,13 +108,13 @@ class Schedule(Generic[T]):
         return taken
 
     def updated(self, version: int | None = None) -> None:
-        """The weights have changed."""
+        """Record that the weights have changed."""
         self.version = self.version + 1 if version is None else version
         self._updating = False
         self._ring()
 
     async def aclose(self) -> None:
-        """End what is under way."""
+        """End all problems in progress."""
         self._exhausted = True
         self._updating = False
         tasks = list(self._under_way.values())
@@ -128,7 +129,7 @@ class Schedule(Generic[T]):
         return len(self.queue) >= self.limits.least
 
     def _too_old(self) -> bool:
-        """Whether another update would make a group too old that is still being sampled."""
+        """Return whether another update would make a group too old that is still being sampled."""
         oldest = self.version + 1 - self.limits.staleness
         return any(version < oldest for version in self._sampling.values())
 
@@ -146,7 +147,7 @@ class Schedule(Generic[T]):
         return len(self.queue) <= self.limits.most
 
     async def _work_through(self, number: int) -> None:
-        """All steps of one problem."""
+        """Do all steps of one problem."""
         try:
             work = await self._begin(number)
             while work is not None:
@@ -161,8 +162,8 @@ class Schedule(Generic[T]):
             self._ring()
 
     async def _group(self, number: int, work: Work[T], at: int) -> tuple[T, ...]:
-        """One group, released as soon as it is complete."""
-        # what begins before an update that is due or under way is one update old when it is trained on
+        """Sample one group, and release it when it is complete."""
+        # a group that begins before a due or running update is one update old when it is trained on
         while not self.limits.staleness and (self._due or self._updating):
             await self._changed.wait()
         key, version = (number, work.groups[at]), self.version
@@ -176,16 +177,16 @@ class Schedule(Generic[T]):
         return outputs
 
     def _ring(self) -> None:
-        """Wake all who wait for a change."""
+        """Wake everything that waits for a change."""
         self._changed.set()
         self._changed = asyncio.Event()
 
 
 class Gate:
-    """`async with gate:` around each stretch of sampling. `close()` lets nobody else in and waits until all who are
-    inside have come out; `open()` lets them in again.
+    """`async with gate:` around each stretch of sampling. `close()` admits no more and waits until all inside have
+    left; `open()` admits again.
 
-    Stretches are segments of a reply or whole replies: the shorter they are, the less waits for the longest.
+    Stretches are segments of a reply or whole replies: the shorter they are, the shorter the wait for the longest.
     """
 
     def __init__(self) -> None:

@@ -31,14 +31,14 @@ from hira.trainers.training import make_training, open_weights
 from hira.trainers.weights import activate
 
 Changed = Callable[[Row, random.Random], Row]
-"""Makes another lesson of one, the same for the same random numbers."""
+"""Makes another lesson from one, the same for the same random numbers."""
 IGNORED = -100
 """The label of a token that is not learned."""
 
 
 class LessonOrder(Dataset[Row]):
-    """The rows of all steps, dealt out lap after lap in an order of the seed's. Which row comes at a place, and what
-    `changed` made of it, depends on the place alone: a run that is resumed goes on with the same."""
+    """The rows of all steps, in passes that the seed shuffles. The row at a position, and the change that `changed`
+    makes to it, depend on the position alone: a resumed run continues with the same rows."""
 
     def __init__(self, rows: Sequence[Row], configuration: Configuration, changed: Changed | None = None) -> None:
         if not rows:
@@ -56,14 +56,14 @@ class LessonOrder(Dataset[Row]):
         lap, at = divmod(place, len(self.rows))
         if lap not in self._orders:
             order = list(range(len(self.rows)))
-            random.Random(seed_of(self.seed, "lap", lap)).shuffle(order)  # noqa: S311 - an order that can be repeated
+            random.Random(seed_of(self.seed, "lap", lap)).shuffle(order)  # noqa: S311 - a repeatable order
             self._orders = {lap - 1: self._orders.get(lap - 1, []), lap: order}
         row = self.rows[self._orders[lap][at]]
         return self.changed(row, random.Random(seed_of(self.seed, "row", place))) if self.changed else row  # noqa: S311
 
 
 class SftTrainer(Trainer):
-    """transformers' Trainer with weighted tokens, rows in the order in which they were dealt, and our own record."""
+    """transformers' Trainer with weighted tokens, rows in the order of `lessons`, and hira's own records."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class SftTrainer(Trainer):
         optimizer: torch.optim.Optimizer | None = None,
         tell: Callable[[int, float], None] = lambda *_: None,
     ) -> None:
-        """`optimizer` replaces AdamW: a whole model that begins at random learns sooner by `hira.trainers.muon`."""
+        """`optimizer` replaces AdamW: a whole model that begins at random learns sooner with `hira.trainers.muon`."""
         self.folder = folder
         self.tell = tell
         super().__init__(
@@ -95,7 +95,7 @@ class SftTrainer(Trainer):
 
     def _collate(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
         width = max(row.length for row in rows)
-        ids = torch.zeros((len(rows), width), dtype=torch.long)  # no row sees its padding: any id will do
+        ids = torch.zeros((len(rows), width), dtype=torch.long)  # no row attends to its padding: any id will do
         labels = torch.full((len(rows), width), IGNORED)
         for at, row in enumerate(rows):
             ids[at, : row.length] = torch.tensor((*row.prompt, *row.completion))
@@ -110,10 +110,11 @@ class SftTrainer(Trainer):
         return_outputs: bool = False,  # noqa: FBT001, FBT002 - as the Trainer calls it
         num_items_in_batch: Any = None,
     ) -> Any:
-        """The mean of -log π over the labels; padding stands on the right, where causal attention does not see it."""
+        """Return the mean of -log π over the labels; padding is on the right, where causal attention does not see
+        it."""
         del num_items_in_batch
         labels = inputs["labels"][:, 1:]
-        # the head is most of a small model's work: it reads the columns alone in which some row has a word to learn
+        # the head is most of a small model's work: it reads only the columns in which some row learns a token
         scored = (labels != IGNORED).any(dim=0).nonzero().squeeze(1)
         found = model(input_ids=inputs["input_ids"], use_cache=False, logits_to_keep=scored)
         loss = cross_entropy(found.logits.float().flatten(0, 1), labels[:, scored].flatten(), ignore_index=IGNORED)
@@ -125,7 +126,7 @@ class SftTrainer(Trainer):
         return (loss, found) if return_outputs else loss
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        """The Trainer's checkpoint; a last file says that it is whole."""
+        """Write the Trainer's checkpoint; a last file marks it as whole."""
         super()._save_checkpoint(model, trial)
         step = self.state.global_step
         records.append(self.folder / f"checkpoint-{step}" / COMPLETE, [{"step": step}])
@@ -177,8 +178,8 @@ def run_sft(
     tell: Tell,
     stepped: Callable[[Mapping[str, Any]], None],
 ) -> None:
-    """Teach each adapter the conversations of its roles, and save it. `folder` is where files are named from; `begun`
-    is called before anything is written."""
+    """Teach each adapter the conversations of its roles, and save it. File names are relative to `folder`; `begun` is
+    called before anything is written."""
     if not (plan.configuration.sft.conversations or plan.problems):
         fix = 'write conversations = "FILE" below [sft], or train = "questions.jsonl" below [data]'
         raise UsageError("there is nothing to learn from", fix=fix)
@@ -196,7 +197,7 @@ def run_sft(
             continue
         tell(f"adapter {name!r}: {len(own)} conversations, {sum(row.tokens for row in own):,} tokens to learn")
         activate(model, name)
-        model.set_adapter(name)  # the others are not trained meanwhile
+        model.set_adapter(name)  # the others are not trained now
         place = plan.folder / "sft" / name
         done = last_checkpoint(place) if resume else None
         records.cut(place / records.METRICS, step_of(done) if done else -1)
@@ -216,7 +217,7 @@ def _report_steps(name: str, stepped: Callable[[Mapping[str, Any]], None]) -> Ca
 
 
 def _read_conversations(plan: TrainingPlan, tokenizer: Any, file: Path, tell: Tell) -> Sequence[Row]:
-    """The conversations of a file."""
+    """Read the lessons of a file, and report those that are left out."""
     template = Template(tokenizer, where=f"model {plan.configuration.model.name!r}")
     read = read_lessons(file, template, list(plan.trained), plan.workflow.name)
     for why, many in read.left.items():
@@ -225,7 +226,7 @@ def _read_conversations(plan: TrainingPlan, tokenizer: Any, file: Path, tell: Te
 
 
 def _drop_long(plan: TrainingPlan, rows: Sequence[Row], tell: Tell) -> Sequence[Row]:
-    """Those that are no longer than the window. Raises `UsageError` if there are none."""
+    """Return the rows that fit in the window. Raises `UsageError` without any."""
     window = plan.configuration.rollouts.window
     short = [row for row in rows if row.length <= window]
     if len(short) < len(rows):
@@ -236,7 +237,7 @@ def _drop_long(plan: TrainingPlan, rows: Sequence[Row], tell: Tell) -> Sequence[
 
 
 def _sample_own(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell, *, resume: bool) -> list[Row]:
-    """The model's own best rollouts, kept in the folder: a run that goes on has the lessons that it began with."""
+    """Return the model's own best rollouts, kept in the folder: a resumed run has the same lessons."""
     kept = plan.folder / LESSONS
     if resume and kept.is_file():
         return [read_row(one) for one in records.read(kept)]
@@ -249,13 +250,13 @@ def _sample_own(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell, *, r
 
 
 def read_row(one: Mapping[str, Any]) -> Row:
-    """A row from its record: JSON has lists where a row has tuples."""
+    """Return a row from its record: JSON has lists where a row has tuples."""
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in one.items()}
     return Row(**values)
 
 
 async def own_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -> list[Row]:
-    """Rejection sampling: rollouts of the model as it is, of which those with reward enough are kept."""
+    """Return the rows of the model's own rollouts with enough reward: rejection sampling."""
     configuration = plan.configuration
     engine = BatchingEngine(model, Template(tokenizer))
     live = LivePolicy(configuration.model.name, tokenizer, engine, dict(configuration.model.adapters))

@@ -42,11 +42,11 @@ AnyEngine = BatchingEngine | ServedEngine
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """One run, as its `configuration` says. `model` is a PEFT model with the adapters that are named there; `settings`
-    say what tools there are. `roles` are trained, None for all. A `staged` run makes groups of each of MarsRL's steps
-    and not of whole rollouts; `search` shows the steps what is found for the question. Exams on the `held_out` problems
-    run `exam_workflow` and score by `exam_reward`, those of the training unless there are others. `day` is what all
-    rollouts take for today, in seconds since the epoch; `name` is what messages call the model."""
+    """One run of a `configuration`. `model` is a PEFT model with the adapters of that configuration; `settings` select
+    the tools. `roles` are trained, None for all. A `staged` run makes groups of each of MarsRL's steps and not of whole
+    rollouts; `search` shows the steps the search results for the question. Exams on the `held_out` problems run
+    `exam_workflow` and score by `exam_reward`, by default those of the training. `day` is today's date for all
+    rollouts, in seconds since the epoch; `name` is the model's name in messages."""
 
     configuration: Configuration
     model: Any
@@ -70,36 +70,36 @@ class Training:
 
     @property
     def limits(self) -> Limits | None:
-        """Those of the agentic pipeline; None where an update waits for all its rollouts."""
+        """The limits of the agentic pipeline; None if an update waits for all its rollouts."""
         return self.configuration.marsrl.limits if self.staged else None
 
     @property
     def updates(self) -> Configuration:
-        """The configuration as the trainer takes it: in the pipeline the old policy is the sampler, since what is
-        trained on may be older than the weights."""
+        """The configuration for the trainer: in the pipeline the old policy is the sampler, since rows may be older
+        than the weights."""
         own = self.configuration
         sampler = own.train.model_copy(update={"old": "sampler"})
         return own.model_copy(update={"train": sampler}) if self.limits else own
 
     def run(self, *, resume: bool = False) -> None:
-        """Train to the last step. With `resume`, from the last whole checkpoint as if nothing had happened."""
+        """Train to the last step. With `resume`, from the last whole checkpoint as if the run had never stopped."""
         if self.configuration.rollouts.vllm and (self.limits or PartialState().num_processes > 1):
             fix = "leave rollouts.vllm out: the pipeline and several processes sample by themselves"
             raise UsageError("a vLLM server samples for one process that waits for it", fix=fix)
         begun = last_checkpoint(self.folder) if resume else None
         since = step_of(begun) if begun else 0
         if PartialState().is_main_process:
-            records.cut(self.folder / records.EXAMS, since or -1)  # an exam before all steps stays
+            records.cut(self.folder / records.EXAMS, since or -1)  # keep an exam before all steps
         with asyncio.Runner() as runner, self._open(runner) as (context, engine, gate):
             self._train(runner, context, engine, gate, since)
 
     def examine(self, step: int) -> None:
-        """One exam outside the run, recorded as that of `step`."""
+        """Take one exam outside the run, recorded as that of `step`."""
         with asyncio.Runner() as runner, self._open(runner) as (context, _, _):
             self._examine(runner, context, step)
 
     def rollouts(self, context: Session, share: tuple[int, int] = (0, 1)) -> Rollouts:
-        """What makes the rollouts of this run with an opened session."""
+        """Return the rollouts of this run, in an open session."""
         return Rollouts(
             open_contexts(context),
             self.workflow,
@@ -199,7 +199,7 @@ class Training:
             self.stepped({"exam": True, **told})
 
     def _is_over(self, step: int) -> bool:
-        """Keep the adapters of the best exam; whether the last exams have brought nothing better."""
+        """Save the adapters of a new best exam; return whether the last exams brought no improvement."""
         exams = [
             one for one in records.read(self.folder / records.EXAMS) if one["step"] > 0 and one["sampled"] is not None
         ]
@@ -215,7 +215,7 @@ class Training:
 
 
 class MetricsCallback(TrainerCallback):
-    """Hands every line of metrics on."""
+    """Passes every line of metrics to `told`."""
 
     def __init__(self, told: Told) -> None:
         self.told = told
@@ -229,7 +229,7 @@ Tell = Callable[[str], None]
 
 
 def open_weights(plan: TrainingPlan) -> tuple[Any, Any]:
-    """The tokenizer and the PEFT model of a run."""
+    """Return the tokenizer and the PEFT model of a run."""
     torch.manual_seed(plan.configuration.seed)  # new adapters begin at random
     tokenizer, model = open_model(plan.configuration.model)
     tokenizer.model_max_length = min(plan.configuration.rollouts.window, tokenizer.model_max_length)
@@ -245,8 +245,10 @@ def run_grpo(
     stepped: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> None:
     """Train to the last step and save the adapters. With `resume`, as if the run had never stopped. `begun` is called
-    when all is open and nothing is written yet."""
-    own = PartialState(cpu=not torch.cuda.is_available())  # first of all: on a CPU it sees no other process unasked
+    when everything is open and nothing has been written yet."""
+    own = PartialState(
+        cpu=not torch.cuda.is_available()
+    )  # must come first: on a CPU it finds other processes only with `cpu`
     tokenizer, model = open_weights(plan)
     training = make_training(plan, tokenizer, model, tell=tell, stepped=stepped)
     begun()
@@ -264,7 +266,7 @@ def make_training(
     tell: Tell = lambda _: None,
     stepped: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> Training:
-    """The run of a plan with its weights."""
+    """Return the run of a plan with its weights."""
     return Training(
         configuration=plan.configuration,
         model=model,

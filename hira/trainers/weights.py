@@ -1,4 +1,4 @@
-"""The weights in training: which adapter acts, whether the base is unchanged, gradients and memory.
+"""The weights in training: switching of adapters, checks that the base is unchanged, gradients and memory.
 
 Adapters are never merged into the base: merging and unmerging drifts in bf16.
 """
@@ -15,40 +15,40 @@ from hira.core.errors import HiraError
 from hira.trainers.batches import Micro
 
 _ROW = 8192
-"""Bytes of a row in the table that weights are taken for."""
+"""Bytes per row of the table that a tensor is read as."""
 
 
 def activate(model: Any, adapter: str) -> None:
-    """Let this adapter act. All adapters stay trainable: PEFT freezes the others whenever it switches."""
+    """Switch to this adapter. All adapters stay trainable, although PEFT freezes the others whenever it switches."""
     if list(model.active_adapters) != [adapter]:
         model.set_adapter(adapter)
     all_trainable(model)
 
 
 def all_trainable(model: Any) -> None:
-    """Every parameter of every adapter wants a gradient, nothing else does."""
+    """Let every parameter of every adapter require a gradient, and nothing else."""
     for name, parameter in model.named_parameters():
         if parameter.requires_grad != in_adapter(name):
             parameter.requires_grad_(in_adapter(name))
 
 
 def in_adapter(name: str) -> bool:
-    """Whether a parameter of that name belongs to a LoRA adapter."""
+    """Return whether a parameter of that name belongs to a LoRA adapter."""
     return "lora_" in name
 
 
 def base_alone(model: Any) -> AbstractContextManager[Any]:
-    """The model without its adapter: the reference policy, at no memory."""
+    """Return a context of the model without its adapter: the reference policy, at no memory."""
     alone: AbstractContextManager[Any] = model.disable_adapter()
     return alone
 
 
 @torch.no_grad()
 def fingerprint(model: Any, *, adapters: bool = False) -> str:
-    """Names the base's weights exactly, or those of all adapters, in about the time that it takes to read them.
+    """Return a hash of the base's weights, or of all adapters', in about the time that it takes to read them.
 
-    A tensor's bytes are a table of 64-bit integers: the sums of its rows and of its columns, made on its own device,
-    are hashed with its name and shape. No change of one weight and no exchange of two leaves them all as they were.
+    A tensor's bytes are read as a table of 64-bit integers: the sums of its rows and columns, computed on its device,
+    are hashed with its name and shape. No change of one weight and no exchange of two leaves all sums unchanged.
     """
     digest = hashlib.blake2b(digest_size=16)
     for name, parameter in model.named_parameters():
@@ -60,7 +60,8 @@ def fingerprint(model: Any, *, adapters: bool = False) -> str:
 
 
 def _sums(parameter: Any) -> tuple[torch.Tensor, ...]:
-    """The sums of a parameter's columns and rows, each modulo 2**64, and the bytes at its end that fill no row."""
+    """Return the sums of a parameter's columns and rows, each modulo 2**64, and the bytes at its end that fill no
+    row."""
     whole = parameter.detach().contiguous().reshape(-1).view(torch.uint8)
     whole = whole.clone() if whole.storage_offset() % 8 else whole  # part of a larger tensor
     table = whole[: whole.numel() // _ROW * _ROW].view(torch.int64).view(-1, _ROW // 8)
@@ -69,7 +70,7 @@ def _sums(parameter: Any) -> tuple[torch.Tensor, ...]:
 
 @torch.no_grad()
 def _logits(model: Any, ids: Sequence[int], adapter: str, device: Any, *, base: bool = False) -> torch.Tensor:
-    """What the adapter says after these ids, or the base alone."""
+    """Return the logits of the adapter over these ids, or of the base alone."""
     training = model.training
     model.eval()
     activate(model, adapter)
@@ -80,7 +81,7 @@ def _logits(model: Any, ids: Sequence[int], adapter: str, device: Any, *, base: 
 
 
 def check_sound(model: Any, ids: Sequence[int], adapter: str, device: Any, step: int) -> None:
-    """Raise if the model's words are no numbers any more: before the step that broke it is saved."""
+    """Raise `HiraError` if the model's logits are no longer numbers: before the step that broke it is saved."""
     if not bool(torch.isfinite(_logits(model, ids, adapter, device)).all()):
         raise HiraError(
             f"after step {step} what the adapter {adapter!r} says is not a number",
@@ -89,9 +90,10 @@ def check_sound(model: Any, ids: Sequence[int], adapter: str, device: Any, step:
 
 
 def check_effect(model: Any, ids: Sequence[int], adapter: str, device: Any) -> None:
-    """Raise if the model says the same with the adapter as without it: then nothing is trained, or nothing is served.
+    """Raise `HiraError` if the adapter changes nothing in the model's output: then nothing is trained, or nothing is
+    served.
 
-    A canary for after the first step, when an adapter that learns cannot be neutral any more.
+    A canary for after the first step, when an adapter that learns can no longer be neutral.
     """
     if torch.equal(_logits(model, ids, adapter, device), _logits(model, ids, adapter, device, base=True)):
         raise HiraError(
@@ -101,7 +103,7 @@ def check_effect(model: Any, ids: Sequence[int], adapter: str, device: Any) -> N
 
 
 def average_gradients(model: Any, processes: int, device: Any) -> None:
-    """The mean of the gradients over processes. An adapter that no process used has none, and stays as it is."""
+    """Average the gradients over processes. An adapter that no process used has none, and does not change."""
     trained = [one for one in model.parameters() if one.requires_grad]
     used = torch.tensor([one.grad is not None for one in trained], dtype=torch.int, device=device)
     dist.all_reduce(used, dist.ReduceOp.MAX)
@@ -113,7 +115,7 @@ def average_gradients(model: Any, processes: int, device: Any) -> None:
 
 
 def check_finite(model: Any, loss: torch.Tensor, step: int, roles: Collection[str]) -> None:
-    """Stop before a step that would spoil the weights for good. Waits for the device."""
+    """Raise `HiraError` before a step that would spoil the weights for good. Waits for the device."""
     sums = [one.grad.sum() for one in model.parameters() if one.grad is not None]
     whole = torch.stack([loss, *[one.to(loss) for one in sums]])
     if bool(torch.isfinite(whole).all()):
@@ -127,7 +129,7 @@ def check_finite(model: Any, loss: torch.Tensor, step: int, roles: Collection[st
 
 
 def peak() -> int:
-    """The most bytes that CUDA's allocator had given out since this was asked last; 0 without a GPU."""
+    """Return the most bytes of CUDA's allocator since the last call; 0 without a GPU."""
     if not torch.cuda.is_available():
         return 0
     torch.cuda.synchronize()
@@ -142,7 +144,8 @@ def in_gib(phase: str, memory: int) -> dict[str, float]:
 
 @contextmanager
 def too_little(micro: Micro, budget: int) -> Iterator[None]:
-    """Turn a lack of memory into what to do about it. The largest micro-batch comes first, so that it shows at once."""
+    """Turn a lack of memory into an error with advice. The largest micro-batch comes first, so that it fails at
+    once."""
     try:
         yield
     except torch.OutOfMemoryError as error:

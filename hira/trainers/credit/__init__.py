@@ -1,7 +1,7 @@
-"""Credit: groups of attempts become rows with advantages and weights. Pure functions, one file a scheme.
+"""Credit: groups of attempts become rows with advantages and weights. Pure functions, one file per scheme.
 
-Each takes the groups of one update and returns `Credited`: weighted rows and their normaliser Z, in the one form of
-`hira.trainers.rows.Weighted`. Whatever a paper normalises by is a choice of weights and of Z.
+Each takes the groups of one update and returns `Credited`: weighted rows and their normaliser Z, in the common form of
+`hira.trainers.rows.Weighted`. A paper's normalisation is a choice of weights and of Z.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""GRPO and its variants: members of one group answered the very same input. `advantages` is what all schemes share."""
+"""GRPO and its variants: members of one group answered the very same input. All schemes share `advantages`."""
 
 import math
 from collections import defaultdict
@@ -10,11 +10,11 @@ from hira.trainers.rows import Credited, Group, Key, Row, Weighted
 Norm = Literal["grpo", "dapo", "dr_grpo"]
 Scale = Literal["group", "batch", "none"]
 FLOOR = 1e-3
-"""Under this deviation a group has no signal: dividing by it would make noise of rounding errors."""
+"""A group with a smaller deviation has no signal: dividing by it would turn rounding errors into noise."""
 
 
 def deviation(rewards: Sequence[float]) -> float:
-    """The standard deviation of the population (ddof 0)."""
+    """Return the standard deviation of the population (ddof 0)."""
     mean = sum(rewards) / len(rewards)
     return math.sqrt(sum((reward - mean) ** 2 for reward in rewards) / len(rewards))
 
@@ -22,9 +22,10 @@ def deviation(rewards: Sequence[float]) -> float:
 def advantages(
     rewards: Sequence[float], *, baseline: Sequence[float] | None = None, by: float | None = None, floor: float = FLOOR
 ) -> list[float] | None:
-    """(r - μ) / σ for each reward; None if the group has no signal: fewer than two rewards, or σ under the floor.
+    """Return (r - μ) / σ for each reward; None if the group has no signal: fewer than two rewards, or σ under the
+    floor.
 
-    μ and σ are those of `baseline` where it is given, else of the rewards; `by` is divided by in place of σ.
+    μ and σ are those of `baseline` if given, else of the rewards; `by` replaces σ as the divisor.
 
     >>> advantages([1, 0, 0, 1])
     [1.0, -1.0, -1.0, 1.0]
@@ -39,8 +40,8 @@ def advantages(
 
 
 def divisor(scale: Scale, rewards: Sequence[float], floor: float = FLOOR) -> float | None:
-    """What advantages are divided by in all groups alike: 1 for `none` (Dr. GRPO), the deviation over the whole batch
-    for `batch`; None for `group`, where each group has its own."""
+    """Return the common divisor of all advantages: 1 for `none` (Dr. GRPO), the deviation over the whole batch for
+    `batch`; None for `group`, where each group has its own."""
     if scale == "group":
         return None
     if scale == "none" or not rewards:
@@ -58,7 +59,7 @@ def grpo(
 ) -> Credited:
     """A_i = (r_i - μ_g) / σ_g over the members i of group g (Shao et al. 2024, eq. 3; outcome supervision).
 
-    A member is a conversation with all its parts; its group are the conversations of one role that began with the same
+    A member is a conversation with all its parts; its group has the conversations of one role that began with the same
     input, so that no baseline is taken across roles or prompts. With o_i the sampled tokens and B the members left:
 
         norm      w_i       Z          after
@@ -66,7 +67,7 @@ def grpo(
         dapo      1         Σ|o_i|     DAPO: mean over all tokens
         dr_grpo   1         B · L      Dr. GRPO with `scale="none"`: L = `longest`, the token limit of a completion
 
-    A group without a signal leaves the batch and its denominator. A member that nobody can be compared with gets no
+    A group without a signal leaves the batch and its denominator. A member with nothing to compare with gets no
     advantage and is counted.
     """
     members: dict[Key, list[tuple[float, list[Row]]]] = defaultdict(list)

@@ -22,13 +22,13 @@ def mars(
 ) -> Credited:
     """A_sys2^k = (r^k - μ) / σ over the G rollouts of a question; A_sys1^{k,j} = (r^k - μ') / σ' over all M = Σ n_k
     conversations of System 1 (MARS, eq. 7 and 8 and section 2.2.2), then J = J_sys1 + J_sys2, each the mean over its
-    samples of the mean over their tokens (eq. 9): w = 1/|y|, divided by the number of samples of its system. To have
+    samples of the mean over their tokens (eq. 9): w = 1/|y|, divided by the number of samples of its system. For
     one Z, the number of System 2's, System 1's weights are multiplied by their ratio. J is maximised.
 
     `baseline="pooled"` is the paper's μ' and σ' over the M conversations, where a rollout counts n_k times;
     `"trajectory"` counts each rollout once, as for System 2. Balancing draws exactly G of the M without replacement, or
-    adds random ones a second time, by a seeded choice after the advantages are known; a conversation that is drawn
-    several times carries its multiple weight. Without `balance` all M are kept.
+    adds random ones a second time, by a seeded choice after the advantages are computed; a conversation that is
+    drawn several times has a multiple weight. Without `balance` all M are kept.
     """
     twos: list[Weighted] = []
     ones: list[Weighted] = []
@@ -66,8 +66,8 @@ def mars(
 
 
 def count_draws(there: int, wanted: int, seed: str) -> list[int]:
-    """How often each of the samples that are `there` is taken, so that it comes to exactly `wanted`."""
-    chance = random.Random(seed)  # noqa: S311 - a draw that can be repeated, no secret
+    """Return how often each of `there` samples is drawn, so that the draws add up to exactly `wanted`."""
+    chance = random.Random(seed)  # noqa: S311 - a repeatable draw, not a secret
     if there >= wanted:
         drawn = set(chance.sample(range(there), wanted))
         return [int(at in drawn) for at in range(there)]
@@ -76,11 +76,11 @@ def count_draws(there: int, wanted: int, seed: str) -> list[int]:
 
 
 def _of(attempt: Attempt, role: str) -> list[str]:
-    """The conversations of the role that have rows."""
+    """Return the conversations of the role that have rows."""
     return list(dict.fromkeys(row.conversation for row in attempt.rows if row.role == role))
 
 
 def _weighted(rows: Sequence[Row], key: Key, reward: float, advantage: float, often: int) -> list[Weighted]:
-    """The rows of one sample, weighted so that their tokens count `often` in sum; none if it was not drawn."""
+    """Return the rows of one sample, weighted so that their tokens sum to `often`; none if it was not drawn."""
     tokens = sum(row.tokens for row in rows)
     return [Weighted(row, key, reward, advantage, often / tokens) for row in rows] if often else []

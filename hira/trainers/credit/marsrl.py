@@ -1,4 +1,4 @@
-"""MarsRL: Solver, Verifier and Corrector are each compared with those who answered the very same input."""
+"""MarsRL: Solver, Verifier and Corrector are each compared within groups that answered the very same input."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace

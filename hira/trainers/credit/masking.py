@@ -16,25 +16,26 @@ ENTROPY = 0.2
 
 
 def mark_mastered(row: Row, tau: float = MASTERED) -> tuple[int, ...]:
-    """1 for each sampled token of the row whose probability was τ or more, else 0. Shape (T,)."""
+    """Return 1 for each sampled token of the row whose probability was τ or more, else 0. Shape (T,)."""
     least = log(tau)
     return tuple(own if own and logprob >= least else 0 for own, logprob in zip(row.mask, row.logprobs, strict=True))
 
 
 def entropy(rows: Sequence[Row]) -> float:
-    """The mean of -log π(o_t) over sampled tokens, in nats: what tokens of a policy's own distribution say of its
-    entropy, without bias. 0 for no tokens."""
+    """Return the mean of -log π(o_t) over sampled tokens, in nats: an unbiased estimate of the policy's entropy. 0
+    without tokens."""
     tokens = sum(row.tokens for row in rows)
     said = sum(logprob for row in rows for own, logprob in zip(row.mask, row.logprobs, strict=True) if own)
     return -said / tokens if tokens else 0.0
 
 
 def drop_mastered(credited: Credited, *, tau: float = MASTERED, target: float = ENTROPY) -> Credited:
-    """The update without the tokens that a right answer need not teach: those with p(t) ≥ `tau` in rows of reward 1,
-    as long as the entropy is under `target` (UloRL, eq. 9 to 11, with the minus sign that eq. 10 lacks).
+    """Return the update without well-mastered tokens: those with p(t) ≥ `tau` in rows of reward 1, while the entropy is
+    under `target` (UloRL, eq. 9 to 11, with the minus sign that eq. 10 lacks).
 
-    The normaliser Z stays that of all tokens: with that of the tokens left, the others would gain what these lose.
-    UloRL's text speaks of the model's entropy and its formula of a sample's: here it is that of all rows of the update.
+    The normaliser Z stays that of all tokens, because a smaller one would give the weight of dropped tokens to the
+    others. UloRL's text names the model's entropy and its formula a sample's: here it is that of all rows of the
+    update.
     """
     rows = [one.row for one in credited.rows]
     sampled = entropy(rows)
@@ -55,7 +56,7 @@ def drop_mastered(credited: Credited, *, tau: float = MASTERED, target: float = 
 
 
 def mask_credit(credit: Credit, *, tau: float = MASTERED, target: float = ENTROPY) -> Credit:
-    """The credit with the masking behind it, for the trainer."""
+    """Return the credit followed by the masking, for the trainer."""
 
     def masked(groups: Sequence[Group]) -> Credited:
         return drop_mastered(credit(groups), tau=tau, target=target)
@@ -64,11 +65,11 @@ def mask_credit(credit: Credit, *, tau: float = MASTERED, target: float = ENTROP
 
 
 def drop_overlong(credited: Credited) -> Credited:
-    """The update without overlong conversations. Their rewards stay in the baselines: that a reply was cut off says
-    little about its tokens, which is all that is left out.
+    """Return the update without overlong conversations. Their rewards stay in the baselines: a cut reply says little
+    about its tokens, and only these are left out.
 
-    Z shrinks by their share of the weight, so that a mean over tokens or members is one over those that are trained, as
-    TRL's `mask_truncated_completions` has it.
+    Z shrinks by their share of the weight, so that a mean over tokens or members becomes one over the trained ones, as
+    in TRL's `mask_truncated_completions`.
     """
     kept = tuple(one for one in credited.rows if not one.row.overlong)
     left, whole = _weight(kept), _weight(credited.rows)
@@ -82,5 +83,5 @@ def _weight(rows: Sequence[Weighted]) -> float:
 
 
 def leaving_out_overlong(credit: Credit) -> Credit:
-    """The credit without overlong conversations, for the trainer."""
+    """Return the credit without overlong conversations, for the trainer."""
     return lambda groups: drop_overlong(credit(groups))

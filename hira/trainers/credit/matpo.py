@@ -1,4 +1,4 @@
-"""MATPO: the planner's reward is the reward of all who worked for it."""
+"""MATPO: the planner's reward is the reward of all its workers."""
 
 from collections.abc import Sequence
 from typing import Literal

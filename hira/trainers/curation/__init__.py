@@ -1,2 +1,2 @@
-"""Data to train on: questions that are filtered as MARS does (2510.04935, appendix B), and new ones made from a graph
-as the rubrics paper does (section 3.2, stage 1). Nothing here loads torch."""
+"""Training data: questions filtered as in MARS (2510.04935, appendix B), and new ones from a graph as in the rubrics
+paper (section 3.2, stage 1). Nothing here loads torch."""

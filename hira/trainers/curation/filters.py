@@ -26,15 +26,15 @@ from hira.runtime.settings import Settings
 
 Stage = Literal["level", "duplicates", "clarity", "expert", "challenge"]
 STAGES: tuple[Stage, ...] = ("level", "duplicates", "clarity", "expert", "challenge")
-"""In the order of MARS, appendix B."""
+"""The stages in the order of MARS, appendix B."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether the question with that id is kept by the stage, and why. `told` are the stage's own figures.
+    """The decision of a stage on the question with that id: kept or not, and why. `told` are the stage's own figures.
 
-    What could not be decided, because a judge failed, makes no decision: it is neither kept nor removed, and is asked
-    again when the curation goes on.
+    A question whose judge failed has no decision: it is neither kept nor removed, and is asked again when the curation
+    resumes.
     """
 
     stage: Stage
@@ -50,7 +50,7 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """From which similarity on two questions are one: the Jaccard index of their shingles, runs of `shingle` letters.
+    """The least similarity of two equal questions: the Jaccard index of their shingles, runs of `shingle` letters.
 
     `permutations` is the size of a MinHash; it only finds the pairs, which are then compared exactly. Questions that
     differ in a number are different ones, unless `numbers` is False.
@@ -64,28 +64,28 @@ class Alike:
 
 
 def plain(question: str) -> str:
-    """The words of a question alone: without case, punctuation, accents and marks."""
+    """Return the words of a question alone: without case, punctuation, accents and marks."""
     folded = unicodedata.normalize("NFKD", question).casefold()
     return " ".join(_WORDS.findall("".join(sign for sign in folded if not unicodedata.combining(sign))))
 
 
 def shingles(question: str, size: int) -> frozenset[str]:
-    """All runs of `size` letters of the plain question; of half as many where a letter is a syllable or a word."""
+    """Return all runs of `size` letters of the plain question; of half as many if a letter is a syllable or a word."""
     text = plain(question)
     size = max(1, size // 2) if _CJK.search(text) else size
     return frozenset(text[at : at + size] for at in range(max(1, len(text) - size + 1)))
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """|A ∩ B| / |A ∪ B|; 1 for two empty sets."""
+    """Return |A ∩ B| / |A ∪ B|; 1 for two empty sets."""
     return len(one & other) / len(one | other) if one or other else 1.0
 
 
 def find_duplicates(items: Sequence[Item], alike: Alike = Alike()) -> list[Decision]:
-    """One decision for each item, in their order. Of those that are alike, the first is kept.
+    """Return one decision for each item, in their order. The first of similar items is kept.
 
-    An item is compared with those that are kept, not with those that were removed, so that a chain of small changes
-    does not swallow what is different.
+    An item is compared with kept items, not with removed ones, so that a chain of small changes does not swallow a
+    different question. Raises `UsageError` if datasketch is not installed.
     """
     if find_spec("datasketch") is None:
         raise UsageError("datasketch is not installed", fix="pip install 'hira[curate]'")
@@ -144,7 +144,7 @@ Asked = Callable[[Conversation, Item], Awaitable[Decision | None]]
 
 
 async def level(conversation: Conversation, item: Item) -> Decision | None:
-    """Step 1: what may be of undergraduate or graduate level is kept, with its discipline."""
+    """Step 1: keep questions that may be of undergraduate or graduate level, with their discipline."""
     read = await _read(conversation, LEVEL, Level, item)
     if read is None:
         return None
@@ -153,13 +153,13 @@ async def level(conversation: Conversation, item: Item) -> Decision | None:
 
 
 async def clarity(conversation: Conversation, item: Item) -> Decision | None:
-    """Step 3: what is stated clearly, without ambiguity, and has one answer is kept."""
+    """Step 3: keep clear and unambiguous questions with one answer."""
     read = await _read(conversation, CLARITY, Clear, item)
     return None if read is None else Decision("clarity", item.id, kept=read.clear == "yes", why=read.reason)
 
 
 async def expert(conversation: Conversation, item: Item) -> Decision | None:
-    """Step 4: what takes knowledge of advanced or graduate studies is kept."""
+    """Step 4: keep questions that require knowledge of advanced or graduate studies."""
     read = await _read(conversation, EXPERT, Expert, item)
     return None if read is None else Decision("expert", item.id, kept=read.expert == "yes", why=read.reason)
 
@@ -177,12 +177,12 @@ async def _read(conversation: Conversation, prompt: Prompt, shape: type[T], item
 
 
 OWN = ("DialectError", "ContextOverflow", "Withheld", "BadReply", "OutOfBudget", "RoleBudgetExceeded")
-"""What an attempt brings upon itself. Any other failure is none of the question's."""
+"""Failures that an attempt causes itself. Others say nothing about the question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """`attempts` at each question, of which `fewest` to `most` have to be right."""
+    """`attempts` at each question, of which `fewest` to `most` must be right."""
 
     attempts: int = 16
     fewest: int = 1
@@ -197,9 +197,9 @@ class Challenge:
             raise UsageError(what, fix="choose 0 ≤ fewest ≤ most ≤ attempts")
 
     def keeps(self, right: int, unknown: int) -> bool | None:
-        """Whether a question is kept of which so many attempts were right and so many are not known.
+        """Return whether a question is kept, given the numbers of right and of unknown attempts.
 
-        None where it hangs on those that are not known.
+        None if that depends on the unknown ones.
 
         >>> Challenge().keeps(3, 0), Challenge().keeps(0, 0), Challenge().keeps(13, 3), Challenge().keeps(0, 1)
         (True, False, False, None)
@@ -209,8 +209,8 @@ class Challenge:
 
 
 class Attempts(Evaluation):
-    """The attempts at those questions that came so far, in an evaluation of all of them: what a later stage makes of
-    further questions goes on in the same folder."""
+    """The attempts at the questions so far, in an evaluation of all of them: a later stage adds its attempts to the
+    same folder."""
 
     def __init__(self, plan: Plan, folder: Path, score: Scorer, wanted: Collection[str]) -> None:
         super().__init__(plan, folder, score)
@@ -222,13 +222,13 @@ class Attempts(Evaluation):
 
 
 def plan_of(challenge: Challenge, data: str, items: Sequence[Item], settings: Settings) -> Plan:
-    """Every attempt is a cell with a seed of its own."""
+    """Return the plan of the attempts: each is a cell with its own seed."""
     cells = tuple(grid([challenge.workflow], [], challenge.attempts))
     return Plan(data, tuple(items), cells, settings, challenge.metric, challenge.concurrency)
 
 
 def count_outcomes(records: Sequence[Record], wanted: Collection[str]) -> dict[str, list[bool]]:
-    """The attempts at each question whose outcome is known."""
+    """Return the known outcomes of the attempts at each question."""
     found: dict[str, list[bool]] = {one: [] for one in wanted}
     for one in records:
         if one.id in found and (right := outcome(one)) is not None:
@@ -237,14 +237,14 @@ def count_outcomes(records: Sequence[Record], wanted: Collection[str]) -> dict[s
 
 
 def outcome(record: Record) -> bool | None:
-    """Whether the attempt was right; None if what it ran on broke it, or nobody could judge it."""
+    """Return whether the attempt was right; None if an outside failure broke it, or no judge scored it."""
     if record.error and not record.error.startswith(OWN):
         return None
     return record.score.correct
 
 
 def decide(challenge: Challenge, outcomes: Mapping[str, Sequence[bool]]) -> list[Decision]:
-    """The decisions on all questions of which enough is known."""
+    """Return the decisions on all questions with enough known outcomes."""
     found = []
     for question, known in outcomes.items():
         right = sum(known)

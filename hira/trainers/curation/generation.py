@@ -27,7 +27,7 @@ from hira.trainers.curation.pipeline import begin_folder, row_of
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fact:
-    """Subject, relation, object. `value` where the object is a value, such as a year, which nothing goes on from."""
+    """Subject, relation, object. `value` marks an object that is a value, such as a year, at which a chain ends."""
 
     subject: str
     relation: str
@@ -37,7 +37,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Facts of which each begins where the one before ends; no entity comes twice."""
+    """Facts that each begin where the previous one ends; no entity occurs twice."""
 
     facts: tuple[Fact, ...]
 
@@ -51,12 +51,13 @@ class Chain:
 
     @property
     def between(self) -> tuple[str, ...]:
-        """The entities that have to be found on the way."""
+        """The entities to find on the way."""
         return tuple(fact.object for fact in self.facts[:-1])
 
 
 def facts_of(path: Path) -> list[Fact]:
-    """The facts of a file, each once, in a fixed order. Raises `UsageError` for what cannot be read."""
+    """Return the facts of a file, each once, in a fixed order. Raises `UsageError` for an incomplete fact or an empty
+    file."""
     found = []
     for at, row in enumerate(rows_of(path), 1):
         parts = [str(row.get(name, "")).strip() for name in ("subject", "relation", "object")]
@@ -71,9 +72,9 @@ def facts_of(path: Path) -> list[Fact]:
 
 @dataclass(frozen=True, slots=True)
 class Hops:
-    """Paths of `least` to `most` facts. `unique` wants each step to be the only one of its relation from there, so that
-    the end is the one answer; `branching` is the most facts that an entity on the way may have: through a country or a
-    year everything is connected to everything."""
+    """Paths of `least` to `most` facts. With `unique` each step must be the only one of its relation from there, so
+    that the end is the only answer; `branching` is the most facts of an entity on the way: through a country or a year
+    everything is connected to everything."""
 
     least: int = 2
     most: int = 4
@@ -86,7 +87,7 @@ class Hops:
 
 
 def paths(facts: Sequence[Fact], many: int, hops: Hops = Hops(), *, seed: int = 0, tries: int = 50) -> list[Chain]:
-    """So many different paths, or as many as `tries` walks for each find; the same seed walks the same ones.
+    """Return `many` different paths, or as many as `tries` walks for each find; the same seed gives the same ones.
 
     A walk begins at any entity with equal chance and takes relations with equal chance, so that those with many objects
     do not crowd out the others.
@@ -96,7 +97,7 @@ def paths(facts: Sequence[Fact], many: int, hops: Hops = Hops(), *, seed: int = 
     for fact in sorted(set(facts)):
         onward[fact.subject].append(fact)
         only[fact.subject, fact.relation] += 1
-    starts, chance = sorted(onward), random.Random(seed)  # noqa: S311 - walks that can be repeated
+    starts, chance = sorted(onward), random.Random(seed)  # noqa: S311 - repeatable walks
     found: dict[tuple[str, str], Chain] = {}
     for _ in range(many * tries if starts else 0):
         walked = _walk(chance, starts, onward, only, hops)
@@ -141,15 +142,15 @@ class Asked(BaseModel):
 
 
 def leaks(question: str, chain: Chain) -> list[str]:
-    """What is wrong with a question for a chain: the first entity is not named, or another one is."""
+    """Return the faults of a question for a chain: it does not name the first entity, or it names another one."""
     hidden = [one for one in (*chain.between, chain.end) if contains(question, one) and not contains(chain.start, one)]
     lost = [] if contains(question, chain.start) else [f"it does not name {chain.start}"]
     return [*lost, *(f"it gives {one} away" for one in hidden)]
 
 
 async def write_question(conversation: Conversation, name: str, chain: Chain) -> Item | None:
-    """The question whose answer is the end of the chain; None, and it is told, if the writer names what it should hide
-    even when asked again."""
+    """Return a question whose answer is the end of the chain; None, with a notice, if the second try also names a
+    hidden entity, or the writer fails."""
     facts = "\n".join(f"{at}. {one.subject} – {one.relation} – {one.object}" for at, one in enumerate(chain.facts, 1))
     hidden = "\n".join(f"- {one}" for one in (*chain.between, chain.end))
     prompt = SYNTHESIZE.fill(
@@ -178,9 +179,9 @@ class Rewritten(BaseModel):
 
 
 async def rewrite_query(conversation: Conversation, query: str) -> str:
-    """A short question as a request for a report, in the question's language.
+    """Rewrite a short question as a request for a report, in the question's language.
 
-    The names and figures that the writer says it kept have to stand in both, else it is asked once more. Raises
+    The names and figures that the writer claims to have kept must be in both; if not, it is asked once more. Raises
     `DialectError` if the second try fails, too.
     """
 
@@ -202,8 +203,8 @@ Make = Callable[[str], Awaitable[Item | None]]
 async def generate(
     folder: Path, plan: Mapping[str, Any], names: Sequence[str], make: Make, concurrency: int
 ) -> AsyncGenerator[tuple[str, Item | None], None]:
-    """What is made under each of the names that are missing in the folder; None where it could not be made, which is
-    tried again another time. Raises `UsageError` for a folder in which something else was made."""
+    """Yield each name that is missing in the folder, with its new item; None if `make` failed, which the next run tries
+    again. Raises `UsageError` if the folder holds the items of another plan."""
     begin_folder(folder, plan)
     path = folder / MADE
     records.cut(path, 0)

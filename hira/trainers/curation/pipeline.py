@@ -1,7 +1,7 @@
-"""The curation of a set of questions: stage by stage, each decision kept, resumed after a crash (MARS, Figure 4).
+"""The curation of a set of questions: stage by stage, each decision recorded, resumed after a crash (MARS, Figure 4).
 
-A folder holds all of it: `curation.json` says what is curated and how, `decisions.jsonl` has a line for each decision,
-`attempts/` the evaluation of the last stage, `curated.jsonl` the questions that were kept.
+A folder holds all of it: `curation.json` has the questions' digest and the options, `decisions.jsonl` a line for each
+decision, `attempts/` the evaluation of the last stage, `curated.jsonl` the kept questions.
 """
 
 import json
@@ -43,7 +43,7 @@ class Decisions:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        records.cut(path, 0)  # a last line that was not written to its end
+        records.cut(path, 0)  # an incomplete last line
         self.known: dict[tuple[str, str], Decision] = {}
         for at, values in enumerate(records.read(path), 1):
             try:
@@ -54,11 +54,11 @@ class Decisions:
             self.known[one.stage, one.id] = one
 
     def of(self, stage: Stage) -> dict[str, Decision]:
-        """By question."""
+        """Return the decisions of a stage, by question."""
         return {question: one for (own, question), one in self.known.items() if own == stage}
 
     def enter(self, found: Iterable[Decision]) -> None:
-        """Keep decisions, and write those that say something new."""
+        """Add decisions, and write those that are new or changed."""
         new = [one for one in found if self.known.get((one.stage, one.id)) != one]
         if new:
             records.append(self.path, map(asdict, new))
@@ -67,7 +67,8 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class Curating:
-    """What is done: `stages` in their order, and how. `concurrency` bounds the judges that are asked at once."""
+    """The description of a curation: its questions, its `stages` in order, and their options. `concurrency` bounds
+    concurrent judge calls."""
 
     data: str
     items: tuple[Item, ...]
@@ -88,7 +89,7 @@ class Curating:
                 raise UsageError(what, where=f"in {self.data}", fix="give it one, or use --stages duplicates")
 
     def to_json(self) -> dict[str, Any]:
-        """Two that are shown alike are one curation. How many are asked at once does not matter."""
+        """Return what identifies the curation. How many calls run at once does not matter."""
         challenge = {name: value for name, value in asdict(self.challenge).items() if name != "concurrency"}
         return {
             "data": self.data,
@@ -102,7 +103,7 @@ class Curating:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What came to a stage and what it made of it. `undecided` are those of which it could say nothing."""
+    """The input of a stage and its result. `undecided` are questions without a decision."""
 
     stage: Stage
     came: tuple[str, ...]
@@ -115,7 +116,7 @@ class Passed:
 
 
 class Curation:
-    """A curation under way in a folder. `context` has the role `judge`; `settings` and `score` are for the attempts.
+    """A curation in a folder. `context` has the role `judge`; `settings` and `score` are for the attempts.
 
     Raises `UsageError` for a folder that holds another curation.
     """
@@ -140,7 +141,8 @@ class Curation:
         self.passed: list[Passed] = []
 
     async def run(self) -> list[Item]:
-        """The questions that all stages keep, also written to `curated.jsonl`. What is decided is not asked again."""
+        """Return the questions that all stages keep, and write them to `curated.jsonl`. Decided questions are not asked
+        again."""
         self.passed = []
         left = list(self.curating.items)
         for stage in self.curating.stages:
@@ -196,7 +198,7 @@ class Curation:
         return Passed(stage, tuple(came), kept, tuple(one for one in came if one not in known))
 
     def _collect_findings(self) -> Mapping[str, Mapping[str, Any]]:
-        """What the stages found out of each question, by its id."""
+        """Return the findings of the stages on each question, by its id."""
         found: dict[str, dict[str, Any]] = {}
         for (_, question), one in self.decisions.known.items():
             found.setdefault(question, {}).update({name: value for name, value in one.told.items() if name != "of"})
@@ -204,7 +206,7 @@ class Curation:
 
 
 def write_items(path: Path, items: Collection[Item], told: Mapping[str, Mapping[str, Any]]) -> None:
-    """Questions as `hira eval` and `hira-train` read them, with what was found out of each."""
+    """Write questions as `hira eval` and `hira-train` read them, with the findings on each."""
     fresh = path.with_suffix(".part")
     with fresh.open("w", encoding="utf-8") as file:
         for item in items:
@@ -213,7 +215,7 @@ def write_items(path: Path, items: Collection[Item], told: Mapping[str, Mapping[
 
 
 def row_of(item: Item) -> dict[str, Any]:
-    """A question as a line of a file; what else its set holds comes first."""
+    """Return a question as a line of a file; the other columns of its set come first."""
     row: dict[str, Any] = {"id": item.id, "question": item.question}
     row |= {"every": list(item.every)} if item.every else {"answers": list(item.answers)}
     row |= {"category": item.category} if item.category else {}
@@ -223,7 +225,7 @@ def row_of(item: Item) -> dict[str, Any]:
 
 
 def begin_folder(folder: Path, shown: Mapping[str, Any]) -> None:
-    """Write down what is done in a folder. Raises `UsageError` if something else was begun there."""
+    """Record the work of a folder. Raises `UsageError` if the folder holds other work."""
     folder.mkdir(parents=True, exist_ok=True)
     path, shown = folder / PLAN, json.loads(json.dumps(shown))
     if not path.is_file():
@@ -252,7 +254,7 @@ NAMES = {
 
 
 def write_funnel(curation: Curation) -> str:
-    """Write `funnel.md` into the folder, and return its tables."""
+    """Write `funnel.md` to the folder, and return its tables."""
     came = len(curation.curating.items)
     told = format_funnel(came, curation.passed)
     challenge = list(curation.decisions.of("challenge").values())
@@ -264,7 +266,7 @@ def write_funnel(curation: Curation) -> str:
 
 
 def format_funnel(came: int, passed: Sequence[Passed]) -> str:
-    """The funnel in Markdown, a row a stage; shares are of what came to the stage."""
+    """Return the funnel in Markdown, a row per stage; shares are of the questions that entered the stage."""
     lines = ["| stage | came | removed | undecided | kept | share |", "|---|---|---|---|---|---|"]
     lines.append(f"| all questions | {came:,} | | | {came:,} | |")
     for one in passed:
@@ -277,7 +279,7 @@ def format_funnel(came: int, passed: Sequence[Passed]) -> str:
 
 
 def count_right(decisions: Sequence[Decision], challenge: Challenge) -> dict[int, int]:
-    """How many questions were answered rightly so many times."""
+    """Count the questions by their number of right answers."""
     counted = Counter(int(one.told["right"]) for one in decisions if one.told["known"] == challenge.attempts)
     return {right: counted[right] for right in range(challenge.attempts + 1)}
 

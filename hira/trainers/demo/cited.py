@@ -1,13 +1,13 @@
 """`hira-train demo --model smollm2`: a pretrained model learns to answer in one sentence with the id of its source.
 
-The workflow is `rag`, as `hira ask --workflow rag --docs` runs it. Each page tells four facts of a town, and a
-question asks for one. A small model copies what it reads, the wrong fact as often as the right one, and names no
-source. Some dozen conversations of a careless teacher show it the form, with the teacher's faults; reinforcement finds
-out which of its ways are paid for. The towns of the exam are in no training question.
+The workflow is `rag`, as `hira ask --workflow rag --docs` runs it. Each page has four facts of a town, and a question
+asks for one. A small model copies from its prompt, the wrong fact as often as the right one, and names no source. Some
+dozen conversations of a careless teacher show it the form, with the teacher's faults; reinforcement finds out which
+answers are rewarded. No training question is about a town of the exam.
 
 Expected, before the runs of the reported seeds: of held-out questions at temperature 1, answered rightly in one
-sentence with its source, about none by the pretrained model, at most 40 % after the lessons, and after reinforcement at
-least 20 points more than after the lessons, and at least 60 %. What was found is in
+sentence with its source, nearly none by the pretrained model, at most 40 % after the lessons, and after reinforcement
+at least 20 points more than after the lessons, and at least 60 %. The results are in
 benchmarks/results/training_pretrained.md.
 """
 
@@ -37,11 +37,11 @@ FACTS = {
     "mayor": ("{value} is the mayor of {town}.", "Who is the mayor of {town}?", PEOPLE),
     "fair": ("{value} is the month of the fair of {town}.", "In which month is the fair of {town}?", MONTHS),
 }
-"""Of each town: how its page says it, how it is asked for, and the values that it may have."""
+"""For each kind of fact: its sentence on a town's page, its question, and its possible values."""
 TRAINED = len(TOWNS) * 3 // 4
 LESSONS = 48
 REPLY = 48
-"""Tokens of a reply at most; the right answer takes about 15."""
+"""The most tokens of a reply; the right answer takes about 15."""
 _SENTENCE = re.compile(r"(?<=[.!?\]])\s+(?=[A-Z])")
 _MARK = re.compile(r"\[(s\d+)\]")
 
@@ -64,21 +64,22 @@ class Fact:
 
 
 def world(seed: int) -> dict[str, list[Fact]]:
-    """The facts of all towns."""
-    chance = random.Random(seed)  # noqa: S311 - a world that can be repeated
+    """Return the facts of all towns."""
+    chance = random.Random(seed)  # noqa: S311 - a repeatable world
     return {town: [Fact(town, kind, chance.choice(one[2])) for kind, one in FACTS.items()] for town in TOWNS}
 
 
 def questions(seed: int, *, held_out: bool) -> dict[str, Fact]:
-    """Questions with the facts that they ask for, of the towns of training or of those that are held out."""
+    """Return the questions about the towns of training, or about the held-out towns, with the facts that they ask
+    for."""
     towns = TOWNS[TRAINED:] if held_out else TOWNS[:TRAINED]
     asked = [fact for town in towns for fact in world(seed)[town]]
-    random.Random(f"{seed} {held_out}").shuffle(asked)  # noqa: S311 - an order that can be repeated
+    random.Random(f"{seed} {held_out}").shuffle(asked)  # noqa: S311 - a repeatable order
     return {fact.question: fact for fact in asked}
 
 
 def problems(seed: int, *, held_out: bool = False) -> list[Problem]:
-    """References are the value and the town."""
+    """Return the problems, with the value and the town as references."""
     return [
         Problem(f"{fact.town}-{fact.kind}", question, (fact.value, fact.town))
         for question, fact in questions(seed, held_out=held_out).items()
@@ -87,7 +88,7 @@ def problems(seed: int, *, held_out: bool = False) -> list[Problem]:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How often the teacher leaves the source out, tells another fact of the town, and goes on with one more."""
+    """How often the teacher omits the source, gives another fact of the town, and adds one more."""
 
     uncited: float = 0.55
     misread: float = 0.2
@@ -95,7 +96,7 @@ class Faults:
 
 
 class Teacher:
-    """Answers from the page that it is shown, carelessly."""
+    """Answers from the page in its prompt, carelessly."""
 
     model = "teacher"
 
@@ -118,15 +119,15 @@ class Teacher:
         return cut_at_stop(Completion(said, model=self.model), request.stop)
 
     async def aclose(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is nothing to close."""
 
     def _fails(self, often: float) -> bool:
         return self.chance.random() < often
 
 
 async def score_cited(rollout: Rollout, references: tuple[str, ...]) -> Score:
-    """Half for the fact that was asked for, half for its source and no other behind it, less a quarter where more is
-    told; `accuracy` is 1 for all of it in one sentence."""
+    """Score half for the right fact, half for its source and no other, less a quarter for more than one sentence;
+    `accuracy` is 1 for all of it."""
     value, town = references
     titles = {one.id: one.title for one in rollout.sources.read.values()}
     sentences = [one for one in _SENTENCE.split(rollout.answer.strip()) if one]
@@ -145,7 +146,8 @@ def settings_of(folder: Path) -> Settings:
 
 
 def teach(folder: Path, seed: int, times: int, faults: Faults = Faults()) -> Lessons:
-    """The documents of that seed's towns, and the teacher's answers: `times` to each of some dozen questions."""
+    """Write the documents of that seed's towns, and return the teacher's answers: `times` to each of some dozen
+    questions."""
     here, asked = world(seed), questions(seed, held_out=False)
     (folder / "documents").mkdir(parents=True, exist_ok=True)
     for town, facts in here.items():
@@ -165,7 +167,7 @@ def reward() -> Reward:
 
 
 def commands(seed: int) -> list[Command]:
-    """Questions about towns that nobody asked about in training."""
+    """Return questions about towns that no training question names."""
     return [
         Command(("ask", question), f"known: {fact.value}")
         for question, fact in list(questions(seed, held_out=True).items())[:3]

@@ -1,11 +1,11 @@
 """The tiny demo: half a million parameters learn two-hop questions over documents, as planner and as worker of MATPO.
 
-The teacher knows the protocol and how to look facts up, and is careless: it often answers after the first report,
-and now and then it misreads the question or the page. A model that imitates it learns the format and these faults;
+The teacher knows the protocol and how to look facts up, and is careless: it often answers after the first report, and
+now and then it misreads the question or the page. A model that imitates it learns the format and these faults;
 reinforcement finds out which of its ways lead to right answers.
 
-Expected, before the runs of the reported seeds 21 to 25: of held-out questions at temperature 1, 15 to 40 % right
-after the lessons, and at least 65 % after reinforcement on every seed. What was found is in
+Expected, before the runs of the reported seeds 21 to 25: of held-out questions at temperature 1, 15 to 40 % right after
+the lessons, and at least 65 % after reinforcement on every seed. The results are in
 benchmarks/results/training_demo.md.
 """
 
@@ -44,7 +44,7 @@ TOWNS = (
 RIVERS = "Arle Brenta Cress Dovra Eider Fulda Glomma Havel Isna Jagst Kocher Lahn".split()
 HILLS = "Askfell Birka Croft Durrfell Ettinger Frauen Galten Horgen Ilmfell Jura Kalven Lochnar".split()
 KINDS: tuple[tuple[str, ...], ...] = (tuple(PEOPLE), tuple(TOWNS), tuple(RIVERS), tuple(HILLS))
-"""Names by kind: within one, any name may stand for any other."""
+"""Names by kind: any name may replace any other of its kind."""
 
 LINKS = {"born": "was born", "works": "works"}
 THINGS = {"river": "flows through", "hill": "stands above"}
@@ -52,14 +52,14 @@ THINGS = {"river": "flows through", "hill": "stands above"}
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Who was born and works where, and what river and hill each town has. The last quarter of the people is held
-    out: nobody asks about them in training."""
+    """The town where each person was born and where each works, and the river and hill of each town. The last quarter
+    of the people is held out of training."""
 
     town: dict[tuple[str, str], str]
     thing: dict[tuple[str, str], str]
 
     def documents(self) -> dict[str, str]:
-        """A page for each person and each town, by the file's name."""
+        """Return a page for each person and each town, by file name."""
         people = {
             one: f"{one} was born in {self.town[one, 'born']}. {one} works in {self.town[one, 'works']}."
             for one in PEOPLE
@@ -77,7 +77,7 @@ class World:
             folder.joinpath(name).write_text(text, encoding="utf-8")
 
     def problems(self, *, held_out: bool) -> list[Problem]:
-        """The questions of training, or those about the people who are held out."""
+        """Return the questions of training, or those about the held-out people."""
         edge = len(PEOPLE) * 3 // 4
         people = PEOPLE[edge:] if held_out else PEOPLE[:edge]
         return [
@@ -90,13 +90,13 @@ class World:
 
 
 def question_of(person: str, link: str, thing: str) -> str:
-    """The question, of two hops: from the person to a town, from the town to what it has."""
+    """Return a question of two hops: from the person to a town, from the town to its river or hill."""
     return f"Which {thing} {THINGS[thing]} the town where {person} {LINKS[link]}?"
 
 
 def make_world(seed: int) -> World:
-    """A world of that seed. Nobody works where they were born."""
-    chance = random.Random(seed)  # noqa: S311 - a world that can be repeated
+    """Make the world of that seed. Nobody works where they were born."""
+    chance = random.Random(seed)  # noqa: S311 - a repeatable world
     town: dict[tuple[str, str], str] = {}
     for one in PEOPLE:
         town[one, "born"], town[one, "works"] = chance.sample(TOWNS, 2)
@@ -115,8 +115,8 @@ ENOUGH = "That is enough."
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How often the teacher does each thing wrong, where it could: answers after the first report, mistakes what was
-    asked, reports another line than the one that it was asked for."""
+    """How often the teacher errs, where it could: it answers after the first report, mistakes the question, reports the
+    wrong line."""
 
     hasty: float = 0.52
     mistaken: float = 0.12
@@ -127,7 +127,7 @@ CARELESS = Faults()
 
 
 class Teacher:
-    """Plays planner and worker of MATPO in one rollout, in the dialect of the request. `chance` makes its faults."""
+    """Plays planner and worker of MATPO in one rollout, in the dialect of the request. `chance` decides its faults."""
 
     model = "teacher"
 
@@ -143,7 +143,7 @@ class Teacher:
         return cut_at_stop(Completion(text, calls=calls, model=self.model), request.stop)
 
     async def aclose(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is nothing to close."""
 
     def planner(self, seen: Seen) -> Act:
         thing, person, link = _parts(_QUESTION, seen.value("question"))
@@ -199,16 +199,16 @@ def _parts(pattern: "re.Pattern[str]", text: str) -> tuple[str, str, str]:
 
 
 WORKFLOW = MATPO(max_subtasks=4, worker_calls=3)
-"""The paper's workflow with its recap and summaries, and room for the two subtasks that a question takes."""
+"""The paper's workflow with its recap and summaries, and room for the two subtasks of a question."""
 
 
 def settings_of(folder: Path) -> Settings:
-    """What runs of the demo can use: the search over its documents."""
+    """Return the settings of the demo's runs: they search its documents."""
     return Settings(model="offline", docs=(folder / "documents",), workflow="matpo", sandbox="off")
 
 
 def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Lessons:
-    """The documents of that seed's world, and its teacher's lessons: `times` a question."""
+    """Write the documents of that seed's world, and return its teacher's lessons: `times` per question."""
     here = make_world(seed)
     here.write(folder / "documents")
     problems = here.problems(held_out=False)
@@ -220,14 +220,14 @@ def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Les
 
 
 def by_teacher(folder: Path, problems: Sequence[Problem], times: int, seed: int, faults: Faults) -> list[Rollout]:
-    """The teacher's rollouts over the documents of the folder."""
+    """Return the teacher's rollouts over the documents of the folder."""
     return asyncio.run(
         play_lessons(settings_of(folder), WORKFLOW, problems, times, seed, lambda chance, _: Teacher(chance, faults))
     )
 
 
 def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
-    """The tokenizer of these rollouts: names are tokens, and so are the phrases between them."""
+    """Return the tokenizer of these rollouts: names are tokens, and so are the phrases between them."""
     names = [name for names in KINDS for name in names]
     conversations = [list_messages(one) for record in rollouts for one in record.trajectories.values()]
     inserted = {record.question for record in rollouts}
@@ -236,10 +236,11 @@ def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
 
 
 def rename_lesson(tokenizer: Any) -> Callable[[Row, random.Random], Row]:
-    """Makes other lessons of one: the same said of other people and places, on another day, from other sources.
+    """Return a function that varies lessons: the same about other people and places, on another day, from other
+    sources.
 
-    Names are one token each, so that to exchange them is to have lived in another world; the model has to learn to
-    read names and cannot learn them by heart.
+    Names are one token each, so exchanging them gives a lesson of another world; the model has to learn to read names
+    and cannot learn them by heart.
     """
     kinds = [[_id(tokenizer, name) for name in names] for names in (*KINDS, YEARS, DAYS)]
     sources = [[_id(tokenizer, f"{slash}s{at}") for at in range(1, IDS + 1)] for slash in ("", "/")]
@@ -281,7 +282,7 @@ def reward() -> Reward:
 
 
 def commands(seed: int) -> list[Command]:
-    """Questions of people whom nobody asked about in training."""
+    """Return questions about held-out people."""
     held = held_out(seed)
     return [
         Command(("ask", one.question), f"known answer: {one.references[0]}")

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 TINY = "tiny"
 """The base with random weights."""
-DAY = 1_767_225_600.0  # 2026-01-01: rollouts of every day have the same prompts
+DAY = 1_767_225_600.0  # 2026-01-01: the prompts are the same on every day
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is done: `lessons` of the teacher for each question, `learning` supervised steps, `updates` of
-    `questions` x `attempts` rollouts, which ask other questions up to `refill` times in place of groups without signal.
-    An exam asks every `thin`-th held-out question `exam` times."""
+    """The sizes of a demo: `lessons` of the teacher for each question, `learning` supervised steps, `updates` of
+    `questions` x `attempts` rollouts, which replace groups without signal by other questions up to `refill` times. An
+    exam asks every `thin`-th held-out question `exam` times."""
 
     lessons: int = 3
     learning: int = 180
@@ -75,19 +75,18 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class DemoRecipe:
-    """One demo. Callables take the run's seed unless said otherwise.
+    """One demo. Callables take the run's seed unless stated otherwise.
 
-    `settings(folder)` are those of the runs. `teach(folder, seed, times)` writes what the runs need and plays the
-    teacher's rollouts, `times` for each question. A `pretrained` model learns them as an adapter; a tiny one begins at
-    random, with the `tokenizer` that is learned from them. `varied` makes another lesson of one, and `dealt` is how
-    often the lessons of a role come where others come once.
+    `settings(folder)` are those of the runs. `teach(folder, seed, times)` writes the files that the runs need and plays
+    the teacher's rollouts, `times` for each question. A `pretrained` model learns them as an adapter; a tiny one begins
+    at random, with the `tokenizer` that is learned from them. `varied` makes another lesson from one, and `dealt`
+    repeats the lessons of a role.
 
-    `recipe` names the roles that are trained and their credit, which `credit` replaces. `problems` are for training,
-    `held_out` for exams. `reward` also scores exams, unless there is an `exam`; `examining` is asked in exams in place
-    of `workflow`, and `examined` says what its accuracy is. `workflow` runs with `options` unlike its defaults, which
-    the profile keeps. `commands` ask the trained model at the end. `curves` names metrics of updates to draw,
-    `figures` parts of exam scores to print, `sampled/PART` and `greedy/PART`; of several it prints the mean. `note`
-    follows them.
+    `recipe` names the trained roles and their credit, which `credit` replaces. `problems` are for training, `held_out`
+    for exams. `reward` also scores exams, unless there is an `exam`; exams run `examining` in place of `workflow`, and
+    `examined` describes their accuracy. `workflow` runs with `options` unlike its defaults, which the profile keeps.
+    `commands` ask the trained model at the end. `curves` names metrics of updates to draw, `figures` parts of exam
+    scores to print, `sampled/PART` and `greedy/PART`; of several it prints the mean. `note` follows them.
     """
 
     name: str
@@ -126,7 +125,7 @@ Teaches = Callable[[random.Random, Problem], Policy]
 async def play_lessons(
     settings: Settings, workflow: Workflow, problems: Sequence[Problem], times: int, seed: int, teacher: Teaches
 ) -> list[Rollout]:
-    """The teacher's rollouts: `times` of each problem."""
+    """Return the teacher's rollouts: `times` per problem."""
     if not problems:
         return []
     stand_in = teacher(random.Random(seed), problems[0])  # noqa: S311

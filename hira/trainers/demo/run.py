@@ -1,4 +1,4 @@
-"""The demo from nothing to a model that answers: lessons, reinforcement, and what is left to ask with."""
+"""The demo from random weights to a model that answers: lessons, reinforcement, and the profiles for asking."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -36,9 +36,9 @@ SAVE_EVERY = 5
 
 @dataclass(frozen=True)
 class Demo:
-    """One demo in a folder. `base` is `tiny`, a model made at random, or for a pretrained recipe a GGUF file's name or
-    a model's folder. `tell` gets a line for each stage, `stepped` the figures of each step. A demo that was stopped
-    goes on from its last checkpoint; one that has none yet begins again."""
+    """One demo in a folder. `base` is `tiny`, a model with random weights, or for a pretrained recipe a GGUF file's
+    name or a model's folder. `tell` gets a line for each stage, `stepped` the figures of each step. A stopped demo
+    resumes from its last checkpoint; without one it begins again."""
 
     folder: Path
     recipe: DemoRecipe
@@ -50,15 +50,15 @@ class Demo:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the folder holds this very demo, and it has not come to its end."""
+        """True if the folder holds this very demo, unfinished."""
         return records.read(self.folder / BEGUN) == [self._described] and not (self.folder / PROFILE).exists()
 
     def run(self) -> None:
-        """All stages. Raises `HiraError` for what cannot go on."""
+        """Run all stages. Raises `HiraError` if the demo cannot continue."""
         import torch
 
         if not self.recipe.pretrained:
-            torch.set_num_threads(1)  # faster than more for so small a model, and the same sums on every machine
+            torch.set_num_threads(1)  # faster for a model this small, with the same sums on every machine
         if not self.is_stopped:
             records.append(self.folder / BEGUN, [self._described])
         saved = last_checkpoint(self.folder)
@@ -108,7 +108,7 @@ class Demo:
         return AutoTokenizer.from_pretrained(self.place)
 
     def _render(self, tokenizer: Any, rollouts: Sequence[Rollout] | None = None) -> list[Row]:
-        """The rows of the lessons, which are played now unless they are given."""
+        """Return the rows of the lessons, which are played now unless `rollouts` are given."""
         if rollouts is None:
             taught = self.recipe.teach(self.folder, self.seed, self.sizes.lessons)
             self.tell(taught.summary)
@@ -118,8 +118,8 @@ class Demo:
         return [row for row in rows for _ in range(self.recipe.dealt.get(row.role, 1))]
 
     def _train_tiny(self) -> None:
-        """A model from nothing, with a tokenizer of its own."""
-        assert self.recipe.tokenizer is not None  # noqa: S101 - every recipe that is not pretrained has one
+        """Train a model from random weights, with its own tokenizer."""
+        assert self.recipe.tokenizer is not None  # noqa: S101 - every other recipe has one
         taught = self.recipe.teach(self.folder, self.seed, self.sizes.lessons)
         tokenizer = self.recipe.tokenizer(taught.rollouts)
         rows = self._render(tokenizer, taught.rollouts)
@@ -131,7 +131,7 @@ class Demo:
 
     @property
     def configuration(self) -> Configuration:
-        """The run as a file of `hira-train` would have it."""
+        """The configuration that a file of `hira-train` would have."""
         own = self.sizes
         return Configuration(
             recipe=self.recipe.recipe.name,
@@ -185,7 +185,7 @@ class Demo:
         torch.manual_seed(self.seed)  # new adapters begin at random
         tokenizer, adapted = open_model(self.configuration.model)
         if not self.recipe.pretrained:
-            adapted.double()  # sampling does not hang on which rows happen to share a batch
+            adapted.double()  # sampling does not depend on the other rows of a batch
         return tokenizer, adapted
 
     def _training(self, tokenizer: Any, adapted: Any) -> "Training":
@@ -215,7 +215,7 @@ class Demo:
         )
 
     def _leave(self) -> None:
-        """What is needed to ask: the profiles."""
+        """Write the profiles for asking the model."""
         write_profiles(
             self.folder,
             model=str(self.place),

@@ -16,7 +16,7 @@ from hira.core.messages import Message
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How large the model is. `window` is the most tokens of a conversation."""
+    """The sizes of the model. `window` is the most tokens of a conversation."""
 
     window: int = 256
     hidden: int = 128
@@ -28,9 +28,9 @@ SHAPE = Shape()
 
 
 def make_model(tokenizer: Any, seed: int, shape: Shape = SHAPE) -> Any:
-    """A Qwen3: of Qwen2, transformers would not load the tokenizer as it was saved.
+    """Return a Qwen3: for Qwen2, transformers would not load the tokenizer as it was saved.
 
-    A larger initialisation than 0.06 keeps it on a plateau for long.
+    A larger initialisation than 0.06 keeps it on a plateau for a long time.
     """
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
@@ -67,16 +67,16 @@ IDS = 12
 YEARS = tuple(map(str, range(2024, 2048)))
 DAYS = tuple(f"-{number:02}" for number in range(1, 32))
 READ = (*(f"{slash}s{number}" for number in range(1, IDS + 1) for slash in ("", "/")), *YEARS, *DAYS)
-"""Ids of sources, and dates: names to a workflow that reads documents."""
+"""Ids of sources, and dates: names for a workflow that reads documents."""
 
 
 def find_phrases(
     conversations: Iterable[Sequence[Message]], names: Sequence[str], inserted: Sequence[str]
 ) -> list[str]:
-    """The pieces of all messages between names and dates, in the order in which they first come.
+    """Return the pieces of all messages between names and dates, in the order of their first occurrence.
 
-    `inserted` are texts that stand in prompts: questions and subtasks are cut out first, so that they are made of the
-    same pieces wherever they stand.
+    `inserted` are texts within prompts, questions and subtasks: they are cut out first, so that they consist of the
+    same pieces everywhere.
     """
     names_ = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     whole = re.compile("(" + "|".join(sorted(map(re.escape, inserted), key=len, reverse=True)) + ")")
@@ -93,7 +93,7 @@ def find_phrases(
 
 
 def make_tokenizer(pieces: Sequence[str], names: Sequence[str], window: int) -> Any:
-    """A tokenizer of transformers over letters, names and these pieces. Nothing is lost."""
+    """Return a tokenizer of transformers over letters, names and these pieces. Nothing is lost."""
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
