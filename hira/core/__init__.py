@@ -1,1 +1,1 @@
-"""What every part stands on: messages, the policy seam, events, errors, budgets, tools, prompts."""
+"""The foundation of every part: messages, the policy interface, events, errors, budgets, tools, prompts."""

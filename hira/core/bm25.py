@@ -20,7 +20,8 @@ K1, B = 1.5, 0.75
 
 
 def words(text: str) -> list[str]:
-    """Lower-case content words in order, lightly stemmed; Chinese, Japanese and Korean as pairs of characters."""
+    """Return the lower-case content words in order, lightly stemmed; Chinese, Japanese and Korean as pairs of
+    characters."""
     found: list[str] = []
     for match in _WORD.finditer(text.lower()):
         word = match[0]
@@ -32,7 +33,7 @@ def words(text: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """Fold plurals and the commonest verb endings, and nothing else: 'cities' and 'city' meet, 'new' stays."""
+    """Fold plurals and the commonest verb endings, and nothing else: 'cities' becomes 'city', 'new' stays."""
     word = word.replace("’s", "").replace("'s", "").replace(",", "")
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
@@ -43,7 +44,7 @@ def stem(word: str) -> str:
 
 
 class BM25:
-    """Okapi BM25 (k1 = 1.5, b = 0.75) over `texts`; `scores` has one number a text, 0 where no word is shared."""
+    """Okapi BM25 (k1 = 1.5, b = 0.75) over `texts`; `scores` has one number per text, 0 if it shares no word."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.counts = [Counter(words(text)) for text in texts]
@@ -52,7 +53,7 @@ class BM25:
         self.frequency = Counter(word for count in self.counts for word in count)
 
     def weight(self, word: str) -> float:
-        """Inverse document frequency, always positive."""
+        """Return the inverse document frequency of a word, always positive."""
         n = self.frequency[word]
         return math.log(1 + (len(self.counts) - n + 0.5) / (n + 0.5))
 
@@ -68,6 +69,7 @@ class BM25:
         ]
 
     def best(self, query: str, n: int) -> list[int]:
-        """Indexes of the at most `n` texts that share a word with the query, best first, earlier first among equals."""
+        """Return the indexes of at most `n` texts that share a word with the query, best first, the earlier first if
+        equal."""
         scores = self.scores(query)
         return sorted((at for at, score in enumerate(scores) if score > 0), key=lambda at: -scores[at])[:n]

@@ -1,4 +1,4 @@
-"""What a run may spend, and each of its roles. Checked before each call; a reserve always pays for the answer."""
+"""Budgets of a run and of each of its roles, checked before each call; a reserve always pays for the answer."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -11,25 +11,26 @@ from hira.core.prices import Price
 from hira.core.tokens import count
 
 REPLY = 4096
-"""Tokens of a reply where nobody set another bound."""
+"""Tokens of a reply if no other bound is set."""
 CLOSING = 2048
-"""Tokens of the answer with which a role closes because it has to."""
+"""Tokens of the answer with which a role has to close."""
 RECORD = 2048
 """Tokens of a reply that is one JSON record: an assignment, a distillation, a rubric."""
 INTERRUPTED_TOKENS, INTERRUPTED_SECONDS = 1024, 60.0
-"""What the closing answer may take after Ctrl-C."""
+"""The tokens and seconds of the closing answer after Ctrl-C."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyBound:
-    """Tokens of one reply. One of nothing but thought is asked for once more with `again` tokens, if that is more."""
+    """Tokens of one reply. If it holds only reasoning, it is requested once more with `again` tokens, if that is
+    more."""
 
     tokens: int = REPLY
     again: int = 2 * REPLY
 
     @classmethod
     def of(cls, tokens: int | None) -> "ReplyBound":
-        """The bound that somebody set, which nothing exceeds; else the usual one."""
+        """Return the bound that was set, which nothing exceeds; otherwise the usual one."""
         return cls(tokens, tokens) if tokens else cls()
 
     def for_turn(self, *, record: bool = False, closing: bool = False, interrupted: bool = False) -> int:
@@ -37,23 +38,23 @@ class ReplyBound:
         return min([self.tokens, *(tokens for tokens, applies in kinds if applies)])
 
 
-# The share of every limit that is kept for the answer; at least what the answering call takes.
+# The share of every limit that is kept for the answer; at least the cost of the answering call.
 RESERVE = 0.1
-# Tokens: of the last reports and the answer; the least that is worth a call; the most that any endpoint lets one ask
-# for as the length of a reply, so that a limit above it is not sent; of a picture, sound or video.
+# Tokens: of the last reports and the answer; the least that is worth a call; the longest reply that every endpoint
+# accepts in a request, so that a higher limit is not sent; of a picture, sound or video.
 ANSWER = 1000
 ROOM = 100
 LONGEST_ASKED = 4096
 MEDIA = 1000
 AGAIN = "try again when they have ended"
-"""The fix where nothing but calls under way stands against a call."""
+"""The fix if only calls in progress prevent a call."""
 _FRAME = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one role may spend in a run: total `tokens`, `cost` in US dollars, `seconds` summed over its calls, policy
-    `calls`, and `subtasks` that it is given as an expert. None: no limit."""
+    """Limits of one role in a run: total `tokens`, `cost` in US dollars, `seconds` summed over its calls, policy
+    `calls`, and `subtasks` assigned to it as an expert. None: no limit."""
 
     tokens: int | None = None
     cost: float | None = None
@@ -64,11 +65,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A call that is to be made: by which role, with a prompt of about how many tokens, at which price; its `reply` has
-    at most so many tokens, where that is known.
+    """A call that asks for admission: its role, the approximate tokens of its prompt, its price, and the most tokens of
+    its `reply`, if known.
 
     `answers` marks the calls of the role that writes the run's answer, `last` the very call that writes it; `closes`
-    says that this conversation has a closing call to keep something for, `closing` that this is it.
+    means that the budget keeps enough for a closing call of this conversation, `closing` that this is the closing call.
     """
 
     role: str
@@ -87,8 +88,8 @@ class Wanted:
 
 @dataclass(slots=True)
 class Purse:
-    """Limits and what was spent of them; `held` is what calls under way take at least. `whose` is for messages, and
-    `spends` is what is raised where nothing is left."""
+    """Limits and the usage `spent` of them; `held` is the least that calls in progress will take. `whose` is for
+    messages, and `spends` is the error to raise if nothing is left."""
 
     limits: Limits
     whose: str = ""
@@ -97,10 +98,10 @@ class Purse:
     held: Usage = Usage()
 
     def check(self, call: Wanted, reserve: Usage | None) -> int | None:
-        """How many tokens the reply may have, None if that need not be said.
+        """Return the most tokens of the reply, None if no bound is needed.
 
-        Raises `OutOfBudget` if the call would leave less than the `reserve`. Without a reserve, which is for the call
-        that the reserve is kept for, any rest is enough, if something has been paid for already.
+        Raises `OutOfBudget` if the call would leave less than the `reserve`. Without a reserve (the call is the one
+        that the reserve is kept for) any rest is enough, if a call has been paid for already.
         """
         used = self.spent + self.held
         if short := self._short(call, used, reserve):
@@ -115,7 +116,7 @@ class Purse:
         return self.spends(told)
 
     def _short(self, call: Wanted, used: Usage, reserve: Usage | None) -> tuple[float, str, float] | None:
-        """The limit that the call would break, its name, and what is needed; None if there is none."""
+        """Return the limit that the call would break, its name, and the amount needed; None if it breaks no limit."""
         kept, limits, after = reserve or Usage(), self.limits, used + call.usage(ROOM)
         for name, limit, total, rest in (
             ("tokens", limits.tokens, after.tokens, kept.tokens),
@@ -150,8 +151,8 @@ def _explain_used_up(name: str, nothing: bool, needed: float) -> str:  # noqa: F
 
 @dataclass(slots=True)
 class Allowance:
-    """What several runs may spend together. Each of them keeps what its own answer takes, so that whatever the others
-    spend meanwhile, it comes to one; and the room for a reply is held until the reply has been paid for."""
+    """A budget that several runs share. Each run reserves the cost of its answer, so that it can answer whatever the
+    others spend; the room for a reply is held until the reply has been paid for."""
 
     purse: Purse
     _kept: dict[int, Usage] = field(default_factory=dict)
@@ -162,8 +163,8 @@ class Allowance:
         return self.purse.limits != Limits()
 
     def admit(self, run: int, call: Wanted, answer: Usage) -> int | None:
-        """How long the reply may be. Raises what the purse spends if the call would leave too little for the answers of
-        the runs under way; `answer` is what this run's takes."""
+        """Return the most tokens of the reply, None if no bound is needed. Raises the purse's error if the call would
+        leave too little for the answers of the runs in progress; `answer` is the cost of this run's answer."""
         others = sum((kept for one, kept in self._kept.items() if one != run), Usage())
         self._kept[run] = Usage() if call.last else answer
         room = self.purse.check(call, others if call.last else others + answer)
@@ -174,25 +175,25 @@ class Allowance:
         return room
 
     def charge(self, call: Wanted, usage: Usage) -> None:
-        """Take what the call cost in place of what was held for it."""
+        """Replace the usage held for the call by its actual cost."""
         held = self._rooms.pop(id(call))
         given_back = None if held.cost is None else -held.cost
         self.purse.held += Usage(-held.calls, -held.prompt_tokens, -held.completion_tokens, cost=given_back)
         self.purse.spent += usage
 
     def leave(self, run: int) -> None:
-        """The run has ended: what it kept for its answer is the others' again."""
+        """Release the reserve of a run that has ended."""
         self._kept.pop(run, None)
 
 
 @dataclass(slots=True)
 class Budget:
     """Limits of one run: total `tokens`, `cost` in US dollars, `seconds` of wall time, policy `calls`. None: no limit.
-    `roles` holds limits of single roles, `shared` is what this run and others may spend together.
+    `roles` holds limits of single roles, `shared` the budget that this run shares with others.
 
-    While it is `paused`, since that time, no seconds pass.
-    `admit` refuses a call that would not leave the reserve: a tenth of the limit, or what the answering call takes if
-    that is more. The call that writes the answer may use the reserve up.
+    While it is `paused` (the time at which it was paused), no seconds pass. `admit` refuses a call that would not leave
+    the reserve: a tenth of the limit, or the cost of the answering call if that is more. The call that writes the
+    answer may use up the reserve.
     """
 
     tokens: int | None = None
@@ -224,21 +225,21 @@ class Budget:
         return {name: limit for name, limit in named.items() if limit is not None}
 
     def counts(self, role: str) -> bool:
-        """Whether the size of this role's prompts matters."""
+        """Return whether the size of this role's prompts matters."""
         if self.shared and self.shared.limited:
             return True
         purses = (self._run, *([self._own[role]] if role in self._own else []))
         return any(purse.limits.tokens is not None or purse.limits.cost is not None for purse in purses)
 
     def subtasks_of(self, role: str) -> int | None:
-        """How many subtasks the role may be given as an expert, None for any number."""
+        """Return the most subtasks that may be assigned to the role as an expert, None for any number."""
         return self._own[role].limits.subtasks if role in self._own else None
 
     def admit(self, call: Wanted) -> int | None:
-        """Hold what the call takes, and say how long its reply may be: in tokens, None where nothing need be said.
+        """Hold the budget of a call and return the most tokens of its reply, None if no bound is needed.
 
         Raises `OutOfBudget` if the run may not make the call, `RoleBudgetExceeded` if only its role may not. `charge`
-        gives back what is held.
+        releases what is held.
         """
         closing = replace(call, prompt=call.prompt + ANSWER // 2).usage(ANSWER // 2)
         if call.answers:
@@ -259,7 +260,7 @@ class Budget:
         return room
 
     def count_remaining(self, call: Wanted) -> int | None:
-        """How many tokens may be spent beside the prompts of the calls under way, None without a limit."""
+        """Return the tokens left besides the prompts of the calls in progress, None without a limit."""
         rooms = []
         for purse in (*self._of(call.role), *([self.shared.purse] if self.shared else [])):
             taken, limits = purse.spent + purse.held, purse.limits
@@ -270,7 +271,7 @@ class Budget:
         return min(rooms, default=None)
 
     def charge(self, call: Wanted, usage: Usage, *, paid: bool = True) -> None:
-        """Take what the call cost in place of what was held for it. One that came from the record was paid for then."""
+        """Replace the usage held for the call by its actual cost. A call from the record was `paid` for earlier."""
         self._hold(call, -1)
         if self.shared:
             self.shared.charge(call, usage if paid else Usage())
@@ -278,7 +279,7 @@ class Budget:
             purse.spent += usage
 
     def remaining_seconds(self, *, last: bool = False) -> float | None:
-        """Wall seconds a call may still take, None without a limit; never negative."""
+        """Return the wall seconds that a call may still take, None without a limit; never negative."""
         if self.seconds is None:
             return None
         share = 1.0 if last else 1.0 - RESERVE
@@ -286,7 +287,7 @@ class Budget:
         return max(0.0, self.began + self.seconds * share - now)
 
     def role_seconds(self, role: str, *, closing: bool = False) -> float | None:
-        """Seconds that a call of the role may still take by the role's own limit, None without one; never negative."""
+        """Return the seconds that a call may still take by the limit of its role, None without one; never negative."""
         limit = self._own[role].limits.seconds if role in self._own else None
         if limit is None:
             return None
@@ -303,13 +304,13 @@ class Budget:
 
     @staticmethod
     def _reserve(limits: Limits, answer: Usage) -> Usage:
-        """A share of every limit, or the answering call if that takes more."""
+        """Return a share of every limit, or the usage of the answering call if that is more."""
         tokens = max(int((limits.tokens or 0) * RESERVE), answer.tokens)
         return Usage(1, tokens, 0, cost=max((limits.cost or 0.0) * RESERVE, answer.cost or 0.0))
 
 
 def size(messages: Iterable[Message]) -> int:
-    """About how many tokens the messages are, as a prompt."""
+    """Return about how many tokens the messages have as a prompt."""
     return sum(
         _FRAME + count(message.text) + MEDIA * len(message.media) + sum(count(call.arguments) for call in message.calls)
         for message in messages

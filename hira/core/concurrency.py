@@ -1,4 +1,4 @@
-"""Work side by side: a window that slides over a data set, and calls that are made once, however many wait."""
+"""Concurrent work: a sliding window over a data set, and calls that run once for all who wait."""
 
 import asyncio
 from collections import deque
@@ -14,12 +14,12 @@ R = TypeVar("R")
 async def map_concurrently(
     items: Iterable[T], most: int, work: Callable[[T], Awaitable[R]], *, micro: int = 1
 ) -> AsyncGenerator[R, None]:
-    """What `work` brings for each item, as it comes. No more than `most` items are begun and not yet handed on
+    """Yield the result of `work` for each item, as it completes. At most `most` items are begun and not yet yielded
     (paper 003 of MaMs and rubrics, appendix F).
 
-    Items are taken in micro-batches of `micro`, the next one when there is room for its first item, and there is no
-    barrier between them: with each result that is handed on another item begins. |D| items of one length take |D| /
-    `most` times that long. When the generator is left, and when a work raises, the others are ended first.
+    Items are taken in micro-batches of `micro`, the next one when there is room for its first item, without a barrier
+    between them: each yielded result lets another item begin. |D| items of equal length take |D| / `most` times that
+    long. When the generator is closed, or when `work` raises, the other items are cancelled first.
     """
     left = iter(items)
     batch: deque[T] = deque()
@@ -37,7 +37,7 @@ async def map_concurrently(
                 return
             if not done:
                 finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                done.extend(task for task in running if task in finished)  # in the order in which they were begun
+                done.extend(task for task in running if task in finished)  # in the order of their start
                 running = {task: None for task in running if task not in finished}
             yield done.popleft().result()
     finally:
@@ -48,7 +48,7 @@ async def map_concurrently(
 
 @dataclass(slots=True)
 class _Shared:
-    """A call that several wait for; the last one to give up ends it."""
+    """A call that several callers wait for; the last one to give up ends it."""
 
     result: asyncio.Future[Any] | None = None
     waiting: int = 0
@@ -56,16 +56,16 @@ class _Shared:
 
 @dataclass(slots=True)
 class Once:
-    """What was brought, by key, for as long as this object lives; in one event loop."""
+    """Results of calls by key, kept for the lifetime of this object; for one event loop."""
 
     _made: dict[str, _Shared] = field(default_factory=dict)
 
     async def __call__(
         self, key: str, call: Callable[[], Awaitable[T]], good: Callable[[T], bool] = lambda _: True
     ) -> T:
-        """The result of the call; calls under one key are made once, also while the first is under way.
+        """Return the result of the call. Calls with one key run once, also while the first is in progress.
 
-        What raises and what is not `good` is not kept, and an empty key keeps nothing.
+        Errors and results that are not `good` are not kept, and an empty key keeps nothing.
         """
         if not key:
             return await call()

@@ -1,25 +1,25 @@
-"""Everything hira raises on purpose.
+"""The errors that hira raises on purpose.
 
     HiraError
-    ├── UsageError            what the user asked for cannot be done as asked
+    ├── UsageError            the request cannot be carried out as given
     │   └── NotTrusted        a project's file names endpoints or code that the user has not allowed
     ├── HookError             a hook of the program failed
-    ├── PromptError           a prompt got a value too many or too few
+    ├── PromptError           a prompt lacks a value, or got one without a slot
     ├── EndpointError         the model's endpoint failed
     │   ├── AccessDenied      key missing, wrong or not allowed
     │   ├── RateLimited       too many requests, until `retry_after`
     │   ├── ContextOverflow   the prompt is longer than the model's window
-    │   ├── Withheld          the model refused, or a content filter kept its reply back
-    │   ├── ToolsRefused      the endpoint takes no native tool calls
-    │   ├── MediaRefused      the endpoint takes no pictures, no sounds or no videos
-    │   ├── TimedOut          the endpoint said nothing for too long
-    │   └── BadReply          the endpoint answered with something that is no completion
+    │   ├── Withheld          the model refused, or a content filter withheld its reply
+    │   ├── ToolsRefused      the endpoint does not accept native tool calls
+    │   ├── MediaRefused      the endpoint does not accept pictures, sounds or videos
+    │   ├── TimedOut          the endpoint sent nothing for too long
+    │   └── BadReply          the endpoint's answer is not a completion
     ├── DialectError          the model wrote a call or a record that cannot be read
     ├── ToolError             a tool cannot do what the model asked
-    │   └── ToolDown          what the tool stands on failed, whatever was asked
-    └── Stop                  the run has to end now, with an answer from what is known
+    │   └── ToolDown          a service that the tool needs is down, whatever the call
+    └── Stop                  the run has to end now, with an answer from the results so far
         ├── OutOfBudget
-        │   └── RoleBudgetExceeded     only one role's budget is used up: it closes, the run goes on
+        │   └── RoleBudgetExceeded     only one role's budget is used up: it closes, the run continues
         └── Interrupted
 
 An error's text goes to one of three readers: `DialectError` and `ToolError` are written for the model, `Stop` for the
@@ -35,7 +35,7 @@ SCARCE = {
     errno.ENFILE: "The whole machine has too many open files: end what needs them.",
     errno.ENOMEM: "The machine is out of memory: end what needs it, or do less at once.",
 }
-"""What a machine runs out of and may have again in a moment, and what to do where it has not."""
+"""Resources that a machine may have again in a moment, and the fix if it has not."""
 
 
 class HiraError(Exception):
@@ -56,7 +56,7 @@ class UsageError(HiraError):
 
 
 class NotTrusted(UsageError):
-    """`allow` records that the user allows it, for the folder of that file."""
+    """`allow` records that the user trusts it, for the folder of that file."""
 
     def __init__(self, what: str, *, where: str, fix: str, allow: Callable[[], None]) -> None:
         super().__init__(what, where=where, fix=fix)
@@ -73,8 +73,8 @@ class PromptError(HiraError):
 
 class EndpointError(HiraError):
     """`status` is the HTTP status, 0 if there was none; `retryable` if the same request may succeed later. `tries` is
-    how often it is worth to ask who has never answered, 0 if nothing speaks against the usual. `prompt_tokens` and
-    `completion_tokens` are what a reply that broke off has cost, as hira counts."""
+    how often to try an endpoint that has never answered, 0 for the usual number. `prompt_tokens` and
+    `completion_tokens` are the cost of a reply that broke off, as hira counts them."""
 
     tries = 0
     prompt_tokens = 0
@@ -105,7 +105,7 @@ class RateLimited(EndpointError):
 
 
 class ContextOverflow(EndpointError):
-    """`window` is how many tokens the model takes, `asked` how many the prompt has; 0 where nobody said it."""
+    """`window` is the most tokens that the model accepts, `asked` the tokens of the prompt; 0 if unknown."""
 
     window = 0
     asked = 0
@@ -140,7 +140,7 @@ class ToolError(HiraError):
 
 
 class ToolDown(ToolError):
-    """A service, a server or a sandbox is down. The model is told, and training does not blame it."""
+    """A service, a server or a sandbox is down. The model reads it, and training does not penalize the model for it."""
 
 
 class Stop(HiraError):
@@ -160,7 +160,7 @@ class Interrupted(Stop):
 
 
 def fault(error: Exception, fix: str = "") -> HiraError:
-    """What to tell of an error that nobody expected: the machine's limit that it means, or else a fault of hira's own.
+    """Return the error to report for an unexpected one: the machine's limit that it means, otherwise a fault in hira.
 
     `fix` is for the latter.
     """
@@ -168,7 +168,8 @@ def fault(error: Exception, fix: str = "") -> HiraError:
 
 
 def of_the_machine(error: BaseException) -> HiraError | None:
-    """An error of Python's own that says no more than that the machine has run out of something; None for any other."""
+    """Return the error to report if Python's error only means that the machine has run out of something, otherwise
+    None."""
     number = error.errno if isinstance(error, OSError) else None
     if isinstance(error, MemoryError):
         number = errno.ENOMEM

@@ -1,4 +1,4 @@
-"""What anyone may watch of a run: typed events, one stream, many readers."""
+"""The events of a run: typed, one stream, many readers."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,7 +40,7 @@ class RunEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted(Event):
-    """`prompt` is about how many tokens the model reads, 0 where nobody watches."""
+    """`prompt` is about how many tokens the model reads, 0 if nobody watches."""
 
     conversation: str
     role: str
@@ -103,7 +103,7 @@ class ApprovalAwaited(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallApproved(Event):
-    """A person let a tool be called with these `arguments`, as JSON text; `changed` if they wrote them differently."""
+    """A person approved a tool call with these `arguments`, as JSON text; `changed` if the person edited them."""
 
     call: str
     tool: str
@@ -120,7 +120,7 @@ class CallRefused(Event):
 
 @dataclass(frozen=True, slots=True)
 class SubtaskApproved(Event):
-    """A person let the subtask be handed out, as `text`; `changed` if they wrote it otherwise than it was issued."""
+    """A person approved the subtask, as `text`; `changed` if the person edited it."""
 
     subtask: str
     text: str
@@ -167,7 +167,7 @@ class SourceRead(Event):
 
 @dataclass(frozen=True, slots=True)
 class DocumentsRead(Event):
-    """How many of the documents that changed are read into the index so far, before the run begins."""
+    """The number of changed documents that have been indexed so far, before the run begins."""
 
     done: int
     total: int
@@ -175,7 +175,7 @@ class DocumentsRead(Event):
 
 @dataclass(frozen=True, slots=True)
 class AnswerChecked(Event):
-    """The claims of the answer were checked; one record a citation, with the fields of `hira.evidence.Citation`."""
+    """The claims of the answer were checked; one record per citation, with the fields of `hira.evidence.Citation`."""
 
     citations: tuple[Mapping[str, Any], ...]
 
@@ -184,7 +184,7 @@ class AnswerChecked(Event):
 class Notice(Event):
     """Something a person should know: a fallback was taken, a limit was reached, an id was dropped.
 
-    An `important` one is told even to a person who wants no progress.
+    An `important` one is shown even if progress is turned off.
     """
 
     text: str
@@ -193,7 +193,7 @@ class Notice(Event):
 
 @dataclass(frozen=True, slots=True)
 class Error(Event):
-    """What a command tells of a failure, after the run's events or in their place; `where` and `fix` may be empty."""
+    """The failure that a command reports, after the run's events or instead of them; `where` and `fix` may be empty."""
 
     what: str
     where: str = ""
@@ -222,15 +222,15 @@ AnyEvent: TypeAlias = (
     | AnswerChecked
     | Notice
 )
-"""Every event of a run, for a `match` that type checkers know to be complete."""
+"""Every event of a run, so that type checkers know that a `match` is complete."""
 Reader = Callable[[Event], None]
 KINDS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in Event.__subclasses__()}
 
 
 class Events:
-    """One run's stream. Readers are called in order, in the run's own thread; they must be quick.
+    """The event stream of one run. Readers are called in order, in the run's own thread; they must be quick.
 
-    None of them is shown one of the `secrets`.
+    The `secrets` are masked for all of them.
     """
 
     def __init__(self, *readers: Reader, secrets: frozenset[str] = frozenset()) -> None:
@@ -255,11 +255,12 @@ class Events:
 @cache
 def _fields_of(kind: type[Event]) -> tuple[tuple[str, ...], Callable[[Event], tuple[Any, ...]]]:
     names = tuple(kind.__dataclass_fields__)
-    return names, attrgetter(*names, "at")  # of one name alone it would bring no tuple
+    return names, attrgetter(*names, "at")  # with a single name it would not return a tuple
 
 
 def record(event: Event) -> dict[str, Any]:
-    """The event as one JSON object: its kind first, then its fields. Written out: events are recorded by the dozen."""
+    """Return the event as one JSON object: its kind first, then its fields. Written out, because runs record many
+    events."""
     kind = type(event)
     names, values_of = _fields_of(kind)  # type: ignore[arg-type]  # a class is hashable
     told: dict[str, Any] = {"event": kind.__name__, **dict(zip(names, values_of(event), strict=False))}
@@ -269,14 +270,14 @@ def record(event: Event) -> dict[str, Any]:
 
 
 def events_of(records: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
-    """The events that the records were made of. Another version may have made them: kinds and fields that this one does
-    not know are passed over, and so is an event that lacks a field of today's."""
+    """Yield the events of the records. Those of another version may differ: unknown kinds and fields are skipped, and
+    so is an event that lacks a field of this version."""
     for one in records:
         kind = KINDS.get(str(one.get("event")))
         if kind is None:
             continue
         values = _pick_known(kind, one)
-        with suppress(TypeError, AttributeError):  # a field is missing, or another thing than today
+        with suppress(TypeError, AttributeError):  # a field is missing or has another type
             if "usage" in values:
                 values["usage"] = Usage(**_pick_known(Usage, values["usage"]))
             yield kind(**values)

@@ -14,11 +14,11 @@ _NO_CONTEXT: Context[Any] = Context(None)
 
 @dataclass(frozen=True, slots=True)
 class ToolUse(Generic[D]):
-    """A call of a tool that a role wants to make.
+    """A tool call that a role wants to make.
 
     Args:
         name: The tool's name.
-        arguments: What the tool is called with.
+        arguments: The arguments of the call.
         role: The role that makes the call, such as `reader`.
         id: Names the call within its run.
         context: The program's `deps`, and the run with its question.
@@ -33,7 +33,7 @@ class ToolUse(Generic[D]):
 
 @dataclass(frozen=True, slots=True)
 class TurnInput(Generic[D]):
-    """What a model is about to read.
+    """The input of a model's next turn.
 
     Args:
         role: The role that takes the turn, such as `planner`.
@@ -50,7 +50,7 @@ class TurnInput(Generic[D]):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Returned by a hook or by a person who approves: it shall not happen.
+    """Returned by a hook, or by a person who approves, to prevent a call or a turn.
 
     Args:
         reason: Why not. The model reads it.
@@ -79,10 +79,10 @@ ApproveTool: TypeAlias = Callable[[ToolUse[Any]], ToolUse[Any] | Refusal | Await
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """Functions that see each tool call and each turn of a run, sync or async. None as a result changes nothing.
+    """Functions that see each tool call and each turn of a run, sync or async. A result of None changes nothing.
 
     Args:
-        before_tool: Gets the call before it is made; returns other arguments, or a `Refusal` that the model reads.
+        before_tool: Gets each call before the tool runs; returns other arguments, or a `Refusal` that the model reads.
         after_tool: Gets the call and its result; returns another result, or a `Refusal` that the model reads instead.
         before_turn: Gets the messages before a model reads them; returns other messages for this turn, or a `Refusal`,
             which fails the turn.
@@ -102,7 +102,7 @@ class Hooks:
 
     @property
     def sees_tools(self) -> bool:
-        """Whether a hook sees tool calls."""
+        """True if a hook sees tool calls."""
         return self.before_tool is not None or self.after_tool is not None
 
 
@@ -110,7 +110,7 @@ NO_HOOKS = Hooks()
 
 
 def parse_arguments(text: str) -> dict[str, Any] | None:
-    """The arguments that a person wrote as JSON text, None if it is not an object."""
+    """Parse the arguments that a person wrote as JSON text; None if it is not an object."""
     try:
         read = json.loads(text)
     except (ValueError, RecursionError):

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from hira.core.bm25 import BM25, stem, words
 
 SIMILAR = 0.7
-"""The share of the longer statement's tokens that stand in front of and behind the stretch in which two differ."""
+"""The share of the longer statement's tokens that precede and follow the one stretch in which two statements differ."""
 _FAILED = frozenset(map(stem, ["fail", "failure", "error", "unable", "cannot", "timeout"]))
 _JOINED = "; "
 _QUOTES = "\"'“”„‘’«»"
 _STOPS = ".,;:?…。，、；：？"
-# with one of these, a longer statement may say the opposite of its part
+# A longer statement with one of these may say the opposite of its part.
 _TURNING = frozenset(
     """not no never none nobody nothing neither nor cannot without hardly only except unless if whether until false
     falsely untrue wrong wrongly allegedly supposedly denies denied may might could would should""".split()
@@ -20,7 +20,7 @@ _TURNING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A statement; `sources` are where it was read (ids such as `s3`, URLs, file names), empty for an inference."""
+    """A statement; `sources` names where it was read (ids such as `s3`, URLs, file names), empty for an inference."""
 
     text: str
     sources: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What memory holds for a subtask, most relevant first: facts and resources in one ranking."""
+    """The entries of memory for a subtask, most relevant first: facts and resources in one ranking."""
 
     entries: tuple[Fact | Resource, ...] = ()
 
@@ -51,7 +51,7 @@ class Recall:
         return list(map(_line, self.entries))
 
     def take(self, chosen: Iterable[int], most: int | None = None) -> "Recall":
-        """The entries at the chosen positions, each once, in the order chosen, at most `most` of them."""
+        """Return the entries at the chosen positions, each once, in the order chosen, at most `most` of them."""
         return Recall(tuple(self.entries[at] for at in list(dict.fromkeys(chosen))[:most]))
 
 
@@ -63,15 +63,15 @@ def _line(entry: Fact | Resource) -> str:
 
 @dataclass(slots=True)
 class DualMemory:
-    """Facts and resources of one run, in the order in which they came."""
+    """Facts and resources of one run, in the order of their arrival."""
 
     facts: list[Fact] = field(default_factory=list)
     resources: list[Resource] = field(default_factory=list)
 
     def add_fact(self, fact: Fact) -> bool:
-        """Keep the fact; what its source said already is not kept twice. True if memory has changed.
+        """Add the fact, unless its source has already stated it. Return whether memory has changed.
 
-        No statement is lost by it, and none is ascribed to a source that does not make it.
+        No statement is lost, and none is ascribed to a source that does not make it.
         """
         for at, known in enumerate(self.facts):
             if _parts(known.text) == _parts(fact.text) and _share(known, fact):
@@ -91,14 +91,14 @@ class DualMemory:
         return True
 
     def add_resource(self, resource: Resource) -> bool:
-        """Keep the resource unless its path is known already. True if memory grew."""
+        """Add the resource unless its path is known already. Return whether memory grew."""
         if any(known.path == resource.path for known in self.resources):
             return False
         self.resources.append(resource)
         return True
 
     def recall(self, task: str, n: int) -> Recall:
-        """The at most `n` entries most relevant to the task: BM25, weighted by quality.
+        """Return at most `n` entries, the most relevant to the task: BM25, weighted by quality.
 
         Entries that share no word with the task are left out, unless all entries fit into `n` anyway.
         """
@@ -111,12 +111,13 @@ class DualMemory:
 
 
 def _quality(fact: Fact) -> float:
-    """A fact with a source is worth more than an inference, a report of failure less (HiRA, memory quality)."""
+    """Weigh a fact: one with a source counts more than an inference, a report of failure less (HiRA, memory
+    quality)."""
     return (1.0 if fact.sources else 0.6) * (0.3 if _FAILED & set(words(fact.text)) else 1.0)
 
 
 def tokens(statement: str) -> list[str]:
-    """The words of a statement in order, without the marks of punctuation around them; signs stay with their number."""
+    """Return the words of a statement in order, without punctuation around them; signs stay with their number."""
     return [word.casefold() for word in _words(statement)]
 
 
@@ -126,17 +127,17 @@ def _words(statement: str) -> list[str]:
 
 
 def _parts(text: str) -> list[list[str]]:
-    """The tokens of each of the statements that stand in one entry."""
+    """Return the tokens of each statement of an entry."""
     return [tokens(part) for part in text.split(_JOINED)]
 
 
 def _share(one: Fact, other: Fact) -> bool:
-    """Whether the two are of one source, or both of none."""
+    """Return whether both facts have a common source, or neither has any."""
     return bool(set(one.sources) & set(other.sources)) or not (one.sources or other.sources)
 
 
 def _holds(more: Fact, less: Fact) -> bool:
-    """Whether the one statement stands in the other side by side, unturned, and is read in no source but its own."""
+    """Return whether one fact contains the other word for word, without reversing it, and has all of its sources."""
     if not _share(more, less) or not set(less.sources) <= set(more.sources):
         return False
     (wanted, *others), size = _parts(less.text), len(tokens(less.text))
@@ -148,7 +149,8 @@ def _holds(more: Fact, less: Fact) -> bool:
 
 
 def _alike(known: Fact, new: Fact) -> bool:
-    """Whether the new statement differs from one of the entry in a single short stretch that does not turn it round.
+    """Return whether the new statement differs from one of the entry in a single short stretch that does not reverse
+    it.
 
     Statements with another name or another number in that stretch are about something else.
     """
@@ -165,13 +167,13 @@ def _alike(known: Fact, new: Fact) -> bool:
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many words the two begin with alike."""
+    """Count the words with which both begin."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a.casefold() != b.casefold()), min(len(one), len(other)))
 
 
 def _has_mark(own: Sequence[str]) -> bool:
-    """Whether there is a name or a number among the words."""
+    """Return whether any of the words is a name or has a digit."""
     return any(sign.isupper() or sign.isdigit() for word in own for sign in word)
 
 

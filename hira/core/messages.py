@@ -1,4 +1,4 @@
-"""What is said. A message is immutable and carries its own wire form, made once."""
+"""Messages of conversations. A message is immutable and carries its own wire form, built once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ Speaker = Literal["system", "user", "assistant", "tool"]
 
 
 class Filled(str):
-    """A prompt's text that still knows which prompt made it (`prompt`) and from which `values`."""
+    """The text of a filled prompt, with the name of the `prompt` and its `values`."""
 
     __slots__ = ("prompt", "values")
     prompt: str
@@ -49,8 +49,8 @@ class Media:
 class Message:
     """One message of a conversation, in the shape of the chat API.
 
-    `prompt` and `values` say which prompt made the text and what was filled in (empty for what a model wrote).
-    `wire` is the plain dict that goes to the endpoint.
+    `prompt` and `values` name the prompt of the text and the values of its slots (empty for a model's text). `wire`
+    is the plain dict for the endpoint.
     """
 
     role: Speaker

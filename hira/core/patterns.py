@@ -1,12 +1,12 @@
-"""Regular expressions that are compiled when they are first used: most are for what seldom comes, and compiling all of
-them took a sixth of the time until a program's first request."""
+"""Regular expressions that are compiled at first use: most match rare texts, and compiling all of them took a sixth of
+the time until a program's first request."""
 
 import re
 from typing import Any, cast
 
 
 class _Lazy:
-    """Stands for a compiled pattern; its methods are looked up once."""
+    """Represents a compiled pattern; each of its methods is looked up once."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern = pattern
@@ -19,5 +19,5 @@ class _Lazy:
 
 
 def compile_lazily(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """The pattern, which is compiled when one of its methods is first used. A fault in it is raised only then."""
+    """Return a pattern that is compiled when one of its methods is first used. A faulty one raises only then."""
     return cast("re.Pattern[str]", _Lazy(pattern, flags))

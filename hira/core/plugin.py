@@ -1,4 +1,4 @@
-"""Objects of the user's own, named as `module:Object` in settings, or by the name that an installed package gave."""
+"""The user's objects, named as `module:Object` in settings, or by the name that an installed package gives them."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ TOOLS, WORKFLOWS = "hira.tools", "hira.workflows"
 
 
 def load_object(name: str) -> Any:
-    """The object that `name` points to, such as `"checks:Strict"`; a class is called without arguments.
+    """Load the object that `name` points to, such as `"checks:Strict"`; a class is called without arguments.
 
     Modules are found as Python finds them, and in the current folder, but there only until this one is loaded. Raises
     `UsageError` if there is no such object or its module cannot be loaded.
@@ -25,7 +25,7 @@ def load_object(name: str) -> Any:
         raise UsageError(f"{name!r} does not name an object", fix="write module:Object")
     folder = str(Path.cwd())
     added = [] if folder in sys.path else [folder]
-    sys.path += added  # only while loading: a later import must not find what lies in the current folder
+    sys.path += added  # only while loading: a later import must not find modules of the current folder
     try:
         found: Any = import_module(module)
         for part in attribute.split("."):
@@ -40,9 +40,9 @@ def load_object(name: str) -> Any:
 
 
 def load_named(name: str, group: str) -> Any:
-    """The object that `name` points to as `module:Object`, or that an installed package names so in its entry points.
+    """Load the object that `name` points to as `module:Object`, or as an entry point of an installed package.
 
-    Raises `UsageError` if there is none, if packages give the name to different objects, and if it cannot be loaded.
+    Raises `UsageError` if there is no such object, if packages give the name to different objects, or if loading fails.
     """
     if ":" in name:
         return load_object(name)
@@ -63,7 +63,7 @@ def load_named(name: str, group: str) -> Any:
 
 
 def find_installed(group: str) -> Mapping[str, Sequence[EntryPoint]]:
-    """The entry points of a group by name. Nothing is loaded."""
+    """Return the entry points of a group by name. Nothing is loaded."""
     return _find_in_path(group, tuple(sys.path))
 
 

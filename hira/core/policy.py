@@ -1,6 +1,6 @@
-"""Who says it: the seam of the whole project.
+"""The policy interface, which all of hira calls models through.
 
-A workflow never knows whether an endpoint, the weights in training or a script stands behind a `Policy`.
+A workflow never knows whether a `Policy` is an endpoint, the weights in training or a script.
 """
 
 import re
@@ -16,9 +16,10 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How to sample. `None` leaves the endpoint's own default; `max_tokens` counts completion tokens.
+    """Options of sampling. `None` leaves the endpoint's own default; `max_tokens` counts completion tokens.
 
-    `reasoning_effort` is how much a reasoning model thinks; an endpoint that refuses it is asked without.
+    `reasoning_effort` is how much a reasoning model thinks; if an endpoint refuses it, the request is repeated without
+    it.
     """
 
     temperature: float | None = None
@@ -31,7 +32,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What calls cost. `cost` is in US dollars, None where no price is known; `seconds` is summed over calls."""
+    """The cost of calls. `cost` is in US dollars, None if no price is known; `seconds` is summed over calls."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -46,7 +47,7 @@ class Usage:
 
     @property
     def record(self) -> dict[str, int | float | None]:
-        """As JSON values. Written out, because `asdict` copies every one of them."""
+        """The usage as JSON values. Written out, because `asdict` copies every one of them."""
         return {
             "calls": self.calls,
             "prompt_tokens": self.prompt_tokens,
@@ -84,18 +85,16 @@ Choose = Literal["auto", "none"]
 class Request:
     """One call of a policy.
 
-    `tools` are function definitions in the chat API's shape; `schema` is a JSON schema the reply should follow;
-    with `choose` "none" they are shown, because the history speaks of them, but none may be called;
-    `continues` asks for the last message, the assistant's own, to be carried on rather than answered;
-    `conversation` names the conversation, so that weights in training can append to its tokens. `tell` is told what a
-    person should know while the reply is waited for; `left` is how many tokens it may cost if it is asked for again,
-    `again` how many tokens the reply may then have, `seconds` how long all may take (None: any number, any time). After
-    `cut_after` seconds a reply that streams in is cut and taken as far as it has come; it ends as well where
-    `is_enough` says of its text that nothing that follows will be read.
+    `tools` are function definitions in the chat API's shape; `schema` is a JSON schema the reply should follow; with
+    `choose` "none" the tools are shown, because the history refers to them, but the model may not call them;
+    `continues` asks the model to continue the last message, the assistant's own; `conversation` names the conversation,
+    so that weights in training can append to its tokens. `tell` gets notices for a person while the reply is awaited;
+    `left` is the most tokens of a repeated request, `again` the most tokens of its reply, `seconds` the time for
+    everything (None: no limit). After `cut_after` seconds a streamed reply is cut and used as far as it has arrived; it
+    also ends where `is_enough` returns true for its text, because nothing that follows will be read.
 
-    A policy that is a program reads `callable_tools`, the definitions of the tools that may be called in whatever
-    dialect, and writes a call with `write_call`: its text by the tool's name and arguments, empty where calls are
-    native.
+    A policy that is a program reads `callable_tools`, the definitions of the tools that it may call in any dialect, and
+    writes a call with `write_call`, which returns its text for a tool's name and arguments, empty if calls are native.
     """
 
     messages: tuple[Message, ...]
@@ -126,9 +125,9 @@ Finish = Literal["stop", "length", "calls", "filtered"]
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What came back. `text` ends before the stop string; `stop` is the one that fired, where that is known.
+    """The reply to a request. `text` ends before the stop string; `stop` is the one that matched, if known.
 
-    `notes` are what a person should know of how the reply came about, one line each.
+    `notes` tell a person how the reply came about, one line each.
     """
 
     text: str
@@ -154,7 +153,7 @@ Watch = Callable[[Delta], None]
 
 @runtime_checkable
 class Policy(Protocol):
-    """Answers requests. With `watch` given, pieces are handed to it as they arrive."""
+    """Answers requests, and calls `watch`, if given, with each piece as it arrives."""
 
     @property
     def model(self) -> str: ...
@@ -166,14 +165,14 @@ class Policy(Protocol):
 
 @runtime_checkable
 class Counts(Protocol):
-    """A policy that can tell how many tokens a text is to its model, without asking anybody over a network. It may take
-    a while: it is asked in a thread."""
+    """A policy that can count the tokens of a text for its model, without a network. It may take a while: it is called
+    in a thread."""
 
     def count(self, text: str) -> int: ...
 
 
 def counting(policy: Policy) -> Counts | None:
-    """The policy, or the one that it stands before, if it can count."""
+    """Return the policy, or the one that it wraps, if it can count tokens."""
     inner: object = policy
     while inner is not None and not isinstance(inner, Counts):
         inner = getattr(inner, "policy", None)
@@ -181,7 +180,7 @@ def counting(policy: Policy) -> Counts | None:
 
 
 def cut_at_stop(completion: Completion, stops: tuple[str, ...]) -> Completion:
-    """End the text before the first stop string that it holds, whatever the server did with it."""
+    """End the text before its first stop string, whatever the server did with it."""
     found = [(at, stop) for stop in stops if (at := completion.text.find(stop)) >= 0]
     if not found:
         return completion
@@ -190,7 +189,7 @@ def cut_at_stop(completion: Completion, stops: tuple[str, ...]) -> Completion:
 
 
 def role_of(conversation: str) -> str:
-    """The role that a conversation's name ends in: "2/code.3" is one of `code`.
+    """Return the role at the end of a conversation's name: "2/code.3" belongs to `code`.
 
     >>> role_of("2/code.3"), role_of("planner")
     ('code', 'planner')

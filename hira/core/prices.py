@@ -1,4 +1,4 @@
-"""What tokens cost: prices that are given, else those of the table that litellm ships with, read without loading it."""
+"""Prices of tokens: given ones, otherwise those of the table that litellm ships with, read without loading litellm."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class Price:
     cached: float | None = None
 
     def of(self, usage: Usage) -> float:
-        """US dollars for these tokens."""
+        """Return the price of this usage in US dollars."""
         cached = min(usage.cached_tokens, usage.prompt_tokens)
         fresh = usage.prompt_tokens - cached
         rate = self.input if self.cached is None else self.cached
@@ -40,7 +40,7 @@ class Prices:
     table: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
     def of(self, *models: str) -> Price | None:
-        """The price of the first of these names that has one; None if none has."""
+        """Return the price of the first of these names that has one; None if none has."""
         for model in models:
             if model in self.given:
                 return self.given[model]
@@ -54,7 +54,7 @@ NO_PRICES = Prices()
 
 
 def _read(row: Mapping[str, Any]) -> Price | None:
-    """The price of a row of litellm's table, which counts in dollars a token; None for one that tells no price."""
+    """Read a row of litellm's table, which counts in dollars per token; None for a row without a price."""
     into, out, cached = map(row.get, ("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost"))
     if not isinstance(into, int | float) or not isinstance(out, int | float) or not (into or out):
         return None
@@ -62,12 +62,12 @@ def _read(row: Mapping[str, Any]) -> Price | None:
 
 
 def litellm_table() -> Mapping[str, Mapping[str, Any]]:
-    """The table of the litellm that is installed, empty if none is. litellm itself is not loaded."""
+    """Read the table of the installed litellm, without loading litellm; empty if it is not installed."""
     found = find_spec("litellm")
     if found is None or not found.origin:
         return {}
     try:
         table: dict[str, Mapping[str, Any]] = json.loads(Path(found.origin).with_name(TABLE).read_text("utf-8"))
-    except (OSError, ValueError):  # a litellm that keeps its prices elsewhere: they are unknown, which is told
+    except (OSError, ValueError):  # a litellm that keeps its prices elsewhere: they are reported as unknown
         return {}
     return table

@@ -1,4 +1,4 @@
-"""Prompts live in `.md` files beside the module that sends them and are filled in one pass."""
+"""Prompts are `.md` files next to the module that sends them, and are filled in one pass."""
 
 import re
 from functools import cached_property
@@ -15,11 +15,11 @@ _SLOT = re.compile(r"\{\{(\w+)\}\}")
 class Prompt:
     """The text of one `.md` file with `{{slots}}`. Read when first used.
 
-    >>> Prompt(__file__, "planner").fill(question="…", limit=10)  # reads planner.md beside the module
+    >>> Prompt(__file__, "planner").fill(question="…", limit=10)  # reads planner.md next to the module
 
-    A slot without a value and a value without a slot raise `PromptError`; a value is never read for slots itself.
-    Values that hira did not write (`Filled`) are cleaned, so that they can form no token of any dialect; the user's
-    words and those of our own roles are handed over as `sanitize(…)`, which leaves code and markup alone.
+    A slot without a value and a value without a slot raise `PromptError`; slots in a value are never filled. Values
+    that hira did not write (`Filled`) are cleaned, so that they can form no token of any dialect; the user's words and
+    those of our own roles are passed as `sanitize(…)`, which leaves code and markup alone.
     """
 
     def __init__(self, beside: str, name: str) -> None:
@@ -28,7 +28,7 @@ class Prompt:
 
     @cached_property
     def text(self) -> str:
-        """The file's text; empty lines at its front stay, for a paragraph that is filled in behind another text."""
+        """The file's text with its leading empty lines, for a paragraph that follows another text."""
         return self.path.read_text(encoding="utf-8").rstrip()
 
     @cached_property
@@ -43,10 +43,10 @@ class Prompt:
 
 
 def safe(value: Any) -> str:
-    """A value as it may stand in a prompt: what hira wrote itself as it is, everything else as data without tokens."""
+    """Make a value safe for a prompt: hira's own text stays as it is, everything else becomes data without tokens."""
     return value if isinstance(value, Filled) else clean(str(value))
 
 
 def is_copied(text: str, shown: str) -> bool:
-    """Whether a text only repeats a part of what a model was shown, but for white space."""
+    """Return whether a text only repeats a part of what the model saw, apart from white space."""
     return bool(re.search(rf"(?<!\w){re.escape(' '.join(text.split()))}(?!\w)", " ".join(shown.split())))

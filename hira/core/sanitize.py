@@ -1,11 +1,11 @@
 """Text from tools is data: it can form no token of any dialect or chat template, and hides nothing.
 
-Two strengths. `clean` is for what tools bring: `Prompt.fill` passes every value through it unless hira made it itself
-(`Filled`), and so do the dialects with every result. `said` is for the user's words and for what roles of this run
-wrote of them: they may be about code or markup, so only tokens that act wherever they stand are broken.
+There are two strengths. `clean` is for the results of tools: `Prompt.fill` passes every value through it unless hira
+wrote it (`Filled`), and so do the dialects with every result. `sanitize` is for the user's words and for what roles of
+this run wrote about them: they may be about code or markup, so only tokens that act anywhere in a text are broken.
 
-Marks are broken by look-alikes (`‹` for `<`), so the text stays readable. Keys and passwords stay out of what is shown,
-sent and recorded (`redact`).
+Marks are broken by look-alikes (`‹` for `<`), so the text stays readable. Keys and passwords are kept out of everything
+that is shown, sent and recorded (`redact`).
 """
 
 import html
@@ -22,8 +22,8 @@ from hira.core.patterns import compile_lazily
 LONGEST_TITLE = 200
 _NUMBER = compile_lazily(r"&#0*(\d{8})\d*")
 _ESCAPES = compile_lazily(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?")
-# controls, zero-width characters, bidirectional overrides, byte-order marks, fillers, selectors of variants, tags; and
-# halves of characters, which cannot be sent
+# controls, zero-width characters, bidirectional overrides, byte-order marks, fillers, variation selectors, tags; and
+# lone surrogates, which cannot be sent
 _INVISIBLE = compile_lazily(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
@@ -36,7 +36,7 @@ _NAMES = r"""think thinking answer tool_calls? tool_responses? tool_results? too
 function_results? function invoke parameters? parameter use_mcp_tool server_name arguments memory report plan user_input
 information sources? documents? results? system user assistant (?:begin|end|start)_\w+ \w+_(?:id|begin|start|end|token)
 bos eos pad unk sop s eo[adhp] response observation (?:unused|reserved|special|extra_id|tokens_unused)_?\d+""".split()
-# what a tokenizer may fold to `<`, `>`, `|`, `[`, `]` and `\` counts as these
+# characters that a tokenizer may fold to `<`, `>`, `|`, `[`, `]` and `\` count as these
 _L, _R, _BAR = "<＜﹤", ">＞﹥", "|｜"
 _PIPED = compile_lazily(rf"[{_L}]\s*(?:/\s*)?[{_BAR}][^{_L}{_R}\n]{{0,80}}?[{_BAR}]\s*[{_R}]")
 _NAMED = compile_lazily(
@@ -72,11 +72,11 @@ _LIVE_BRACKETED = compile_lazily(
     r"\[(/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|AVAILABLE_TOOLS|THINK|[gs]MASK))\]|<<(/?SYS)>>"
     r"|[\]\[](~!?b|e~)[\[\]]"
 )
-# what each of the patterns above needs at least, in a text of ASCII: most texts have none of it
+# in an ASCII text each of the patterns above needs one of these characters: most texts have none
 _MARKED = re.compile(r"""[\x00-\x08\x0b-\x1f\x7f<>|\[\]\\"']""")
 _BROKEN = str.maketrans(_L + _R, "‹‹‹›››")
 
-# Code as Markdown has it for certain: a fence that begins a line, a span within a line and outside a row of a table.
+# Text that is certainly code in Markdown: a fence that begins a line, a span within a line but not in a table row.
 _CODE = compile_lazily(
     r"^(`{3,})[^`\n]*\n.*?^ {0,3}\1`*[ \t]*$|(?<![\\`])(`+)(?!`)[^|\n]*?(?<!`)\2(?!`)", re.DOTALL | re.MULTILINE
 )
@@ -85,7 +85,7 @@ _TITLE = r"""(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*"""
 _TARGET = rf"\(\s*<?((?:[^\s()<>]|\([^()]*\))*)>?{_TITLE}\)"
 _IMAGE = compile_lazily(rf"!\[([^\[\]]*)\]{_TARGET}")
 _LINK = compile_lazily(rf"\[([^\[\]]*)\]{_TARGET}")
-# the first characters of a target tell where it leads; to look at all of it from every bracket takes quadratic time
+# the first characters of a target show where it leads; reading all of it from every bracket takes quadratic time
 _AHEAD = r"\s*<?([^\s<>]{0,2000})"
 _LINKING = compile_lazily(rf"\](?=\({_AHEAD})")
 _DEFINED = compile_lazily(rf"\[([^\[\]\n]{{0,1000}})\]:(?={_AHEAD})")
@@ -107,31 +107,31 @@ _HTML = compile_lazily(
     r"([^<>]*)(>?)",
     re.IGNORECASE,
 )
-# what is left of a tag around one that was broken, but not a bare tag or type
+# the rest of a tag around a broken one, but not a bare tag or type
 _OPEN = compile_lazily(r"<(?=[a-z])(?![a-z][\w:.-]*\s*/?>)", re.IGNORECASE)
 # a line that may begin a block of HTML, in which backticks mean nothing
 _BLOCK = compile_lazily(r"^(?:[^\S\n]|[>*+\d.)-])*+<[a-z/!?]", re.IGNORECASE | re.MULTILINE)
 
 
 def clip_title(title: str) -> str:
-    """A title on one line, of at most `LONGEST_TITLE` characters: it stands in prompts and lists, and a page, a file
-    or a server may call itself whatever it likes."""
+    """Return a title on one line, of at most `LONGEST_TITLE` characters, because prompts and lists show it, and a page,
+    a file or a server may choose any title."""
     flat = " ".join(title[: 4 * LONGEST_TITLE].split())
     return flat if len(flat) <= LONGEST_TITLE else f"{flat[: LONGEST_TITLE - 1].rstrip()}…"
 
 
 def is_text(text: str) -> bool:
-    """Whether it can be sent and stored: no half of a character, as file names that are not UTF-8 hold, is in it."""
+    """Return whether a text can be sent and stored: it has no lone surrogate, as file names that are not UTF-8 have."""
     return not _HALVES.search(text)
 
 
 def printable(text: str) -> str:
-    """The text with a mark in the place of each half of a character, and of each byte that was not UTF-8."""
+    """Return the text with a replacement character for each lone surrogate, and so for each byte that was not UTF-8."""
     return _HALVES.sub("\ufffd", text)
 
 
 def clean(text: str) -> str:
-    """The text of a tool without escapes and invisible characters, every control token broken. Idempotent."""
+    """Return the text of a tool without escapes and invisible characters, every control token broken. Idempotent."""
     if _is_plain(text):
         return text
     for end in ("\r\n", "\r", "\u2028", "\u2029"):
@@ -144,10 +144,10 @@ def clean(text: str) -> str:
 
 
 def sanitize(text: str) -> Filled:
-    """Words of the user or of a role of this run, ready for a prompt: as they are, but for tokens that act anywhere.
+    """Make words of the user or of a role of this run ready for a prompt: break only tokens that act anywhere.
 
-    Those are the tokens of the dialects and of chat templates. Tags, types and LaTeX stay, since nobody reads calls or
-    answers out of such a text. Idempotent.
+    Those are the tokens of the dialects and of chat templates. Tags, types and LaTeX stay, because no calls or answers
+    are parsed from such a text. Idempotent.
     """
     if _is_plain(text):
         return Filled(text)
@@ -159,7 +159,8 @@ def _is_plain(text: str) -> bool:
 
 
 def _keep_joiner(found: re.Match[str]) -> str:
-    """What joins two characters that are not of ASCII, or chooses how the one before it is drawn; else nothing."""
+    """Return the joiner if it joins two non-ASCII characters or selects a variant of the one before it, otherwise
+    ""."""
     text, run = found.string, found[0]
     before, after = text[max(0, found.start() - 1) : found.start()], text[found.end() : found.end() + 1]
     if not before or before.isascii():
@@ -178,10 +179,10 @@ def _break_brackets(token: re.Match[str]) -> str:
 
 
 def presentable(text: str, read: Container[str]) -> str:
-    """A model's answer without anything that loads or leads elsewhere when it is rendered as Markdown or HTML.
+    """Return a model's answer without anything that loads or leads elsewhere when it is rendered as Markdown or HTML.
 
-    Of a picture its words stay, and of a link that leads to something that nobody `read`. HTML that loads, runs or
-    hides something is broken by look-alikes. Code between backticks is shown as it is.
+    Of a picture, only its words stay; the same holds for a link to an address that was not `read`. HTML that loads,
+    runs or hides something is broken by look-alikes. Code between backticks stays as it is.
     """
     code: list[str] = []
 
@@ -210,14 +211,14 @@ def presentable(text: str, read: Container[str]) -> str:
 
 
 def _break_tags(text: str) -> str:
-    """With every tag of HTML broken that loads, runs or hides something."""
+    """Break every HTML tag that loads, runs or hides something."""
     broken = _HTML.sub(lambda tag: f"‹{tag[1]}{'›' if tag[2] else ''}", text)
     return broken if broken == text else _OPEN.sub("‹", broken)
 
 
 def shorten_references(text: str) -> str:
-    """The text with HTML's numeric references cut to eight digits, which name no character: Python converts no number
-    of thousands of digits, and raises."""
+    """Cut HTML's numeric references to eight digits, which name no character, because Python raises when it converts a
+    number of thousands of digits."""
     return _NUMBER.sub(r"&#\1", text)
 
 
@@ -227,7 +228,7 @@ def unescape(text: str) -> str:
 
 
 def _leads_out(target: str) -> bool:
-    """Whether a link's target is an address, as a browser reads it, rather than a place in the same text."""
+    """Return whether a link's target is an address, as a browser reads it, rather than a place in the same text."""
     plain = unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target))
     return bool(_OUTWARD.match(re.sub(r"[\x00-\x20]", "", plain).replace("\\", "/")))
 
@@ -237,9 +238,9 @@ _USERINFO = re.compile(r"(?<=://)[^/?#\s]*@(?!https?://)")
 
 
 def redact(value: Any, secrets: frozenset[str]) -> Any:
-    """A JSON value with every secret in its texts masked, also where it is written as in a URL or in JSON.
+    """Mask every secret in the texts of a JSON value, also in the form that URLs or JSON give it.
 
-    The value itself comes back if it holds none.
+    Returns the value itself if it holds none.
     """
     if not secrets:
         return value
@@ -263,13 +264,14 @@ def _mask(text: str, forms: Iterable[str]) -> str:
 
 @lru_cache(maxsize=8)
 def _forms(secrets: frozenset[str]) -> tuple[str, ...]:
-    """How the secrets may be written, the longest first; kept because each text of a run is held against them."""
+    """Return the forms that the secrets may take, longest first; cached, because each text of a run is searched for
+    them."""
     forms = {form for one in secrets for form in (one, quote(one, safe=""), json.dumps(one)[1:-1])}
     return tuple(sorted(forms, key=len, reverse=True))
 
 
 def without_userinfo(text: str) -> str:
-    """The text with no user and no password in its URLs.
+    """Remove users and passwords from the URLs of a text.
 
     >>> without_userinfo("https://me:hidden@example.org/v1")
     'https://example.org/v1'
@@ -278,7 +280,7 @@ def without_userinfo(text: str) -> str:
 
 
 def passwords_in(text: str) -> set[str]:
-    """The passwords of the text's URLs, as they stand there and unquoted; without a password the user is one."""
+    """Return the passwords of the text's URLs, as written and unquoted; without a password the user counts as one."""
     told = (found[0][:-1].partition(":") for found in _USERINFO.finditer(text))
     found = {password or user for user, _, password in told} - {""}
     return found | {unquote(one) for one in found}

@@ -1,4 +1,4 @@
-"""What was really read: pages, files, computations and media, each kept with its text under one id."""
+"""Everything that was read: pages, files, computations and media, each with its text under one id."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -6,12 +6,12 @@ from typing import Literal
 Kind = Literal["page", "hit", "file", "computation", "media", "tool"]
 
 OUTPUT = "\n\nOutput:\n"
-"""Stands between what was asked for and what came out: a program and what it printed, a question and what was told."""
+"""Separates a request from its result: a program from its output, a question from its answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A page, file, computation or tool result that was read. `id` is given when it enters the run."""
+    """A page, file, computation or tool result that was read. `id` is set when it enters the run."""
 
     location: str
     title: str
@@ -21,7 +21,7 @@ class Source:
 
     @property
     def evidence(self) -> str:
-        """The text that a claim may rest on: all of it, or of a call only what came back."""
+        """The text that can support a claim: all of it, or of a call only its result."""
         if self.kind == "computation":
             return self.text.rpartition(OUTPUT)[2]
         if self.kind in ("media", "tool") and OUTPUT in self.text:
@@ -30,9 +30,9 @@ class Source:
 
     @property
     def call(self) -> str:
-        """The code of a computation or the calls of a tool, which count together with what came back; else empty.
+        """The code of a computation or the calls of a tool, which count together with the result; otherwise empty.
 
-        What was asked about media is left out: a leading question would support its own answer.
+        Questions about media are left out: a leading question would support its own answer.
         """
         if self.kind == "computation":
             return self.text.rpartition(OUTPUT)[0]
@@ -42,11 +42,11 @@ class Source:
 
 
 ASKED = "\n\nAsked:\n"
-"""Stands before a question about media or a tool's call, so that a second one is no part of the first answer."""
+"""Precedes a question about media or a tool's call, so that a second one is not part of the first answer."""
 
 
 def join_question_and_answer(question: str, answer: str) -> str:
-    """The text of a media or tool source: what was asked, and what came back, which alone is evidence."""
+    """Return the text of a media or tool source: the question and the answer, which alone is evidence."""
     return f"{ASKED}{' '.join(question.split())}{OUTPUT}{answer}"
 
 
@@ -54,7 +54,7 @@ def join_question_and_answer(question: str, answer: str) -> str:
 class Sources:
     """All sources of one run, by id in the order in which they were first read.
 
-    `reserved` are the ids by location that an earlier part of the run gave out.
+    `reserved` has, by location, the ids that an earlier part of the run assigned.
     """
 
     read: dict[str, Source] = field(default_factory=dict)
@@ -62,8 +62,9 @@ class Sources:
     _ids: dict[str, str] = field(default_factory=dict)
 
     def add(self, source: Source) -> Source:
-        """The source under its id. One location keeps one id; text that is new there is added to what is stored."""
-        if not source.text.isascii():  # halves of characters cannot be stored, nor handed to a checker
+        """Add the source and return it with its id. One location keeps one id; new text of a location is added to the
+        stored text."""
+        if not source.text.isascii():  # lone surrogates cannot be stored or passed to a checker
             source = replace(source, text=source.text.encode("utf-8", "replace").decode("utf-8"))
         known = self.read.get(self._ids.get(source.location, ""))
         if known is None:

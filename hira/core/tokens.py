@@ -1,7 +1,7 @@
-"""The only place that counts tokens: tiktoken where it is installed and its vocabulary already lies on this machine,
-else an estimate.
+"""The only place that counts tokens: with tiktoken, if it is installed and its vocabulary is on this machine, otherwise
+by an estimate.
 
-What a model in this process counts by its own tokenizer is `hira.core.policy.Counts`.
+Counts by the tokenizer of a model in this process are `hira.core.policy.Counts`.
 """
 
 import hashlib
@@ -18,15 +18,15 @@ _PIECE = re.compile(r"[A-Za-z]+|[0-9]{1,3}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud
 _VOCABULARY = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 _NEWEST = "o200k_base"
 _BYTES = 4
-"""Of a character in UTF-8, at most."""
+"""The most bytes of a character in UTF-8."""
 _SAME_FILE = {"o200k_harmony": _NEWEST}
 Counter = Callable[[str], int]
 
 
 @cache
 def _encoding(name: str = _NEWEST) -> Any:
-    """tiktoken's encoding if its file is in the cache already; None otherwise, because nothing is ever downloaded, and
-    where tiktoken is not installed."""
+    """Return tiktoken's encoding if its file is already cached, because nothing is ever downloaded; None otherwise, and
+    if tiktoken is not installed."""
     folder = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
     cached = Path(folder or Path(tempfile.gettempdir()) / "data-gym-cache")
     place = _VOCABULARY.format(_SAME_FILE.get(name, name))
@@ -41,8 +41,8 @@ def _encoding(name: str = _NEWEST) -> Any:
 
 @cache
 def vocabulary_of(model: str) -> str:
-    """The name of the encoding of one of OpenAI's models, whoever serves it; empty for any other, and where tiktoken,
-    which knows them, is not installed.
+    """Return the name of the encoding of one of OpenAI's models, whoever serves it; empty for any other, and if
+    tiktoken, which knows them, is not installed.
 
     >>> vocabulary_of("litellm/openai/gpt-4o"), vocabulary_of("gpt-4"), vocabulary_of("qwen3-32b")
     ('o200k_base', 'cl100k_base', '')
@@ -56,13 +56,13 @@ def vocabulary_of(model: str) -> str:
 
 
 def counter(model: str) -> Counter:
-    """How the text of a model is counted, as far as its name tells: by its own vocabulary, else by `count`."""
+    """Return the counter of a model's tokens, as far as its name tells: its own vocabulary, otherwise `count`."""
     encoding = _encoding(vocabulary_of(model) or _NEWEST)
     return (lambda text: _encode(encoding, text)) if encoding else count
 
 
 def estimate(text: str) -> int:
-    """About how many tokens a modern byte-pair vocabulary makes of the text."""
+    """Return about how many tokens a modern byte-pair vocabulary splits the text into."""
     total = 0
     for match in _PIECE.finditer(text):
         piece = match[0]
@@ -88,12 +88,14 @@ def _encode(encoding: Any, text: str) -> int:
 
 
 def fits(text: str, limit: int) -> bool:
-    """Whether a text has at most so many tokens. No token is less than a byte, so short texts are not counted."""
+    """Return whether a text has at most `limit` tokens. A token has at least one byte, so short texts are not
+    counted."""
     return len(text) * _BYTES <= limit or count(text) <= limit
 
 
 def clip(text: str, limit: int, *, middle: bool = False, counted: Counter = count) -> str:
-    """At most about `limit` tokens of the text: its beginning, or beginning and end with the `middle` cut out."""
+    """Return at most about `limit` tokens of the text: its beginning, or beginning and end with the `middle` cut
+    out."""
     if len(text) * _BYTES <= limit:
         return text
     total = counted(text)

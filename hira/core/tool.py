@@ -1,4 +1,4 @@
-"""What a role may call: a name, a description, a JSON schema, and a function that returns an observation."""
+"""Tools that a role may call: a name, a description, a JSON schema, and a function that returns an observation."""
 
 import asyncio
 import hashlib
@@ -20,19 +20,19 @@ from hira.core.tokens import clip
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-# Tokens that the model is shown of one text, and the characters for each that are counted: no prose has so many.
+# Tokens of one text that reach the model, and the characters per token that are counted: prose never has more.
 SHOWN = 4_000
 _COUNTED = 20
 _SPELLED = 160
 
 
 LEFT_OUT = "\n…\n"
-"""Between two passages of one source."""
+"""The separator of two passages of one source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A part of a source as the model is shown it; the whole text stays with the source."""
+    """A part of a source as the model reads it; the whole text stays with the source."""
 
     source: Source
     text: str
@@ -40,13 +40,13 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a tool saw.
+    """The result of a tool call.
 
     Args:
-        text: hira's own words, or counts; of a call that failed, how.
+        text: hira's own words, or counts; for a failed call, the failure.
         passages: Parts of sources that were read.
         ok: False for a call that failed.
-        citable: Whether an answer may rest on the text: in a run it becomes a source together with the call.
+        citable: True if an answer may cite the text: in a run it becomes a source together with the call.
     """
 
     text: str = ""
@@ -55,7 +55,7 @@ class Observation:
     citable: bool = False
 
     def change_texts(self, change: Callable[[str], str]) -> "Observation":
-        """The same with each of its texts changed, those of its sources too, as a hook does that masks names."""
+        """Return a copy with each of its texts changed, those of its sources too, for hooks that mask names."""
         passages = tuple(
             Passage(replace(one.source, title=change(one.source.title), text=change(one.source.text)), change(one.text))
             for one in self.passages
@@ -71,10 +71,10 @@ R = TypeVar("R", default=Any)
 
 @dataclass(frozen=True, slots=True)
 class Context(Generic[D]):
-    """What a tool is told of the run that calls it, as its first parameter. The model never sees it.
+    """The run that calls a tool, as the first parameter of its function. The model never sees it.
 
     Args:
-        deps: What the program handed to `Hira(deps=…)`, such as a pool of connections.
+        deps: The program's `Hira(deps=…)`, such as a pool of connections.
         run_id: The id of the run.
         question: The question of the run.
     """
@@ -86,24 +86,24 @@ class Context(Generic[D]):
 
 @dataclass(frozen=True)
 class Tool(Generic[P, R]):
-    """A tool. One that was made of a function can be called like it.
+    """A tool. One that wraps a function can be called like it.
 
     Args:
         name: Its name for the model.
-        description: What it does, for the model.
+        description: Its purpose, for the model.
         parameters: The JSON schema of its arguments, an object.
-        run: Gets arguments that were checked against the schema, and returns what was seen.
+        run: Gets arguments that were checked against the schema, and returns an observation.
         seconds: How long one call may take.
-        pure: Whether the same arguments bring the same within one run, so that it is called once.
-        stateful: Whether its calls build on one another, so that a resumed run makes the earlier ones again, unseen.
-        check: Makes arguments of what the model wrote. Raises `ToolError`.
-        server: What a call in the style of MCP names in addition to the tool.
-        blocked: Hosts of which nothing is opened or shown.
-        speaks: The role that it lets speak. Those calls are recorded themselves, so a resumed run makes this again.
+        pure: True if the same arguments give the same result within one run, so that it is called once.
+        stateful: True if its calls build on one another, so that a resumed run repeats the earlier ones, unseen.
+        check: Converts the model's arguments. Raises `ToolError`.
+        server: The server that an MCP-style call names in addition to the tool.
+        blocked: Hosts that are never opened or shown.
+        speaks: The role that a call runs. Its own calls are recorded, so a resumed run repeats this one.
         shown: Tokens of each text that reach the model, 0 for all.
-        function: The function that it was made of.
-        bound: Makes `run` for a run's `Context`, where the function asks for one.
-        needs_approval: Whether a person is asked before each call.
+        function: The function that it wraps.
+        bound: Returns `run` for a run's `Context`, if the function takes one.
+        needs_approval: True if a person has to approve each call.
         deps: The name of the type of the program's `deps` that the function needs, empty if it needs none.
     """
 
@@ -125,11 +125,12 @@ class Tool(Generic[P, R]):
     deps: str = ""
 
     def bind(self, context: Context) -> "Tool[P, R]":
-        """The tool for one run; the same where its function asks for no `Context`."""
+        """Return the tool for one run; the tool itself if its function takes no `Context`."""
         return replace(self, run=self.bound(context)) if self.bound else self
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """What the function itself returns, as its own test wants it. `call` is how a model calls it."""
+        """Call the wrapped function and return its own result, as its tests need it. Models call the tool through
+        `call`."""
         if self.function is None:
             raise UsageError(f"the tool {self.name!r} was not made of a function", fix="await its method call({…})")
         return self.function(*args, **kwargs)
@@ -147,7 +148,8 @@ class Tool(Generic[P, R]):
         return sorted(names, key=lambda name: name not in self.parameters.get("required", ()))
 
     async def call(self, arguments: Mapping[str, Any]) -> Observation:
-        """Run with these arguments. `ToolError` says, for the model, what was wrong with them or with the call."""
+        """Run the tool with these arguments. `ToolError` explains to the model what is wrong with them or with the
+        call."""
         checked = self.check(arguments)
         try:
             async with asyncio.timeout(self.seconds):
@@ -160,8 +162,8 @@ class Tool(Generic[P, R]):
 
 
 def limit_texts(observation: Observation, tool: Tool, arguments: Mapping[str, Any]) -> Observation:
-    """The observation with what the model is shown of each text cut to measure. A plain text that is too long becomes
-    a source, so that nothing of it is lost; one that only says what failed is cut."""
+    """Cut the texts that the model reads to the tool's limit. A plain text that is too long becomes a source, so that
+    nothing of it is lost; the message of a failed call is only cut."""
     if not tool.shown:
         return observation
     passages = tuple(replace(one, text=_cut(one.text, tool.shown)) for one in observation.passages)
@@ -178,7 +180,7 @@ def _with_short_title(passage: Passage) -> Passage:
 
 
 def read_result(place: str, title: str, arguments: Mapping[str, Any], result: str) -> Observation:
-    """A tool's text as a source that can be cited. The call stays with it, since it says what the result is about."""
+    """Return a tool's text as a citable source, together with the call, which says what the result is about."""
     if not result.strip():
         return Observation(result)
     spelled = json.dumps(dict(arguments), ensure_ascii=False, default=str)
@@ -189,13 +191,13 @@ def read_result(place: str, title: str, arguments: Mapping[str, Any], result: st
 
 
 def _cut(text: str, limit: int) -> str:
-    """At most about `limit` tokens of a text, its beginning and its end."""
+    """Return at most about `limit` tokens of a text, its beginning and its end."""
     most = limit * _COUNTED
     return clip(text if len(text) <= most else text[: most // 2] + text[-most // 2 :], limit, middle=True)
 
 
 def locate_call(place: str, arguments: Mapping[str, Any]) -> str:
-    """Where the result of a call comes from; the same call has the same location.
+    """Return the location of a call's result; equal calls have equal locations.
 
     >>> locate_call("tool:tides", {"harbour": "Husum"})
     'tool:tides({"harbour": "Husum"})'
@@ -239,7 +241,7 @@ def tool(
     shown: int = SHOWN,
     needs_approval: bool = False,
 ) -> Any:
-    """Make a tool of a typed function: its docstring is the description, its signature the schema.
+    """Turn a typed function into a tool: its docstring is the description, its signature the schema.
 
     >>> @tool
     ... def population(city: str) -> str:
@@ -247,15 +249,15 @@ def tool(
     ...     return CENSUS[city]
 
     A plain function runs in a thread and may block. It may return text or an `Observation`. The function can still be
-    called. A first parameter of the type `Context` is not shown to the model: each run hands its own over.
+    called. A first parameter of the type `Context` is hidden from the model: each run passes its own.
 
     Args:
         function: The function; each of its parameters needs a type.
-        name: The tool's name for the model; the function's without one.
+        name: The tool's name for the model, by default the function's.
         seconds: How long one call may take.
-        pure: Whether the same arguments bring the same result within one run, so that it is called once.
-        shown: Tokens of each of its texts that reach the model, 0 for all; what is longer stays whole as a source.
-        needs_approval: Whether a person is asked before each call (`Hira(approve_tool=…)`).
+        pure: True if the same arguments give the same result within one run, so that it is called once.
+        shown: Tokens of each text that reach the model, 0 for all; a longer text is kept whole as a source.
+        needs_approval: True if a person has to approve each call (`Hira(approve_tool=…)`).
 
     Raises:
         UsageError: No model could call the function.
@@ -285,7 +287,7 @@ def tool(
         if inspect.iscoroutinefunction(function):
             result = await function(**arguments)
         else:
-            # asyncio's own threads are a handful; blocking tools of many questions wait side by side
+            # asyncio has only a few threads of its own; blocking tools of many questions wait concurrently
             from anyio import to_thread
 
             result = await to_thread.run_sync(partial(function, **arguments), abandon_on_cancel=True)
@@ -308,7 +310,8 @@ def tool(
 
 
 def _context_of(function: Callable[..., Any]) -> tuple[str, str]:
-    """The name of the first parameter if it takes the `Context` of a run, and the type of the `deps` that it needs."""
+    """Return the name of the first parameter if it takes the run's `Context`, and the type of the `deps` that it
+    needs."""
     if not inspect.isroutine(function):
         return "", ""
     first = next(iter(inspect.signature(function).parameters), "")
@@ -321,7 +324,7 @@ def _context_of(function: Callable[..., Any]) -> tuple[str, str]:
 
 
 def _arguments(function: Callable[..., Any], context: str = "") -> "tuple[type[BaseModel], Mapping[str, Any]]":
-    """The model that checks the arguments of a function, and their JSON schema."""
+    """Return the model that checks the arguments of a function, and their JSON schema."""
     if not inspect.isroutine(function):
         raise UsageError(f"a tool needs a function, got {function!r}", fix="write @tool above a def")
     hints = get_type_hints(function, include_extras=True)
@@ -354,7 +357,7 @@ def _check_parameter(one: inspect.Parameter, function: Callable[..., Any], hints
 
 @dataclass(frozen=True)
 class _Field:
-    """One parameter. Two are equal if no model could tell them apart."""
+    """One parameter. Two are equal if no model could distinguish them."""
 
     name: str
     told: Any
@@ -364,7 +367,7 @@ class _Field:
 
 
 def _make_comparable(hint: Any) -> Any:
-    """A hint as it is compared: two descriptions with the same words are one, though they are two objects."""
+    """Return a hint in comparable form: two descriptions with the same words are equal, though they are two objects."""
     from pydantic.fields import FieldInfo
     from pydantic_core import PydanticUndefined
 
@@ -381,13 +384,14 @@ def _make_comparable(hint: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _model(name: str, fields: tuple[_Field, ...]) -> "tuple[type[BaseModel], Mapping[str, Any]]":
-    """Remembered, since the tools of each run have the same few signatures, and a class is dear to make and to drop."""
+    """Create the model and the schema. Cached, since the tools of each run have the same few signatures, and a class is
+    expensive to create and to free."""
     from pydantic import ConfigDict, create_model
 
     told: dict[str, Any] = {one.name: (one.hint, one.default) for one in fields}
     model = create_model(name, __config__=ConfigDict(extra="forbid"), **told)
     schema = model.model_json_schema()
-    # the title that pydantic makes of a parameter's name tells a model nothing, nor does an empty default
+    # the title that pydantic derives from a parameter's name is useless to a model, and so is an empty default
     properties = {
         key: {name: value for name, value in one.items() if name != "title" and (name, value) != ("default", "")}
         for key, one in schema.get("properties", {}).items()

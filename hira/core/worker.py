@@ -1,8 +1,9 @@
-"""Functions called in a child process with limits: a hostile text costs its own reading, and the event loop nothing.
+"""Functions called in a child process with limits, so that a hostile text can fail only its own reading and never
+blocks the event loop.
 
 A thread would share the interpreter with the loop, which then waits for it at every call that lets threads run. One
-child serves its owner for as long as it lives and is started again after a call that broke a limit. It is sent JSON and
-replies in JSON, checked against the function's types, so that nothing it says is run here.
+child serves its owner for its lifetime and is restarted after a call that broke a limit. It gets JSON and replies in
+JSON, which is checked against the function's types, so that none of its output runs here.
 """
 
 import asyncio
@@ -29,22 +30,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TINY, SMALL, LARGE = 4_000, 50_000, 20_000_000
-"""Characters. Fewer than the first are worked on at once, in less time than handing them over takes; fewer than the
-second in a thread, because that takes less than sending them to a child, and so are more than the third, because
-sending them would hold up the loop itself."""
+"""Characters. Texts with fewer than the first run at once, because passing them on takes longer. Texts with fewer than
+the second run in a thread, which is faster than sending them to a child, and so do texts with more than the third,
+because sending them would block the loop."""
 _NICE = 5
-"""The child gives way to the process whose event loop it relieves."""
+"""The child yields to the process whose event loop it relieves."""
 _START = "from hira.core.worker import main; main()"
 _KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """What one call may take.
+    """Limits of one call.
 
-    `cpu_seconds` of processor time are counted by the kernel, which ends the child after them; `wall_seconds` pass
-    however little it computes, such as for a file on a network drive that hangs. `memory` is the child's address
-    space and `output` its reply, in bytes.
+    `cpu_seconds` of processor time are counted by the kernel, which then ends the child; `wall_seconds` pass however
+    little it computes, for example while a file on a network drive hangs. `memory` is the child's address space and
+    `output` its reply, in bytes.
     """
 
     cpu_seconds: int = 60
@@ -66,7 +67,7 @@ class Worker:
     def __init__(self, limits: WorkerLimits = LIMITS) -> None:
         self.limits = limits
         self._turn = threading.Lock()
-        # callers that wait for their turn take no thread that others need
+        # a separate thread, so that waiting callers do not occupy one that others need
         self._line = ThreadPoolExecutor(1, "hira worker")
         self._child: subprocess.Popen[bytes] | None = None
         self._owner = 0
@@ -78,7 +79,7 @@ class Worker:
         self.close()
 
     def call(self, function: Callable[..., T], *arguments: Any) -> T:
-        """The result of a module's function, by position. Blocking.
+        """Call a module's function by position and return its result. Blocking.
 
         Raises the `HiraError` that the function raises, and `WorkerError` if the child ended or broke a limit.
         """
@@ -94,11 +95,11 @@ class Worker:
         return result
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """`call` for code that is async."""
+        """Do the same as `call`, without blocking the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._line, partial(self.call, function, *arguments))
 
     def close(self) -> None:
-        """End the child; a call that is under way ends with a `WorkerError`."""
+        """End the child; a call in progress ends with a `WorkerError`."""
         child, self._child = self._child, None
         if child and self._owner == os.getpid():
             _end(child)
@@ -128,13 +129,13 @@ class Worker:
 
 @cache
 def shared_worker() -> Worker:
-    """The worker of this process for texts of pages and sources."""
+    """Return the worker of this process for texts of pages and sources."""
     return Worker()
 
 
 async def run_apart(size: int, function: Callable[..., T], *arguments: Any) -> T:
-    """The function's result for a text of that size: at once, from the shared worker, or from a thread, whichever is
-    best."""
+    """Return the function's result for a text of that size: at once, from the shared worker, or from a thread,
+    whichever is best."""
     if size < TINY:
         await asyncio.sleep(0)  # here it can be cancelled, as in the other cases
         return function(*arguments)
@@ -145,7 +146,7 @@ async def run_apart(size: int, function: Callable[..., T], *arguments: Any) -> T
 
 @cache
 def _adapters(function: Callable[..., Any]) -> "tuple[TypeAdapter[Any], TypeAdapter[Any]]":
-    """What reads and writes the arguments and the result, by the function's annotations."""
+    """Return the adapters that convert the arguments and the result, by the function's annotations."""
     from pydantic import TypeAdapter
 
     hints = get_type_hints(function)
@@ -155,7 +156,7 @@ def _adapters(function: Callable[..., Any]) -> "tuple[TypeAdapter[Any], TypeAdap
 
 
 def _error(kind: str) -> type[HiraError]:
-    """The class of hira's own errors that has this name."""
+    """Return the class of hira's own errors with this name, `WorkerError` for any other name."""
     waiting: list[type[HiraError]] = [HiraError]
     while waiting:
         one = waiting.pop()
@@ -166,7 +167,7 @@ def _error(kind: str) -> type[HiraError]:
 
 
 def _start(limits: WorkerLimits) -> subprocess.Popen[bytes]:
-    """A child that knows none of the parent's variables, keys least of all."""
+    """Start a child with none of the parent's variables, so that it gets no keys."""
     home = str(Path(__file__).parent.parent.parent)
     try:
         return subprocess.Popen(  # noqa: S603 - our own module
@@ -181,12 +182,12 @@ def _start(limits: WorkerLimits) -> subprocess.Popen[bytes]:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    with suppress(OSError), child:  # what was still to be written to it is lost
+    with suppress(OSError), child:  # unwritten requests are lost
         child.kill()
 
 
 def _explain_end(child: subprocess.Popen[bytes], said: bytes, limits: WorkerLimits) -> str:
-    """Why a child gave no whole reply; it is gone afterwards."""
+    """Explain why a child gave no complete reply; the child has ended afterwards."""
     if overlong := len(said) >= limits.output:
         child.kill()
     child.wait()
@@ -204,7 +205,7 @@ def _explain_end(child: subprocess.Popen[bytes], said: bytes, limits: WorkerLimi
 
 
 def main() -> None:
-    """Answer calls until the parent closes the pipe. What a library prints is no reply."""
+    """Answer calls until the parent closes the pipe. Output of libraries is not part of the replies."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     cpu_seconds, memory = map(int, sys.argv[1:])
@@ -218,7 +219,7 @@ def main() -> None:
 
 
 def _answer(name: str, arguments: bytes) -> bytes:
-    """The reply to one call: a line of JSON, or the error that it ended with."""
+    """Return the reply to one call: a line of JSON, or the error that the call raised."""
     from pydantic_core import PydanticSerializationError
 
     module, _, function = name.partition(":")
@@ -240,7 +241,7 @@ def _refusal(kind: type[HiraError], what: str) -> bytes:
 
 
 def _limit_memory(memory: int) -> None:
-    """Bound the memory of this process; no core is written when it breaks a bound."""
+    """Limit the memory of this process; it writes no core file when it breaks a limit."""
     if sys.platform != "win32":
         import resource
 
@@ -250,7 +251,7 @@ def _limit_memory(memory: int) -> None:
 
 
 def _allow_seconds(seconds: int) -> None:
-    """Let the next call take so many seconds of processor time, on top of what the earlier ones took."""
+    """Let the next call take `seconds` of processor time, in addition to the time of the earlier ones."""
     if sys.platform != "win32":
         import resource
 
