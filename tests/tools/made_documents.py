@@ -146,6 +146,28 @@ def rows(*lines: Sequence[object]) -> str:
     return "".join(made)
 
 
+def epub(path: Path, chapters: Sequence[tuple[str, str]], *, title: str = "") -> Path:
+    items = "".join(
+        f'<item id="c{at}" href="text/c%20{at}.xhtml" media-type="application/xhtml+xml"/>'
+        for at in range(len(chapters))
+    )
+    spine = "".join(f'<itemref idref="c{at}"/>' for at in range(len(chapters)))
+    return zipped(
+        path,
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+            '<rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
+            "OEBPS/book.opf": '<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
+            f"<dc:title>{title}</dc:title></metadata><manifest>{items}</manifest><spine>{spine}</spine></package>",
+            **{
+                f"OEBPS/text/c {at}.xhtml": f"<!DOCTYPE html><html><head><title>{name}</title></head><body><h1>{name}</h1>{body}</body></html>"
+                for at, (name, body) in enumerate(chapters)
+            },
+        },
+    )
+
+
 def pdf(path: Path, pages: Sequence[str], *, title: str = "") -> Path:
     """A PDF by hand: one font, one content stream a page; an empty string makes a page with nothing to read."""
     objects = ["<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]

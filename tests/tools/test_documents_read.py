@@ -6,6 +6,7 @@ import pytest
 from made_documents import (
     WORD,
     docx,
+    epub,
     paragraph,
     pdf,
     pptx,
@@ -178,6 +179,14 @@ def test_rows_of_a_sheet_name_their_columns_and_show_values_with_formulas(tmp_pa
         "row 4: Region: South | Sales: 80 | Share: 40% | Day: 2024-01-02 12:00:00",
         "row 5: Region: Total | Sales: 200 (=SUM(B3:B4))",
     ]
+
+
+def test_a_book_is_read_chapter_by_chapter(tmp_path):
+    chapters = [("Dawn", "<p>The sun rose over the bay.</p>"), ("Dusk", "<p>The sun set behind the hills.</p>")]
+    document = read_file(epub(tmp_path / "b.epub", chapters, title="Days"))
+    assert document.title == "Days"
+    assert [part.place for part in document.parts] == ["chapter 1: Dawn", "chapter 2: Dusk"]
+    assert "The sun set behind the hills." in document.parts[1].text
 
 
 def test_a_pdf_is_read_page_by_page_and_a_page_without_text_is_marked(tmp_path):

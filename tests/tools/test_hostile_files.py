@@ -14,7 +14,7 @@ from hira.core.errors import ToolError
 from hira.core.worker import WorkerLimits
 from hira.tools.documents import Index, read_file
 from hira.tools.documents.reader import FileReader
-from tests.tools.made_documents import docx, paragraph, pdf, pptx, rows, shape, xlsx
+from tests.tools.made_documents import docx, epub, paragraph, pdf, pptx, rows, shape, xlsx
 
 
 def refusal(path: Path, reader: FileReader | None = None) -> str:
@@ -121,6 +121,7 @@ REAL: dict[str, Callable[[Path], Path]] = {
     "a.xlsx": lambda path: xlsx(
         path, {"S": rows(["Region", "Sales"], ["North", 120], ["South", 80.5])}, formats=[0, 14]
     ),
+    "a.epub": lambda path: epub(path, [("One", "<p>Text.</p>"), ("Two", "<p>More.</p>")], title="Days"),
     "a.pdf": lambda path: pdf(path, ["First page\nwith lines", "Second"], title="P"),
     "a.ipynb": lambda path: _written(
         path, json.dumps({"cells": [{"cell_type": "code", "source": ["x"], "outputs": []}]})

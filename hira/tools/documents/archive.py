@@ -1,4 +1,4 @@
-"""Office files are zip archives of XML. Opened here, within bounds, without entities.
+"""Office files and books are zip archives of XML. Opened here, within bounds, without entities.
 
 A few kilobytes can unpack to gigabytes, by compression or by XML entities, so sizes are counted while unpacking and a
 document type declaration, which no office program writes, is refused.

@@ -1,11 +1,16 @@
-"""Text files, tables, notebooks and HTML pages."""
+"""Text files, tables, notebooks, HTML pages and books (.epub)."""
 
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
+from xml.etree.ElementTree import Element
 
+from hira.core.errors import ToolError
+from hira.tools.charsets import decode_file
+from hira.tools.documents.archive import open_archive
 from hira.tools.documents.document import Document, Part, add_title
 from hira.tools.documents.sheets import read_csv
 
@@ -154,3 +159,36 @@ def page_of(html: str) -> tuple[str, str]:
 def read_html(path: Path, text: str) -> Document:
     title, readable = page_of(text)
     return add_title(path, (Part(readable),), title)
+
+
+_CONTAINER = "META-INF/container.xml"
+_OPF = "{http://www.idpf.org/2007/opf}"
+_DC = "{http://purl.org/dc/elements/1.1/}"
+_PAGES = ("application/xhtml+xml", "text/html")
+
+
+def read_epub(path: Path) -> Document:
+    """Read a book, chapter by chapter, in its reading order (the spine of EPUB, else the order of its manifest)."""
+    with open_archive(path) as archive:
+        if _CONTAINER not in archive.names:
+            raise ToolError(f"{path.name} is not a book: it names no content")
+        rootfile = next(archive.xml(_CONTAINER).iter("{urn:oasis:names:tc:opendocument:xmlns:container}rootfile"), None)
+        package = "" if rootfile is None else rootfile.get("full-path", "")
+        root = archive.xml(package)
+        parts: list[Part] = []
+        for name in _find_chapters(root, PurePosixPath(package).parent):
+            title, text = page_of(decode_file(archive.read(name)) or "") if name in archive.names else ("", "")
+            if text:
+                number = len(parts) + 1
+                parts.append(Part(text, f"chapter {number}: {title}" if title else f"chapter {number}"))
+        return add_title(path, tuple(parts), root.findtext(f"{_OPF}metadata/{_DC}title") or "")
+
+
+def _find_chapters(package: Element, folder: PurePosixPath) -> list[str]:
+    items = {
+        item.get("id", ""): str(folder / unquote(item.get("href", "")))
+        for item in package.iter(f"{_OPF}item")
+        if item.get("media-type") in _PAGES and "nav" not in item.get("properties", "").split()
+    }
+    spine = [items.get(one.get("idref", ""), "") for one in package.iter(f"{_OPF}itemref")]
+    return spine if any(spine) else list(items.values())

@@ -18,7 +18,7 @@ from hira.tools.documents import plain
 from hira.tools.documents.archive import open_archive
 from hira.tools.documents.document import Document, NoText, Part
 from hira.tools.documents.office import read_docx, read_pptx
-from hira.tools.documents.plain import read_html
+from hira.tools.documents.plain import read_epub, read_html
 from hira.tools.documents.sheets import read_xlsx
 
 LIMIT = 200 * 1024 * 1024
@@ -161,12 +161,14 @@ _BINARY: dict[str, Callable[[Path], Document]] = {
     ".pptm": read_pptx,
     ".xlsx": read_xlsx,
     ".xlsm": read_xlsx,
+    ".epub": read_epub,
     ".zip": _read_zip,
 }
 _INSIDE: dict[str, Callable[[Path], Document]] = {
     "word/document.xml": read_docx,
     "ppt/presentation.xml": read_pptx,
     "xl/workbook.xml": read_xlsx,
+    "META-INF/container.xml": read_epub,
 }
 _TEXT: dict[str, Callable[[Path, str], Document]] = {
     ".html": read_html,
