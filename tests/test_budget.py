@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hira.agents.coordinator import Coordinator
+from hira.agents.experts import EXPERTS
 from hira.agents.loop import Loop
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Finding, Subtask
@@ -26,6 +27,8 @@ from hira.runtime.settings import RoleSettings, Settings
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.script import make_context
 from hira.tools import Tool, tool
+from hira.workflows.bound import Sizes, add_bounds, bound_loop
+from hira.workflows.hira import HiRA
 
 PRICE = Price(input=10.0, output=40.0, cached=1.0)
 PRICES = Prices({"scripted": PRICE})
@@ -301,7 +304,27 @@ def test_litellms_table_is_read_without_loading_litellm(tmp_path: Path, monkeypa
     assert litellm_table() == {}
 
 
-async def test_unreadable_and_repeated_calls_of_a_loop_have_an_end() -> None:
+def test_the_bound_of_a_run_holds_for_one_that_does_everything_wrong() -> None:
+    """Of the loop with its calls: unreadable before each accepted one, repeats, and the closing turn."""
+    sizes = Sizes()
+    rows = HiRA(max_subtasks=2).bound(sizes)
+    assert set(rows) == {
+        "planner",
+        "coordinator",
+        "simple_search",
+        "code",
+        "multimodal",
+        "look",
+        "reader",
+        "deep_search",
+    }
+    assert rows["coordinator"].calls == 2 * 6
+    total = add_bounds(rows, [expert.name for expert in EXPERTS])
+    assert total.calls == rows["planner"].calls + 12 + rows["multimodal"].calls + rows["look"].calls
+    assert total.tokens > rows["deep_search"].tokens + rows["planner"].tokens
+
+
+async def test_a_loop_never_takes_more_turns_than_its_bound() -> None:
     unreadable = Completion("", calls=(ToolCall("", "echo", "{"),))
     replies: list[Any] = []
     for at in range(3):
@@ -310,6 +333,4 @@ async def test_unreadable_and_repeated_calls_of_a_loop_have_an_end() -> None:
     loop = Loop(make_context(policy, dialect="native").conversation("code"), [echo()], limit=4)
     loop.conversation.say(user("Do it."))
     assert (await loop.run()).answer == "done"
-    assert len(policy.requests) <= 2 * 4 + 5, (
-        "an unreadable one before each call, two repeats, a cut and a closing turn"
-    )
+    assert len(policy.requests) <= bound_loop(4, 10, Sizes()).calls

@@ -11,6 +11,7 @@ from hira.core.errors import UsageError
 from hira.runtime.registry import check_roles, make_workflow, options_of
 from hira.runtime.settings import Settings, load
 from hira.workflows import WORKFLOWS, HiRA
+from hira.workflows.bound import Sizes
 from hira.workflows.mars import MARS
 from hira.workflows.marsrl import MarsRL
 
@@ -82,7 +83,10 @@ def test_a_role_of_another_workflow_may_stand_in_a_file_but_not_on_the_command_l
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
-def test_every_workflow_says_its_name_and_its_roles(name: str) -> None:
+def test_every_workflow_says_its_roles_and_the_most_that_it_can_take(name: str) -> None:
     workflow = WORKFLOWS[name]()
     assert workflow.name == name
-    assert workflow.roles
+    bounds = workflow.bound(Sizes())
+    assert bounds
+    assert set(bounds) <= workflow.roles
+    assert all(usage.calls > 0 and usage.tokens > 0 for usage in bounds.values())

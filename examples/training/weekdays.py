@@ -29,7 +29,7 @@ from hira.agents.trajectory import Rollout
 from hira.cli.training.demo import run
 from hira.core.errors import BadReply
 from hira.core.messages import Message
-from hira.core.policy import Completion, Request, Watch, cut_at_stop
+from hira.core.policy import Completion, Request, Usage, Watch, cut_at_stop
 from hira.evaluation.rewards.answers import ByWords, Reward, Score
 from hira.evaluation.rewards.match import exact, extract_answer
 from hira.policies.dialects.answer import find_final_answer, read_verdict, strip_thought
@@ -45,6 +45,7 @@ from hira.trainers.lessons import list_messages
 from hira.trainers.recipes import MARSRL
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
+from hira.workflows.bound import Sizes as Bounds
 from hira.workflows.marsrl import MarsRL
 
 WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -330,6 +331,9 @@ class Alone:
         await _tried(steps.verify(problem, Solution(solution(right)), context, RIGHT))
         await _tried(steps.correct(problem, Solution(solution(wrong)), flagged, context, REPAIR))
         return await self.workflow.run(question, context)
+
+    def bound(self, sizes: Bounds) -> dict[str, Usage]:
+        return self.workflow.bound(sizes)
 
 
 async def _tried(step: Coroutine[Any, Any, object]) -> None:

@@ -19,6 +19,7 @@ from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, OK, code_of, explain, output
 from hira.cli.approve import AtTerminal, at_terminal
+from hira.cli.dry_run import print_bound
 from hira.cli.parser import LIMITS, check_options
 from hira.cli.progress import keep_shown, open_view
 from hira.cli.runs import load_settings
@@ -63,6 +64,8 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
             raise UsageError(f"--{flag} works only with --batch", fix="name the file of questions with --batch")
     question = read_question(args, shell)
     files = attached_files(args, shell)
+    if args.dry_run:
+        return print_bound(args, settings, shell)
     path = output.check_output_path(args.output, shell.folder) if args.output else None
     person = at_terminal(args, shell, needed=args.approve)
     hira = Hira(settings=settings, approve=person if args.approve else None, approve_tool=person)

@@ -45,8 +45,9 @@ def check(args: argparse.Namespace) -> None:
     for name, value in (("a question", args.question), ("--file", args.files)):
         if value:
             raise UsageError(f"{name} and --batch cannot be combined", fix="write the question into the batch file")
-    if args.json:
-        raise UsageError("--json does not work with --batch", fix="leave it out")
+    for flag in ("json", "dry_run"):
+        if getattr(args, flag):
+            raise UsageError(f"--{flag.replace('_', '-')} does not work with --batch", fix="leave it out")
     if args.ray and args.events:
         raise UsageError("--events and --ray cannot be combined", fix="remove one of them")
 

@@ -79,6 +79,7 @@ def _add_asking(commands: Any) -> None:
     group.add_argument("--concurrency", type=int, metavar="N", help="questions at a time (8)")
     group.add_argument("--ray", metavar="ADDRESS", help="ask on a Ray cluster: local, auto, ray://HOST:PORT")
     ask.add_argument("--approve", action="store_true", help="ask before each subtask runs; you can edit or reject it")
+    _dry_run(ask)
     _output(ask, "; with --batch: the answers as JSON lines")
     ask.add_argument("--schema", metavar="FILE", help="answer with JSON that fits this JSON schema")
     _add(
@@ -99,6 +100,7 @@ def _add_reporting(commands: Any) -> None:
     group = report.add_argument_group("workflow")
     group.add_argument("--workflow", choices=REPORTING, metavar="NAME", help=f"{' or '.join(REPORTING)} (mams)")
     _options(report)
+    _dry_run(report)
     report.add_argument(
         "-o", "--output", metavar="FILE", help="write the report to a file instead of stdout: .md, .html or .json"
     )
@@ -380,6 +382,10 @@ def _continue(command: Parser) -> None:
         metavar="RUN",
         help="follow up on a recorded run, with its settings; `last` is the newest",
     )
+
+
+def _dry_run(command: Parser) -> None:
+    command.add_argument("--dry-run", action="store_true", help="print the maximum cost and exit")
 
 
 def _output(command: Parser, more: str = "") -> None:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from hira.api import Hira
 from hira.cli import output
 from hira.cli.ask import finish_run
+from hira.cli.dry_run import print_bound
 from hira.cli.parser import check_options, collect_flags
 from hira.cli.shell import Shell, visible
 from hira.core.errors import UsageError
@@ -158,6 +159,8 @@ def report(args: argparse.Namespace, shell: Shell) -> int:
     if "" in args.files:
         raise UsageError("the path after --file is empty", fix="name a file; is a shell variable unset?")
     files = present([shell.folder / name for name in args.files])
+    if args.dry_run:
+        return print_bound(args, settings, shell)
     path = output.check_output_path(args.output, shell.folder, SUFFIXES) if args.output else None
     hira = Hira(settings=settings)
 

@@ -17,6 +17,8 @@ from hira.agents.experts import EXPERTS
 from hira.agents.planner import Planner
 from hira.agents.run_context import RunContext
 from hira.core.errors import UsageError
+from hira.core.policy import Usage
+from hira.workflows.bound import Sizes, bound_hierarchy
 
 Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 
@@ -83,3 +85,7 @@ class HiRA:
                 fix="give documents (--docs), a search backend (--search) or leave out a --without",
             )
         return experts
+
+    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+        """At most so much by role; of the experts, one or the other."""
+        return bound_hierarchy(self.max_subtasks, self.experts, sizes)

@@ -21,8 +21,10 @@ from hira.agents.run_context import RunContext, together
 from hira.core.errors import HiraError, Stop, UsageError
 from hira.core.events import Remembered
 from hira.core.memory import Fact
+from hira.core.policy import Usage
 from hira.evidence.citations import is_chinese
 from hira.tools import Tool
+from hira.workflows.bound import ASKED_TWICE, Sizes, bound_loop, multiply
 
 LEAST = 200
 """Tokens of a chunk, without which the frame around a source leaves no room for its text."""
@@ -108,6 +110,21 @@ class MaMs:
 
         remembered, reported = await together([states(), reports()])
         return replace(remembered, report=reported.report)
+
+    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+        """At most so much by role. Of two chunks side by side at least one is half full; what the Search agent begins
+        with may be asked for twice."""
+        chunks = self.max_turns * (2 * self.window // self.chunk + 1)
+        calls = chunks * ASKED_TWICE
+        grown = sum(at * sizes.reply for at in range(chunks)) * ASKED_TWICE
+        each = Usage(calls, calls * (sizes.prompt + self.chunk + 2 * sizes.reply) + grown, calls * sizes.reply)
+        search = multiply(bound_loop(1, sizes.result, sizes), self.max_turns + 1)
+        known = search.calls * (chunks + 1) * sizes.reply  # all notes and the report, in every prompt
+        return {
+            "search": replace(search, prompt_tokens=search.prompt_tokens + known),
+            "state": each,
+            "report": each,
+        }
 
 
 def means(context: RunContext, role: str) -> list[Tool]:

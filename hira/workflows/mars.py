@@ -14,7 +14,9 @@ from hira.agents.retrieval import retrieve
 from hira.agents.run_context import RunContext
 from hira.core.errors import ToolError, UsageError
 from hira.core.events import SubtaskIssued
+from hira.core.policy import Usage
 from hira.policies.dialects import Call
+from hira.workflows.bound import Sizes, bound_loop
 
 TOOLS = frozenset({"search", "scholar", "python"})
 LEAST = 2_000
@@ -93,3 +95,16 @@ class MARS:
         return await distil(
             question, request, found, context, turn=loop.used, window=self.window, reply=self.system1_reply
         )
+
+    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+        """At most so much by role. Of any two bins, the documents of both would not fit into one."""
+        documents = self.queries * max(self.pages, self.papers)
+        room = max(self.window // 2, self.window - sizes.prompt)
+        bins = min(documents, 2 * documents * sizes.result // room + 1)
+        notes = bins * sizes.reply
+        asked = bins * sizes.prompt + documents * min(sizes.result, self.window)
+        calls = self.max_turns
+        return {
+            "system2": bound_loop(calls, notes, sizes),
+            "system1": Usage(calls * bins, calls * asked, calls * bins * sizes.reply),
+        }

@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hira.agents.marsrl.steps import Problem, Solution, correct, pose, solve, verify
+from hira.agents.retrieval import PAGES
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import UsageError
 from hira.core.events import Notice
+from hira.core.policy import Usage
+from hira.workflows.bound import Sizes
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,16 @@ class MarsRL:
                 break
             solution = await solve(problem, context)
         return solution
+
+    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+        """At most so much by role."""
+        problem = sizes.prompt + (PAGES + 1) * sizes.result * self.search
+        reviews, corrections = self.rounds, max(0, self.rounds - 1)
+        return {
+            "solver": Usage(self.tries, self.tries * problem, self.tries * sizes.reply),
+            "verifier": Usage(reviews, reviews * (problem + sizes.reply), reviews * sizes.reply),
+            "corrector": Usage(corrections, corrections * (problem + 2 * sizes.reply), corrections * sizes.reply),
+        }
 
 
 def best(judged: Mapping[Solution, int]) -> Solution:

@@ -6,7 +6,7 @@ Each conversation ends with a summary of all of it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, get_args
 
 from hira.agents.approved import as_issued, ask_approval
@@ -15,9 +15,11 @@ from hira.agents.matpo.roles import LoopConfig, Speaker, answer, begin, issue_su
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import UsageError
+from hira.core.policy import Usage
 from hira.policies.dialects import Call
 from hira.tools import Tool
 from hira.tools.search import LEAKING
+from hira.workflows.bound import Sizes, bound_loop, multiply
 
 
 @dataclass(frozen=True)
@@ -98,3 +100,15 @@ class MATPO:
                 planner.forget(call)
         made = zip(step.calls, subtasks, findings, strict=True)
         return [(call, as_issued(subtask.text, finding, report(finding))) for call, subtask, finding in made]
+
+    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+        """At most so much by role; no prompt is longer than the window leaves it."""
+        planner = self._within(bound_loop(self.max_subtasks + 1, sizes.reply, sizes), sizes)
+        worker = self._within(bound_loop(self.worker_calls + 1, sizes.result, sizes), sizes)
+        if not self.planner:
+            return {"worker": worker}
+        return {"planner": planner, "worker": multiply(worker, self.max_subtasks)}
+
+    def _within(self, usage: Usage, sizes: Sizes) -> Usage:
+        longest = usage.calls * max(self.window, sizes.prompt)
+        return replace(usage, prompt_tokens=min(usage.prompt_tokens, longest))

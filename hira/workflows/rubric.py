@@ -1,13 +1,16 @@
 """Writing a rubric for a query, in one turn: what is trained when a rubric generator is (rubrics paper, section
 3.3)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hira.agents.rubrics.rubric import FEWEST, GENERATE, MOST, WRITER
 from hira.agents.run_context import RunContext
 from hira.core.messages import user
+from hira.core.policy import Usage
 from hira.core.sanitize import sanitize
 from hira.evidence.citations import language
+from hira.workflows.bound import Sizes, bound_loop
 
 
 @dataclass(frozen=True)
@@ -28,3 +31,6 @@ class RubricWriting:
     async def run(self, question: str, context: RunContext) -> str:
         prompt = GENERATE.fill(query=sanitize(question), fewest=FEWEST, most=MOST, language=language(question))
         return await context.conversation(WRITER).reply(user(prompt))
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        return {WRITER: bound_loop(0, 0, sizes)}

@@ -1,7 +1,7 @@
 """The protocol of a workflow, and `rollout`, which runs one and never loses its findings."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Protocol
 
@@ -13,9 +13,11 @@ from hira.agents.trajectory import Rollout, Status
 from hira.agents.verifier import check_answer
 from hira.core.errors import BadReply, HiraError, Interrupted, OutOfBudget, UsageError
 from hira.core.events import AnswerChecked, Notice, RunEnded, RunStarted
+from hira.core.policy import Usage
 from hira.core.sanitize import presentable
 from hira.evidence import Citation, drop_unknown, has_only_marks, is_accepted, is_refusal
 from hira.policies.dialects.text_calls import drop_calls
+from hira.workflows.bound import Sizes
 
 
 class Workflow(Protocol):
@@ -30,14 +32,18 @@ class Workflow(Protocol):
 
 
 class BuiltIn(Workflow, Protocol):
-    """A workflow of hira's own: it also says which roles it has, and which of them are given the tools that a
-    user brings."""
+    """A workflow of hira's own: it also says which roles it has, which of them are given the tools that a user brings,
+    and the most that it can take."""
 
     @property
     def roles(self) -> frozenset[str]: ...
 
     @property
     def takes_tools(self) -> frozenset[str]: ...
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        """The most by role, from the limits alone."""
+        ...
 
 
 async def rollout(workflow: Workflow, question: str, context: RunContext, earlier: Earlier | None = None) -> Rollout:

@@ -230,6 +230,19 @@ def test_doctors_hint_of_one_chain_is_accepted_by_the_settings_as_it_stands(plac
     assert place("doctor").code == 0
 
 
+def test_a_dry_run_prints_the_maximum_and_calls_nothing(place: Place, endpoint: Endpoint) -> None:
+    (place.folder / "hira.toml").write_text('[prices."scripted"]\ninput = 1.0\noutput = 4.0\n', encoding="utf-8")
+    argv = ("ask", QUESTION, "--docs", "docs", *at(endpoint), "--dry-run")
+    said = place(*argv, "--max-subtasks", "2")
+    assert said.code == 0
+    assert all(role in said.out for role in ("planner", "coordinator", "deep_search", "verifier", "a run"))
+    assert "No budget is set" in said.out
+    assert "unknown" not in said.out
+    bounded = json.loads(place(*argv, "--max-tokens", "5000", "--max-calls", "7", "--json").out)
+    assert bounded == {"calls": 7, "tokens": 5000, "cost": 0.02}
+    assert not endpoint.requests
+
+
 def test_no_password_of_a_url_is_shown(place: Place) -> None:
     url = "http://me:hidden-one@127.0.0.1:9/v1"
     said = place("doctor", "--model", f"m, n@{url}", "--base-url", url, SEARXNG_BASE_URL=url)

@@ -107,6 +107,12 @@ def test_a_report_that_its_budget_ended_is_gone_on_with_and_written_as_a_report(
     assert "Skerry Point" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_a_dry_run_prints_the_maximum_of_each_role(hira: Command) -> None:
+    said = hira("report", TOPIC, "--docs", LIBRARY, "--dry-run")
+    assert said.code == 0
+    assert all(role in said.out for role in ("search", "state", "report"))
+
+
 def test_a_rubric_is_printed_and_scores_a_report(hira: Command, tmp_path: Path) -> None:
     hira("report", TOPIC, "--docs", LIBRARY, "--quiet", "-o", "report.md")
     said = hira("rubric", TOPIC)

@@ -32,6 +32,7 @@ from hira.workflows.baselines import (
     SearchO1,
     WebThinker,
 )
+from hira.workflows.bound import Sizes
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
 FILES = sorted(path for path in LIBRARY.rglob("*.*") if path.is_file())
@@ -84,6 +85,10 @@ async def test_questions_are_answered_from_documents_with_citations_that_hold(wo
             assert told.status == "answered", (question, told.text)
             assert answer in told.text
             assert "supported" in {citation.verdict for citation in told.citations}
+            for role, bound in workflow.bound(Sizes()).items():
+                used = [one.usage for one in told.rollout.trajectories.values() if one.role == role]
+                assert sum(usage.calls for usage in used) <= bound.calls
+                assert sum(usage.tokens for usage in used) <= bound.tokens
 
 
 async def test_direct_reads_nothing_offline_and_so_answers_nothing() -> None:

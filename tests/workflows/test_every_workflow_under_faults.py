@@ -21,6 +21,7 @@ from hira.core.errors import (
 from hira.core.policy import Completion, Request, Watch
 from hira.policies.offline import OfflinePolicy
 from hira.workflows import WORKFLOWS
+from hira.workflows.bound import Sizes
 
 ASEAN = Path(__file__).parent.parent / "data" / "asean"
 QUESTION = "What is the capital of Myanmar?"
@@ -84,5 +85,8 @@ async def _run(name: str, policy: Faulty) -> int:
     record, where = run.answer.rollout, (policy.fault, policy.made)
     assert record.status in {"answered", "unverified", "insufficient_evidence", "partial", "failed"}, where
     assert record.failure is None or isinstance(record.failure, EndpointError | OutOfBudget), (record.error, where)
+    for role, bound in WORKFLOWS[name]().bound(Sizes()).items():
+        calls = sum(one.usage.calls for one in record.trajectories.values() if one.role == role)
+        assert calls <= bound.calls, (role, where)
     assert record.answer or record.failure, ("neither an answer nor a reason", where)
     return policy.made

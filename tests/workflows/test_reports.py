@@ -20,6 +20,7 @@ from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.workflows import MaMs, rollout
 from hira.workflows.baselines import ReActReport
+from hira.workflows.bound import Sizes
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
 TOPIC = "Lighthouses, tides and ferries of the coast"
@@ -202,7 +203,7 @@ GARBAGE: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize("workflow", [MaMs(max_turns=3, chunk=200, window=600), ReActReport(max_turns=3)], ids=str)
-async def test_whatever_models_say_the_run_ends_and_cites_only_what_was_read(workflow: Any) -> None:
+async def test_whatever_models_say_the_run_ends_within_its_bound_and_cites_only_what_was_read(workflow: Any) -> None:
     for seed in range(60):
         draw = random.Random(seed)
 
@@ -218,3 +219,6 @@ async def test_whatever_models_say_the_run_ends_and_cites_only_what_was_read(wor
         )
         assert record.status in {"answered", "unverified", "insufficient_evidence", "failed"}, seed
         assert set(find_cited(record.answer)) <= set(record.sources.read), seed
+        for role, usage in workflow.bound(Sizes()).items():
+            made = sum(len(one.turns) for one in record.trajectories.values() if one.role == role)
+            assert made <= usage.calls, (seed, role, made)

@@ -4,7 +4,7 @@ For each step the coordinator's model chooses the expert, as in HiRA. The plan n
 each step sees the earlier results in the experts' own words.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -23,10 +23,12 @@ from hira.core.errors import DialectError
 from hira.core.events import SubtaskIssued
 from hira.core.memory import Fact
 from hira.core.messages import Filled, user
+from hira.core.policy import Usage
 from hira.core.prompts import Prompt, is_copied
 from hira.core.sanitize import sanitize
 from hira.evidence import find_cited
 from hira.workflows.baselines.single import run_to_answer
+from hira.workflows.bound import Sizes, bound_hierarchy
 from hira.workflows.hira import HiRA
 
 PLAN = Prompt(__file__, "plan_and_solve_plan")
@@ -102,3 +104,10 @@ class PlanAndSolve:
             told = " ".join(finding.conclusion.split())
             memory.add_fact(Fact(told, tuple(find_cited(told)), finding.subtask.id))
         return finding
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        """As HiRA's, with two parts for its planner: the plan, asked for twice at most, and the answer."""
+        most = self.max_subtasks
+        answer = sizes.prompt + most * sizes.reply
+        planner = Usage(2, 2 * sizes.prompt + sizes.reply, 2 * sizes.reply) + Usage(6, 6 * answer, 6 * sizes.reply)
+        return bound_hierarchy(most, self.experts, sizes) | {PLANNER: planner}

@@ -7,9 +7,11 @@ from hira.agents.loop import Loop
 from hira.agents.run_context import RunContext, together
 from hira.core.errors import UsageError
 from hira.core.messages import user
+from hira.core.policy import Usage
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.evidence.citations import language, without_references
+from hira.workflows.bound import Sizes, bound_loop
 from hira.workflows.mams import means
 
 REACT = Prompt(__file__, "react_report")
@@ -52,3 +54,6 @@ class ReActReport:
             left -= 1
             step = await (loop.think() if left else loop.close(f"all {self.max_turns} turns are used"))
         return without_references(step.answer)
+
+    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+        return {"report": bound_loop(self.max_turns * self.several, sizes.result, sizes)}

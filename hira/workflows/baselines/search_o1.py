@@ -1,5 +1,6 @@
 """Search-o1 (2501.05366): one chain of reasoning that searches; each result is condensed before it is inserted."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hira.agents.loop import Loop, check_spoken
@@ -7,12 +8,14 @@ from hira.agents.retrieval import look_up
 from hira.agents.run_context import RunContext
 from hira.core.errors import EndpointError, Stop
 from hira.core.messages import Filled, assistant, user
+from hira.core.policy import Usage
 from hira.core.prompts import Prompt, is_copied
 from hira.core.sanitize import sanitize
 from hira.core.tokens import clip
 from hira.policies.dialects import Call
 from hira.policies.dialects.answer import strip_thought
 from hira.workflows.baselines.single import REASONER, begin_loop, require_tool, run_to_answer
+from hira.workflows.bound import Sizes, bound_loop, multiply
 
 SEARCH_O1 = Prompt(__file__, "search_o1")
 CONDENSE = Prompt(__file__, "search_o1_condense")
@@ -80,3 +83,8 @@ class SearchO1:
             return await search_and_condense(loop, call, question)
 
         return await run_to_answer(loop, question, perform)
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        """The reader is asked once a search; it is shown all that the search brought."""
+        read = Usage(1, sizes.prompt + EARLIER + (PAGES + 1) * sizes.result, sizes.reply)
+        return {REASONER: bound_loop(self.searches, sizes.reply, sizes), READER: multiply(read, self.searches)}

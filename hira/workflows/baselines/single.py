@@ -1,8 +1,8 @@
 """The baselines of one role (HiRA, Table 1, appendix): direct, vanilla RAG, CodeAct, multimodal and ReAct."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hira.agents.expert import CALLS, format_files
 from hira.agents.experts.multimodal import MULTIMODAL, look
@@ -13,10 +13,12 @@ from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, UsageError
 from hira.core.messages import Filled, user
+from hira.core.policy import Usage
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.tools import Tool
 from hira.tools.toolbox import LONGEST_QUERY
+from hira.workflows.bound import Sizes, bound_loop
 
 DIRECT = Prompt(__file__, "direct")
 CODEACT = Prompt(__file__, "codeact")
@@ -98,6 +100,9 @@ class Direct:
     async def run(self, question: str, context: RunContext) -> str:
         return await run_to_answer(begin_loop(context, DIRECT, [], question), question)
 
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        return {REASONER: bound_loop(0, 0, sizes)}
+
 
 @dataclass(frozen=True)
 class Rag:
@@ -124,6 +129,10 @@ class Rag:
         loop.conversation.say(user(ANSWER.fill(documents=documents, task=sanitize(question), known=Filled(""))))
         return await run_to_answer(loop, question)
 
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        read = (self.pages + 1) * sizes.result
+        return {REASONER: bound_loop(0, 0, replace(sizes, prompt=sizes.prompt + read))}
+
 
 @dataclass(frozen=True)
 class CodeAct:
@@ -147,6 +156,9 @@ class CodeAct:
         async with context.tools.python("1") as python:
             tools = [tool for tool in (python, context.tools.files, *context.tools.extra_for(REASONER)) if tool]
             return await run_to_answer(begin_loop(context, CODEACT, tools, question, limit=self.calls), question)
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        return {REASONER: bound_loop(self.calls, sizes.result, sizes)}
 
 
 SEES = "look"
@@ -175,6 +187,10 @@ class MultimodalAlone:
             raise UsageError("this workflow needs something to look at, and this run has nothing", fix=fix)
         return await run_to_answer(begin_loop(context, MULTIMODAL, tools, question, limit=self.calls), question)
 
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
+        return {REASONER: bound_loop(self.calls, sizes.result, sizes), SEES: looks}
+
 
 @dataclass(frozen=True)
 class ReAct:
@@ -201,3 +217,7 @@ class ReAct:
             if not tools:
                 raise UsageError("this workflow needs tools, and this run has none", fix=WHERE_TO_SEARCH)
             return await run_to_answer(begin_loop(context, REACT, tools, question, limit=self.calls), question)
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
+        return {REASONER: bound_loop(self.calls, sizes.result, sizes), SEES: looks}

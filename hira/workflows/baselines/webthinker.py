@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from hira.agents.approved import as_issued, ask_approval
 from hira.agents.calls import frame_source
 from hira.agents.coordinator import Coordinator
+from hira.agents.expert import CALLS
 from hira.agents.experts import DeepSearch
 from hira.agents.loop import Loop, check_spoken
 from hira.agents.run_context import Conversation, RunContext
@@ -16,6 +17,7 @@ from hira.core.bm25 import BM25
 from hira.core.errors import BadReply, Stop, ToolError
 from hira.core.events import SubtaskIssued
 from hira.core.messages import Filled, assistant, user
+from hira.core.policy import Usage
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tokens import clip
@@ -24,6 +26,7 @@ from hira.policies.dialects import Call
 from hira.policies.dialects.answer import document, strip_thought
 from hira.tools import Observation, Tool
 from hira.workflows.baselines.single import REASONER, begin_loop, require_tool, run_to_answer
+from hira.workflows.bound import Sizes, bound_loop, multiply
 
 WEBTHINKER = Prompt(__file__, "webthinker")
 REPORTS = Prompt(__file__, "webthinker_report")
@@ -182,3 +185,14 @@ class WebThinker:
 
         answer = await run_to_answer(loop, question, perform)
         return article.text or answer
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        limit = self.interactions if self.report else self.searches
+        rows = {
+            REASONER: bound_loop(limit, sizes.reply, sizes),
+            DeepSearch.name: multiply(bound_loop(CALLS, sizes.result, sizes), limit),
+        }
+        if self.report:
+            written = Usage(1, sizes.prompt + DOCUMENTS * LONGEST + limit * sizes.reply, limit * sizes.reply)
+            rows[WRITER] = multiply(written, limit)
+        return rows

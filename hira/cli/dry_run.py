@@ -1,0 +1,93 @@
+"""`--dry-run`: the most that a run could take within its limits. It calls nothing."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+
+from hira.agents.verifier import ROLE
+from hira.cli import OK
+from hira.cli.shell import Shell
+from hira.core.errors import UsageError
+from hira.core.policy import Usage
+from hira.core.prices import litellm_table
+from hira.policies.names import OFFLINE
+from hira.runtime.factory import cast_of
+from hira.runtime.registry import check_roles, dialect_of, find_unused_tools, make_workflow
+from hira.runtime.settings import RoleSettings, Settings
+from hira.runtime.toolset import check_searches, web_searches
+from hira.workflows import BuiltIn
+from hira.workflows.bound import Sizes, add_bounds, bound_verifier
+
+LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The most that a whole run could take; `cost` is in US dollars, None if a price is unknown."""
+
+    calls: int
+    tokens: int
+    cost: float | None
+
+
+def print_bound(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
+    """Print the most that a run could take. Raises `UsageError` for settings that no run could have."""
+    workflow = make_workflow(settings)
+    check_roles(settings, workflow, {})
+    find_unused_tools(settings, workflow)
+    check_searches(web_searches(settings), settings)
+    roles, total = compute_bound(workflow, settings)
+    if args.json:
+        shell.say(json.dumps(asdict(total), indent=2))
+        return OK
+    shell.say(f"{'at most':<16}{'calls':>8}{'tokens in':>14}{'tokens out':>14}{'US dollars':>14}")
+    for role, usage in roles.items():
+        tokens = f"{usage.prompt_tokens:>14,}{usage.completion_tokens:>14,}"
+        shell.say(f"{role:<16}{usage.calls:>8,}{tokens}{_format_cost(usage.cost):>14}")
+    shell.say(f"{'a run':<16}{total.calls:>8,}{total.tokens:>14,}{'':>14}{_format_cost(total.cost):>14}\n")
+    sizes = Sizes()
+    experts = "; the most expensive expert does every subtask" if hasattr(workflow, "experts") else ""
+    shell.say(f"Assumed: all turns used, replies of {sizes.reply:,} and results of {sizes.result:,} tokens{experts}.")
+    if all(getattr(settings, name) is None for name in LIMITS):
+        shell.say("No budget is set: --max-tokens, --max-cost, --max-time and --max-calls set one.")
+    shell.say("No calls were made.")
+    return OK
+
+
+def compute_bound(workflow: BuiltIn, settings: Settings) -> tuple[Mapping[str, Usage], Total]:
+    """Compute the most that each role could take, and a whole run within its budget."""
+    if not hasattr(workflow, "bound"):
+        raise UsageError(f"workflow {workflow.name!r} has no upper bound", fix="remove --dry-run")
+    table, known = litellm_table(), settings.with_values({"model": settings.model or OFFLINE}, "")
+    cast, _ = cast_of(known, {}, table, dialect_of(workflow))
+    bounds = dict(workflow.bound(Sizes()))
+    if settings.verify == "model" or not (settings.verify or settings.verifier or settings.model == OFFLINE):
+        bounds[ROLE] = bound_verifier(Sizes())
+    roles = {}
+    for role, usage in bounds.items():
+        price = cast.get(role, cast["*"]).price if settings.model else None
+        cost = price.of(usage) if price else None
+        roles[role] = _limit_role(replace(usage, cost=cost), settings.roles.get(role, RoleSettings()))
+    most = add_bounds(roles, [expert.name for expert in getattr(workflow, "experts", ())])
+    tokens = min(most.tokens, settings.max_tokens or most.tokens)
+    cost = None
+    if most.cost is not None and all(usage.cost is not None for usage in roles.values()):
+        dearest = max(max(part.price.input, part.price.output) for part in cast.values() if part.price)
+        cost = min(most.cost, dearest * tokens / 1e6, settings.max_cost or most.cost)
+    return roles, Total(min(most.calls, settings.max_calls or most.calls), tokens, cost)
+
+
+def _limit_role(usage: Usage, own: RoleSettings) -> Usage:
+    """The usage within the role's own limits, its tokens and costs in proportion."""
+    limits = ((own.max_tokens, usage.tokens), (own.max_calls, usage.calls), (own.max_cost, usage.cost))
+    share = min((limit / used for limit, used in limits if limit is not None and used), default=1.0)
+    if share >= 1:
+        return usage
+    calls = min(usage.calls, own.max_calls or usage.calls)
+    cost = None if usage.cost is None else usage.cost * share
+    return Usage(calls, int(usage.prompt_tokens * share), int(usage.completion_tokens * share), cost=cost)
+
+
+def _format_cost(cost: float | None) -> str:
+    return "unknown" if cost is None else f"{cost:,.2f}"

@@ -1,0 +1,84 @@
+"""The most that a run can take, from its limits: calls, and tokens for given sizes of replies and results."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hira.agents import verifier
+from hira.agents.distiller import LONGEST
+from hira.agents.expert import CALLS, Expert
+from hira.agents.experts.simple_search import QUERIES
+from hira.agents.loop import REPEATS
+from hira.agents.retrieval import PAGES
+from hira.core.policy import Usage
+
+ASKED_TWICE = 2
+"""Calls for a record, if the first one cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Tokens of a prompt's own text with the question, of a reply, of a tool's result."""
+
+    prompt: int = 2_000
+    reply: int = 2_000
+    result: int = 4_000
+
+
+def bound_hierarchy(subtasks: int, experts: Sequence[Expert], sizes: Sizes) -> dict[str, Usage]:
+    """Bound planner, coordinator and experts by role. Each expert's row is for all subtasks, so the rows of the experts
+    are alternatives; a user's own expert counts as one that works in a loop."""
+    each = {"coordinator": _bound_coordinator(sizes), **{one.name: _bound_expert(one, sizes) for one in experts}}
+    if any(expert.name == "multimodal" for expert in experts):
+        each["look"] = Usage(CALLS, CALLS * sizes.prompt, CALLS * sizes.reply)
+    planner = bound_loop(subtasks, sizes.reply, sizes)
+    return {"planner": planner} | {role: multiply(usage, subtasks) for role, usage in each.items()}
+
+
+def add_bounds(rows: Mapping[str, Usage], alternatives: Collection[str] = ()) -> Usage:
+    """Add up the roles; of those that are alternatives, only the one that takes most: by cost if every cost is known,
+    otherwise by tokens."""
+    rows = dict(rows)
+    if "multimodal" in alternatives and "look" in rows:
+        rows["multimodal"] += rows.pop("look")
+    others = [rows.pop(role) for role in alternatives if role in rows]
+    total = sum(rows.values(), Usage())
+    if not others:
+        return total
+    priced = all(usage.cost is not None for usage in others)
+    worst = max(others, key=lambda usage: (usage.cost or 0.0) if priced else usage.tokens)
+    return total + replace(worst, calls=max(usage.calls for usage in others))
+
+
+def bound_loop(calls: int, result: int, sizes: Sizes) -> Usage:
+    """Bound a role in the loop with `calls` accepted calls: an unreadable call before each, the repeats it may make, a
+    reply that is cut, and the closing turn, which may be cut as well."""
+    turns = 2 * calls + REPEATS + 3
+    grown = sum(at * sizes.reply + min(at, calls) * result for at in range(turns))
+    return Usage(turns, turns * sizes.prompt + grown, turns * sizes.reply)
+
+
+def bound_verifier(sizes: Sizes) -> Usage:
+    """Bound the model that checks the answer."""
+    calls = verifier.CALLS * ASKED_TWICE
+    prompt = sizes.prompt + verifier.BATCH * verifier.EXCERPTS * verifier.EXCERPT // 4
+    return Usage(calls, calls * prompt, calls * verifier.REPLY * (verifier.BATCH + 1))
+
+
+def multiply(usage: Usage, times: int) -> Usage:
+    return sum((usage for _ in range(times)), Usage())
+
+
+def _bound_expert(expert: Expert, sizes: Sizes) -> Usage:
+    if expert.name != "simple_search":
+        return bound_loop(CALLS, sizes.result, sizes)
+    plan = Usage(ASKED_TWICE, ASKED_TWICE * sizes.prompt + sizes.reply, ASKED_TWICE * sizes.reply)
+    read = QUERIES * (PAGES + 1) * sizes.result
+    return plan + Usage(1, 2 * sizes.prompt + ASKED_TWICE * sizes.reply + read, sizes.reply)
+
+
+def _bound_coordinator(sizes: Sizes) -> Usage:
+    """Bound assigning, recalling and distilling for one subtask."""
+    short = 2 * ASKED_TWICE * sizes.prompt + 2 * sizes.reply
+    distilled = ASKED_TWICE * (sizes.prompt + LONGEST) + sizes.reply
+    calls = 3 * ASKED_TWICE
+    return Usage(calls, short + distilled, calls * sizes.reply)
