@@ -1,1 +1,1 @@
-"""Evaluation: data sets, metrics, judges, runs over many questions, and reports that can be had again."""
+"""Evaluation: data sets, metrics, judges, runs over many questions, and reproducible reports."""

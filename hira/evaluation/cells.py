@@ -8,12 +8,12 @@ from hira.core.errors import UsageError
 from hira.runtime.settings import Part, Settings
 
 PARTS: tuple[str, ...] = get_args(Part)
-"""What HiRA's Table 2 leaves out, one at a time."""
+"""The parts that HiRA's Table 2 removes, one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One workflow, model and seed; `variant` says what else is different, and `changes` holds it as settings."""
+    """One workflow, model and seed; `variant` describes other differences, and `changes` has them as settings."""
 
     workflow: str
     model: str = ""
@@ -27,11 +27,11 @@ class Cell:
 
     @property
     def group(self) -> tuple[str, str, str]:
-        """What the cells of several seeds have in common."""
+        """The workflow, the model and the variant, which cells of several seeds share."""
         return (self.workflow, self.model, self.variant)
 
     def settings(self, general: Settings) -> Settings:
-        """The general settings as this cell wants them."""
+        """Return the general settings with those of this cell."""
         own: dict[str, Any] = {"workflow": self.workflow, "seed": self.seed, **self.changes}
         if self.model:
             own["model"] = self.model
@@ -39,7 +39,7 @@ class Cell:
 
 
 def grid(workflows: Sequence[str], models: Sequence[str], seeds: int) -> list[Cell]:
-    """Every workflow with every model, `seeds` times."""
+    """Return the cells of every workflow with every model, `seeds` times. Raises `UsageError` for fewer than 1."""
     if seeds < 1:
         raise UsageError(f"--repeats must be at least 1, got {seeds}")
     return [Cell(workflow, model, seed) for workflow in workflows for model in models or [""] for seed in range(seeds)]
@@ -69,7 +69,7 @@ ABLATIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 
 def ablation(workflow: str, models: Sequence[str], seeds: int) -> list[Cell]:
-    """A workflow as its paper has it, and the paper's ablations of it. Raises `UsageError` for one without any."""
+    """Return the cells of a workflow's paper and of the paper's ablations. Raises `UsageError` for one without any."""
     if workflow not in ABLATIONS:
         raise UsageError(f"there is no ablation of {workflow!r}", fix=f"there are {', '.join(ABLATIONS)}")
     paper = _option("hira", faithful=True) if workflow == "hira" else {}
@@ -82,7 +82,8 @@ def ablation(workflow: str, models: Sequence[str], seeds: int) -> list[Cell]:
 
 
 def sweep(limits: Sequence[int], workflow: str, models: Sequence[str], seeds: int) -> list[Cell]:
-    """One workflow under different limits of subtasks, with and without the experts' descriptions (HiRA, Fig. 3)."""
+    """Return the cells of one workflow under several limits of subtasks, with and without the experts' descriptions
+    (HiRA, Fig. 3)."""
     told = {"": {}, "not described": {"workflows": {"hira": {"describe_experts": False}}}}
     kinds = told if workflow == "hira" else {"": {}}
     return [

@@ -1,4 +1,4 @@
-"""Where questions come from: the built-in set, a file, or a public set; which of them, and in what order."""
+"""The sources of questions: the built-in set, a file, or a public set; and the selection from them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ KINDS = (".jsonl", ".json", ".csv", ".tsv")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which questions of a set are asked: those of some categories, a sample drawn with a seed, or the first ones."""
+    """A selection of questions: some categories, a sample drawn with a seed, or the first ones."""
 
     categories: tuple[str, ...] = ()
     sample: int | None = None
@@ -29,8 +29,8 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Questions, what they are called, the documents that come with them, how they are scored by default, and the file
-    or folder that they and their answers were read from, if they have one."""
+    """Questions with their set's name, the documents that come with them, their default metric, and the file or folder
+    that they and their answers were read from, if there is one."""
 
     name: str
     items: tuple[Item, ...]
@@ -40,9 +40,9 @@ class Data:
 
 
 def load(name: str, wanted: Wanted, folder: Path) -> Data:
-    """The questions that `name` names: `mini`, a file, or a public set (`hira.evaluation.public`).
+    """Load the questions of `name`: `mini`, a file, or a public set (`hira.evaluation.public`).
 
-    Raises `UsageError` for what is not there, and says how to come to it.
+    Raises `UsageError` for a missing file or an unknown set, with a fix.
     """
     if name == MINI:
         return Data(MINI, choose_items(items_of(QUESTIONS), wanted, MINI), (DOCS,))
@@ -66,7 +66,7 @@ def load(name: str, wanted: Wanted, folder: Path) -> Data:
 
 
 def choose_items(items: Sequence[Item], wanted: Wanted, name: str) -> tuple[Item, ...]:
-    """The items that are wanted, in the order of the set. The same seed draws the same ones."""
+    """Return the wanted items, in the order of the set. The same seed draws the same ones."""
     for flag, number in (("--sample", wanted.sample), ("--limit", wanted.limit)):
         if number is not None and number < 1:
             raise UsageError(f"{flag} must be at least 1, got {number}", fix="give 1 or more")

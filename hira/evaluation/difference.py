@@ -1,5 +1,5 @@
-"""Two evaluations of the same questions, or two ways of asking in one, question by question: what flipped, and whether
-it may be chance."""
+"""A comparison of two evaluations of the same questions, or of two ways of asking in one, question by question: the
+flips, and whether they may be chance."""
 
 import json
 import math
@@ -20,7 +20,7 @@ _BETWEEN = " · "
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A question that one of them has right more often; shares are over seeds."""
+    """A question that one of the two answers correctly more often; shares are over seeds."""
 
     id: str
     question: str
@@ -32,8 +32,8 @@ class Flip:
 @dataclass(frozen=True, slots=True)
 class Pair:
     """One way of asking in both. `p` is McNemar's exact test for one seed, random changes of sign for several;
-    `difference` is of accuracies, with its bootstrap interval over questions; `effect` is None where it has no bounds,
-    because every question differs alike."""
+    `difference` is of accuracies, with its bootstrap interval over questions; `effect` is None if it is infinite,
+    because every question differs by the same amount."""
 
     before: str
     after: str
@@ -48,9 +48,10 @@ class Pair:
 
 
 def compare_folders(before: Path, after: Path) -> list[Pair]:
-    """Compare the folders of two evaluations. Ways of asking are paired by name; where each has a single one, these.
+    """Compare the folders of two evaluations. Ways of asking are paired by name, or directly if each folder has only
+    one.
 
-    Raises `UsageError` for folders that hold none, or different questions.
+    Raises `UsageError` for folders without an evaluation, or with different questions.
     """
     first, second = _groups(before), _groups(after)
     if not set(_questions(first)) & set(_questions(second)):
@@ -68,9 +69,9 @@ def compare_folders(before: Path, after: Path) -> list[Pair]:
 
 
 def compare_within(folder: Path, ways: Sequence[str] = ()) -> Pair:
-    """Compare two ways of asking in one evaluation: those that are named, by workflow or model, or its only two.
+    """Compare two ways of asking in one evaluation: those with the given names, workflows or models, or its only two.
 
-    Raises `UsageError` for a name that fits none or several, and where two would have to be chosen.
+    Raises `UsageError` for a name that fits none or several, and without names unless there are exactly two.
     """
     groups = _groups(folder)
     known = ", ".join(groups)
@@ -84,7 +85,7 @@ def compare_within(folder: Path, ways: Sequence[str] = ()) -> Pair:
 
 
 def _way(name: str, groups: Mapping[str, Sequence[Record]]) -> str:
-    """The one way of asking that has these parts, of which a workflow or a model alone may be enough."""
+    """Return the one way of asking that has these parts; a workflow or a model alone may be enough."""
     told = {part.strip() for part in name.split("·")}
     fitting = [group for group in groups if told.issubset(group.split(_BETWEEN))]
     if not fitting:
@@ -96,7 +97,7 @@ def _way(name: str, groups: Mapping[str, Sequence[Record]]) -> str:
 
 
 def _groups(folder: Path) -> dict[str, list[Record]]:
-    """The records of each way of asking, all seeds together."""
+    """Return the records of each way of asking, all seeds together."""
     path = folder / PLAN
     if not path.is_file():
         raise UsageError(f"{folder} holds no evaluation", fix="name an output folder of `hira eval`")
@@ -142,7 +143,7 @@ def _pair(name: str, other: str, before: Sequence[Record], after: Sequence[Recor
 
 
 def _shares(records: Sequence[Record]) -> dict[tuple[str, str], tuple[float, Record]]:
-    """For each scored question how often it was right, with one of its records."""
+    """Return for each scored question its share of right answers, with one of its records."""
     found: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
         if record.score.correct is not None:
@@ -156,7 +157,7 @@ def _flip(before: tuple[float, Record], after: tuple[float, Record]) -> Flip:
 
 
 def format_difference(pairs: Sequence[Pair]) -> str:
-    """The comparison for a person: each pair in a line or two, then the questions that flipped."""
+    """Format the comparison for a person: each pair in a line or two, then the questions that flipped."""
     lines: list[str] = []
     for pair in pairs:
         name = pair.before if pair.before == pair.after else f"{pair.before} → {pair.after}"

@@ -1,5 +1,5 @@
-"""Questions with what counts as their answer, and the files they are read from: JSON lines, a JSON array or CSV, with
-the usual columns or those that are named."""
+"""Questions with their answers, and the files they are read from: JSON lines, a JSON array or CSV, with the usual
+columns or named ones."""
 
 import csv
 import io
@@ -15,10 +15,9 @@ from hira.runtime.validation import present
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """`answers` are taken one for another; of `every` all have to be said. Where the set says that a question is
-    `unanswerable`, right is who says so, and cites nothing. `category` is what results are broken down by: one
-    label, or several with bars between them. `judge` is the one of HiRA's that its set asks for. `meta` is what else
-    the set holds."""
+    """A question. Any of `answers` is right; of `every` all must be present. For an `unanswerable` question, a right
+    answer says so, and cites nothing. `category` groups the results: one label, or several with bars between them.
+    `judge` is the HiRA judge of its set. `meta` has the set's other columns."""
 
     id: str
     question: str
@@ -36,7 +35,7 @@ class Item:
 
     @property
     def answerable(self) -> bool:
-        """Whether an answer is known."""
+        """True if there is a known answer."""
         return bool(self.answers or self.every)
 
     @property
@@ -46,7 +45,7 @@ class Item:
 
 
 def labels_of(category: str) -> list[str]:
-    """The labels of a category such as `level 2 | without file`."""
+    """Return the labels of a category such as `level 2 | without file`."""
     return [label.strip() for label in category.split("|") if label.strip()]
 
 
@@ -61,21 +60,21 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "every": ("every",),
     "answerable": ("answerable",),
 }  # fmt: skip
-"""For each part of an item the names under which sets have it, best first."""
+"""The names of each part of an item in common sets, best first."""
 _NOTHING = frozenset({"", "none", "null", "nan"})
 _ANSWERABLE = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def items_of(path: Path, columns: Mapping[str, str] | None = None) -> list[Item]:
-    """The items of a file. `columns` names the ones that are called otherwise.
+    """Return the items of a file. `columns` names columns with other names.
 
-    Raises `UsageError` for what cannot be read, with its line.
+    Raises `UsageError` with the line of an unreadable row.
     """
     return read_rows(rows_of(path), path.parent, str(path), columns or {})
 
 
 def rows_of(path: Path) -> list[Mapping[str, Any]]:
-    """The rows of a file, each with the names of its columns."""
+    """Return the rows of a file, each with the names of its columns."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -129,9 +128,10 @@ def read_rows(
     *,
     within: Path | None = None,
 ) -> list[Item]:
-    """Rows as items; what is neither question, answer, id, category nor file is kept as `meta`.
+    """Return rows as items; columns other than question, answer, id, category and files become `meta`.
 
-    Files lie in `folder`; where they are links they lead no further than `within`, by default `folder` too.
+    Files are in `folder`; links may lead to files in `within`, by default also `folder`. Raises `UsageError` for a
+    wrong row or column.
     """
     rows = list(rows)
     if not rows:
@@ -192,8 +192,8 @@ def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, P
 
 
 def _answerable(told: Any, answer: Any) -> bool | None:
-    """Whether a row says that its question can be answered: by itself, or with a list of answers that is empty. None
-    if it says nothing, since an answer that is missing may only stand under another name."""
+    """Return whether a row says that its question can be answered: in its own column, or with an empty list of answers.
+    None if it does not say: a missing answer may be in another column."""
     if told not in (None, ""):
         known = _ANSWERABLE.get(str(told).strip().lower())
         if known is None:
@@ -204,11 +204,11 @@ def _answerable(told: Any, answer: Any) -> bool | None:
 
 
 def _inside(name: str, folder: Path, within: Path) -> Path:
-    """The path of a file that a row names. Raises `UsageError` for one out of the folder, by its name or by a link."""
+    """Return the path of a row's file. Raises `UsageError` for one outside the folder, by its name or by a link."""
     path, foreign = folder / name, PureWindowsPath(name)
     try:
         inside = path.resolve().is_relative_to(within.resolve())
-    except (OSError, RuntimeError, ValueError):  # links in a circle, a zero byte
+    except (OSError, RuntimeError, ValueError):  # circular links, a zero byte
         inside = False
     if not inside or foreign.anchor or ".." in foreign.parts:
         what = f"the file {name!r} is outside the folder of the questions"
@@ -217,7 +217,7 @@ def _inside(name: str, folder: Path, within: Path) -> Path:
 
 
 def parse_texts(value: Any) -> list[str]:
-    """One text or several: a list, a list in JSON, `{"value": …, "aliases": […]}`, or the text itself."""
+    """Return one or several texts: from a list, a list in JSON, `{"value": …, "aliases": […]}`, or the text itself."""
     if value is None:
         return []
     if isinstance(value, Mapping):
@@ -234,5 +234,5 @@ def parse_texts(value: Any) -> list[str]:
 
 
 def _entry(value: Any) -> list[str]:
-    """What stands in a list is meant, also where it says "None"."""
+    """Return the texts of a list's entry: a text counts as it is, even "None"."""
     return [value.strip()] if isinstance(value, str) and value.strip() else parse_texts(value)

@@ -1,6 +1,6 @@
-"""`report.html`: bars and tables from the rows, and every question with what each way of asking said.
+"""`report.html`: bars and tables of the rows, and every question with the answer of each way of asking.
 
-What models wrote stands in the page as text only, and a policy in its head lets nothing else run and nothing be loaded.
+The page shows model output as text only, and the policy in its head blocks all other scripts and every download.
 """
 
 import re
@@ -17,11 +17,11 @@ from hira.evaluation.summary import Row
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 LONGEST = 600
-"""Characters of an answer that are shown."""
+"""The most characters of an answer that the page shows."""
 
 
 def page(found: Sequence[Row], records: Sequence[Record], cells: Sequence[Cell], told: Mapping[str, Any]) -> str:
-    """The page, as HTML; `told` says data, metric and number of questions."""
+    """Return the page as HTML; `told` has the data, the metric and the number of questions."""
     style, script = add_palette(_file("page.css")), _file("page.js")
     own = f"style-src {digest(style)}; script-src {digest(script)}"
     allowed = f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
@@ -40,7 +40,7 @@ def page(found: Sequence[Row], records: Sequence[Record], cells: Sequence[Cell],
 
 
 def _sections(found: Sequence[Row]) -> list[str]:
-    """Every figure that these rows have something for."""
+    """Return every figure for which these rows have data."""
     names = shorten_names(found)
     accuracy = [(names[row.name], row.accuracy.value if row.accuracy else None, row.accuracy) for row in found]
     drawn = draw_bars(accuracy, "accuracy in %", share=True)
@@ -60,7 +60,7 @@ def _sections(found: Sequence[Row]) -> list[str]:
 
 
 def shorten_names(found: Sequence[Row]) -> dict[str, str]:
-    """Names without what all of them share, such as the one model."""
+    """Return the rows' names without their common parts, such as the only model."""
     parts = [(row.workflow, row.model, row.variant) for row in found]
     differ = [len({part[at] for part in parts}) > 1 for at in range(3)]
     differ[0] = differ[0] or not any(differ)
@@ -131,7 +131,8 @@ def _section(title: str, told: str, inner: str) -> str:
 
 
 def _questions(records: Sequence[Record], cells: Sequence[Cell], found: Sequence[Row]) -> str:
-    """Every question, folded; opened it shows what each way of asking said. Those that differ are marked."""
+    """Return every question, folded; unfolded it shows the answer of each way of asking. Different results are
+    marked."""
     names = shorten_names(found)
     called = {cell.name: " · ".join(part for part in cell.group if part) for cell in cells}
     by_question: dict[tuple[str, str], list[Record]] = {}
@@ -162,11 +163,11 @@ def _answer(record: Record, name: str) -> str:
 
 
 WIDTH, LABELS, BAR = 720, 190, 26
-"""Of a plot, of the names at its left at most, and from bar to bar."""
+"""The width of a plot, the most for its names on the left, and the distance between bars."""
 
 
 def draw_bars(values: Sequence[tuple[str, float | None, Interval | None]], unit: str, *, share: bool = False) -> str:
-    """Horizontal bars as SVG, with whiskers for intervals, in the given order. Shares are from 0 to 1."""
+    """Return horizontal bars as SVG, with whiskers for intervals, in the given order. Shares are from 0 to 1."""
     top = 1.0 if share else max((value for _, value, _ in values if value), default=1.0)
     names = [name if len(name) <= 30 else f"{name[:29]}…" for name, _, _ in values]
     left = min(LABELS, 24 + 7 * max(map(len, names), default=0))

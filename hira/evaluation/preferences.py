@@ -1,4 +1,4 @@
-"""Preferences of people between two reports, and how well a way of scoring reports agrees with them (rubrics paper,
+"""People's preferences between two reports, and how well a way of scoring reports agrees with them (rubrics paper,
 sections 3.2 and 4.1, appendix E)."""
 
 import math
@@ -26,12 +26,12 @@ from hira.runtime.settings import Settings, did_you_mean
 
 NEEDED = ("query", "accepted", "rejected")
 SHARES = (8, 1, 1)
-"""Of training, validation and test (section 4.1)."""
+"""The ratio of training, validation and test (section 4.1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A triple (q, r_acc, r_rej). `topic` is what splits are balanced by."""
+    """A triple (q, r_acc, r_rej). Splits are balanced by `topic`."""
 
     id: str
     query: str
@@ -41,8 +41,8 @@ class Pair:
 
 
 def pairs_of(path: Path) -> list[Pair]:
-    """The pairs of a file. Raises `UsageError`, with its row, for one that lacks a part or prefers a report to
-    itself."""
+    """Return the pairs of a file. Raises `UsageError` with the row of a pair that lacks a part or has the same report
+    twice."""
     found: dict[str, Pair] = {}
     for at, row in enumerate(rows_of(path), 1):
         where, one = f"row {at} of {path}", _as_preferred(row)
@@ -62,14 +62,14 @@ def pairs_of(path: Path) -> list[Pair]:
 
 
 def _as_preferred(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row with accepted and rejected, also where it has two candidates and names the one that is preferred."""
+    """Return a row with accepted and rejected, even if it has two candidates and the name of the preferred one."""
     order = {"first": ("first", "second"), "second": ("second", "first")}.get(str(row.get("preferred")).strip().lower())
     return {**row, "accepted": row.get(order[0]), "rejected": row.get(order[1])} if order else row
 
 
 def split(pairs: Sequence[Pair], shares: Sequence[int] = SHARES, *, seed: int = 0) -> list[list[Pair]]:
-    """The pairs in parts of these shares, each topic shared out alike; pairs of one query stay together, so that no
-    part has seen the queries of another."""
+    """Split the pairs by these shares, with each topic split alike; pairs of one query stay together, so that no part
+    has a query of another."""
     topics: dict[str, dict[str, list[Pair]]] = defaultdict(lambda: defaultdict(list))
     for pair in pairs:
         topics[pair.topic][pair.query].append(pair)
@@ -89,8 +89,8 @@ def split(pairs: Sequence[Pair], shares: Sequence[int] = SHARES, *, seed: int = 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The paired Cohen's d. `low` or `high` is None where d has no such bound, because in too many draws of the
-    bootstrap all margins are alike."""
+    """The paired Cohen's d. `low` or `high` is None if d has no such bound, because in too many draws of the bootstrap
+    all margins are equal."""
 
     value: float
     low: float | None
@@ -99,9 +99,9 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """`accuracy` is the share of pairs whose accepted report has the higher score; a tie is none. It is what the paper
-    calls AUC, which it equals only without ties: `auc` counts a tie for a half. `d` is the paired Cohen's d, None for a
-    way of judging that gives no scores, and where all margins are alike. `unscored` pairs are in no figure."""
+    """`accuracy` is the share of pairs whose accepted report has the higher score; ties do not count. The paper calls
+    it AUC, which it equals only without ties: `auc` counts a tie as a half. `d` is the paired Cohen's d, None for a way
+    without scores, and if all margins are equal. `unscored` pairs are in no figure."""
 
     way: str
     pairs: int
@@ -116,9 +116,9 @@ class Agreement:
 
 
 def agreement(way: str, margins: Sequence[float | None], *, scored: bool = True, draws: int = 2_000) -> Agreement:
-    """The figures of margins S(accepted) - S(rejected), None where a report has no score.
+    """Return the figures of margins S(accepted) - S(rejected), None for a report without a score.
 
-    `scored` is False where a margin is only a sign. The intervals are Wilson's and, of d, the percentile bootstrap's.
+    `scored` is False if margins are only signs. The intervals are Wilson's and, of d, the percentile bootstrap's.
     """
     known = [margin for margin in margins if margin is not None]
     ties = sum(margin == 0 for margin in known)
@@ -139,7 +139,7 @@ def _effect(margins: Sequence[float], draws: int) -> Effect | None:
 
 
 def table(found: Sequence[Agreement], told: Mapping[str, str] | None = None) -> str:
-    """The figures as in the paper's Table 1, in Markdown, with ties and what has no score."""
+    """Format the figures as in the paper's Table 1, in Markdown, with ties and unscored pairs."""
     lines = [
         "| way of scoring | Pref. Acc. | 95 % | Cohen's d | 95 % | ties | unscored |",
         "|---|---|---|---|---|---|---|",
@@ -164,14 +164,14 @@ def _bound(bound: float | None, without: str) -> str:
 
 
 Way = Callable[[RunContext, Pair], Awaitable[float | None]]
-"""The margin of the accepted report over the rejected one; None if it cannot be had."""
+"""Returns the margin of the accepted report over the rejected one; None if a judge or a generator fails."""
 Generator = Callable[[RunContext, str], Awaitable[Rubric | None]]
 SIGNS = frozenset({"pairwise"})
-"""Ways whose margins are signs and no differences of scores."""
+"""Ways whose margins are signs, not differences of scores."""
 
 
 async def write_rubric(context: RunContext, query: str) -> Rubric | None:
-    """The rubric that the role `rubric` writes for the query."""
+    """Return the rubric that the role `rubric` writes for the query; None if it cannot be read."""
     try:
         return await generate(context.conversation("rubric"), query)
     except DialectError:
@@ -198,7 +198,7 @@ def by_rubric(generator: Generator) -> Way:
 
 
 async def by_points(context: RunContext, pair: Pair) -> float | None:
-    """Each report has a rating of its own, from 1 to 10, on the line from 0 to 1."""
+    """Rate each report separately, from 1 to 10, scaled to 0 to 1."""
     conversations = [context.conversation("judge", name) for name in "ab"]
     reports = (pair.accepted, pair.rejected)
     accepted, rejected = await together(
@@ -208,7 +208,7 @@ async def by_points(context: RunContext, pair: Pair) -> float | None:
 
 
 async def by_pair(context: RunContext, pair: Pair) -> float | None:
-    """Both are shown, in both orders: 1 or -1 where the verdicts agree, 0 where the order decided."""
+    """Compare both reports in both orders: 1 or -1 if the verdicts agree, 0 if the order decided."""
     first, second = [context.conversation("judge", name) for name in "ab"]
     told: list[Literal["first", "second"] | None] = await together(
         [
@@ -232,7 +232,7 @@ WAYS: dict[str, Way] = {
 async def margins(
     way: Way, pairs: Sequence[Pair], context: RunContext, concurrency: int = 8
 ) -> AsyncGenerator[tuple[str, float | None], None]:
-    """The margin of each pair by its id, as they come; each pair has a run context of its own."""
+    """Yield the id and the margin of each pair as they arrive; each pair has a separate run context."""
 
     async def one(pair: Pair) -> tuple[str, float | None]:
         own = RunContext(
@@ -248,7 +248,8 @@ async def margins(
 async def evaluate_preferences(
     path: Path, names: Sequence[str], settings: Settings, judge: str | None = None, concurrency: int = 8
 ) -> list[Agreement]:
-    """The figures of each way over the pairs of a file; the role `judge` rates, the role `rubric` writes rubrics."""
+    """Return the figures of each way over the pairs of a file; the role `judge` rates, the role `rubric` writes
+    rubrics."""
     if strange := [name for name in names if name not in WAYS]:
         raise UsageError(f"unknown way of scoring {strange[0]!r}", fix=did_you_mean(strange[0], WAYS))
     pairs = pairs_of(path)
@@ -261,9 +262,9 @@ async def evaluate_preferences(
 
 
 def candidates_of(folder: Path) -> list[dict[str, str]]:
-    """For each query of an evaluation of reports, the two of its reports with the best scores, to be annotated: a
-    person writes `first` or `second` into `preferred` (section 3.2, stages 2 and 3). Queries with fewer than two
-    different reports that were scored are left out."""
+    """Return the two best-scored reports for each query of an evaluation, for annotation: a person writes `first` or
+    `second` into `preferred` (section 3.2, stages 2 and 3). Queries with fewer than two different scored reports are
+    left out. Raises `UsageError` if none is left."""
     by_query: dict[str, list[Record]] = defaultdict(list)
     for record in read(folder / RECORDS):
         if record.score.value is not None and record.answer.strip():

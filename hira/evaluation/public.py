@@ -1,4 +1,4 @@
-"""Public sets: where each is kept on the hub, what its columns are called, and how it is scored.
+"""Public sets: their places on the hub, their columns, and their metrics.
 
 They are fetched by `datasets` (extra `eval`), or read from a file of the same shape: `hira eval gaia=validation.jsonl`.
 """
@@ -25,9 +25,9 @@ TEXT, MEDIA, FILES = "reasoning & web browsing", "multi-modality", "file underst
 
 @dataclass(frozen=True, slots=True)
 class PublicSet:
-    """`columns` name the parts of an item; `category` makes its labels of a row where no column holds them; `keep`
-    leaves rows out; `files` is the folder on the hub in which the attached files of a `{split}` lie; `gated` says how
-    to get access; `ask` is the question where a row holds only its material."""
+    """`columns` names the parts of an item; `category` computes labels that no column has; `keep` selects rows; `files`
+    is the folder on the hub with the attached files of a `{split}`; `gated` explains how to get access; `ask` is the
+    question if a row has only its material."""
 
     hub: str
     split: str
@@ -49,7 +49,7 @@ def _info(row: Mapping[str, Any], *names: str) -> str:
 
 
 def _language(row: Mapping[str, Any]) -> str:
-    """`lang` in the rows of WebWalkerQA, `Language` in its card."""
+    """Return the language: `lang` in the rows of WebWalkerQA, `Language` in its card."""
     told = _info(row, "lang") or _info(row, "language")
     return {"english": "en", "chinese": "zh"}.get(told, told)
 
@@ -58,8 +58,9 @@ _SEEN_OR_HEARD = re.compile(r"image|picture|photo|video|audio|speech|vision|visu
 
 
 def _capability(row: Mapping[str, Any]) -> str:
-    """HiRA's Table 1 shows the levels of questions without files; Fig. 4 splits all of GAIA by capability: a file, else
-    by the tools that the annotator used, text alone (the 103 questions of GAIA-text) or other media."""
+    """Return the labels of HiRA's Table 1 and Fig. 4. Table 1 has the levels of questions without files; Fig. 4 splits
+    all of GAIA by capability: files, or by the annotator's tools text alone (the 103 questions of GAIA-text) or other
+    media."""
     if row.get("file_name"):
         return FILES
     told = row.get("Annotator Metadata") or {}
@@ -73,8 +74,9 @@ _COMPUTING = frozenset({"Computer Science/AI", "Engineering"})
 
 
 def _field(row: Mapping[str, Any]) -> str:
-    """The subject, as in MARS, Table 1, and the field, as in HiRA, Table 1: natural sciences (NS), computer science and
-    engineering (CE), and all others (SF). HiRA does not define them; its figures fit 323, 82 and 95 of 500."""
+    """Return the subject, as in MARS, Table 1, and the field, as in HiRA, Table 1: natural sciences (NS), computer
+    science and engineering (CE), and all others (SF). HiRA does not define them; its figures fit 323, 82 and 95 of
+    500."""
     subject = str(row.get("category") or "Other")
     return f"{subject} | {'NS' if subject in _NATURAL else 'CE' if subject in _COMPUTING else 'SF'}"
 
@@ -151,13 +153,15 @@ SETS: Mapping[str, PublicSet] = {
 """HLE: the text subset of 2,158 questions (2,154 in MARS's version)."""
 TABLE_1 = "hira-table1"
 SAMPLED: Mapping[str, int | None] = {"gaia": None, "webwalkerqa": 200, "hle": 500, "simpleqa": 200}
-"""The sets of HiRA's Table 1, with the numbers of questions that are drawn of each."""
+"""The sets of HiRA's Table 1, with the number of questions drawn from each."""
 
 
 def load_table_1(folder: Path | None, seed: int) -> tuple[Item, ...]:
-    """The questions of HiRA's Table 1 with its columns as labels, from the hub or from files `SET.jsonl` in a folder.
+    """Load the questions of HiRA's Table 1 with its columns as labels, from the hub or from files `SET.jsonl` in a
+    folder.
 
-    WebWalkerQA has a judge of its own; all others have the judge of short answers (HiRA, "Evaluation Metrics").
+    WebWalkerQA has its own judge; all others have the judge of short answers (HiRA, "Evaluation Metrics"). Raises
+    `UsageError` for a missing file.
     """
     found: list[Item] = []
     for name, most in SAMPLED.items():
@@ -174,7 +178,7 @@ def load_table_1(folder: Path | None, seed: int) -> tuple[Item, ...]:
 
 
 def draw(items: Sequence[T], most: int | None, seed: int) -> tuple[T, ...]:
-    """A random sample in the order of the set. The same seed draws the same one."""
+    """Draw a random sample, in the order of the set. The same seed draws the same one."""
     if most is None or most >= len(items):
         return tuple(items)
     drawn = set(random.Random(seed).sample(range(len(items)), most))
@@ -182,7 +186,7 @@ def draw(items: Sequence[T], most: int | None, seed: int) -> tuple[T, ...]:
 
 
 def load_public(name: str, *, file: Path | None = None, split: str = "", config: str = "") -> tuple[Item, ...]:
-    """All items of a set, from the hub or from a file of the same shape.
+    """Return all items of a set, from the hub or from a file of the same shape.
 
     Raises `AccessDenied` for a gated set, `UsageError` without the extra, `EndpointError` without the hub.
     """
@@ -196,8 +200,8 @@ def load_public(name: str, *, file: Path | None = None, split: str = "", config:
 
 
 def _reports(folder: Path | None) -> tuple[Item, ...]:
-    """DeepResearch Bench from the `data` folder of its repository: queries, and by their prompts, as the benchmark
-    itself joins them, criteria and reference reports."""
+    """Read DeepResearch Bench from the `data` folder of its repository: queries, and, matched by prompt as in the
+    benchmark, criteria and reference reports."""
     if folder is None or not (folder / "prompt_data" / "query.jsonl").is_file():
         fix = f"clone the benchmark's repository, then: hira eval {REPORTS}=deep_research_bench/data --workflow mams"
         raise UsageError(f"{REPORTS} is read from its repository's folder `data`", fix=fix)
@@ -216,7 +220,7 @@ def _reports(folder: Path | None) -> tuple[Item, ...]:
 def items_of_rows(
     spec: PublicSet, found: Iterable[Mapping[str, Any]], folder: Path, name: str, *, within: Path | None = None
 ) -> tuple[Item, ...]:
-    """The rows as items. Their files lie in `folder`, and no link of them leads out of `within` (`read_rows`)."""
+    """Return the rows as items. Their files are in `folder`, and no link leads out of `within` (`read_rows`)."""
     kept = [row for row in found if spec.keep is None or spec.keep(row)]
     shaped = [{key: value for key, value in row.items() if key not in spec.drop} for row in kept]
     if spec.category:
@@ -239,7 +243,7 @@ def items_of_rows(
 
 
 def _fetch(name: str, spec: PublicSet, split: str, config: str) -> tuple[Rows, Path, Path]:
-    """The rows, the folder in which their files lie, and the one in which what these link to lies."""
+    """Return the rows, the folder of their files, and the folder to which links in it may lead."""
     try:
         load_dataset = import_module("datasets").load_dataset
     except ImportError:
@@ -256,7 +260,7 @@ def _fetch(name: str, spec: PublicSet, split: str, config: str) -> tuple[Rows, P
 
 
 def _folders(spec: PublicSet, rows: Rows, split: str) -> tuple[Path, Path]:
-    """Fetch the files that the rows name; the folder in which they lie as links, and the cache that holds them."""
+    """Fetch the files that the rows name; return the folder with links to them, and the cache that has them."""
     snapshot_download = import_module("huggingface_hub").snapshot_download
     files = spec.files.format(split=split)
     named = [f"{files}/{one}" for row in rows for one in parse_texts(row.get(spec.columns["files"]))]
@@ -265,7 +269,7 @@ def _folders(spec: PublicSet, rows: Rows, split: str) -> tuple[Path, Path]:
 
 
 def _explain_failure(name: str, spec: PublicSet, where: str, error: Exception) -> Exception:
-    """The error of the hub's packages in our words; they have many types for few reasons."""
+    """Return an error of hira's for one of the hub's packages, which have many types for few reasons."""
     told = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     if "Gated" in type(error).__name__ or "gated" in told or "401" in told or "403" in told:
         return AccessDenied(f"{name} is gated", where=where, fix=spec.gated or _gate(spec.hub))

@@ -1,4 +1,4 @@
-"""What is kept of each question that was asked: one line of JSON, written when it is finished."""
+"""The record of each question: one line of JSON, written when it is finished."""
 
 import json
 from collections import Counter
@@ -15,8 +15,8 @@ from hira.runtime.answer import Answer
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """`correct` and `value` (0 to 1) are None where nothing could be said: unscored, never 0. `note` says why, or what
-    the judge said."""
+    """`correct` and `value` (0 to 1) are None if the answer is unscored, never 0. `note` has the reason, or the judge's
+    explanation."""
 
     correct: bool | None
     value: float | None
@@ -27,7 +27,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What one role spent in one run."""
+    """The usage of one role in one run."""
 
     calls: int
     prompt_tokens: int
@@ -36,7 +36,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One question in one cell. `tools` counts calls by tool as [made, went well]; `seconds` is wall time."""
+    """One question in one cell. `tools` counts calls by tool as [all, succeeded]; `seconds` is wall time."""
 
     cell: str
     id: str
@@ -65,12 +65,12 @@ class Record:
 
     @property
     def written(self) -> int:
-        """Completion tokens: how long the reasoning was."""
+        """The number of completion tokens: the length of the reasoning."""
         return sum(role.completion_tokens for role in self.roles.values())
 
     @property
     def interactions(self) -> int:
-        """Calls of tools."""
+        """The number of tool calls."""
         return sum(made for made, _ in self.tools.values())
 
     @property
@@ -111,17 +111,17 @@ def record_of(
 
 
 def kind_of(answer: Answer) -> str:
-    """What ended a run that did not end by itself, such as `RateLimited`; empty for one that did."""
+    """Return the failure that ended a run, such as `RateLimited: …`; "" if none did."""
     failure = answer.rollout.failure
     return f"{type(failure).__name__}: {failure.what}" if failure else ""
 
 
 def read(path: Path) -> list[Record]:
-    """The records of a file, of a question that two processes have asked the later one; a last line that was cut off,
-    because the machine went down, is left out."""
+    """Return the records of a file. If two processes asked a question, the later record counts; an incomplete last
+    line, after a crash of the machine, is left out."""
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")  # what models write may hold other separators of lines
+    lines = path.read_text(encoding="utf-8").split("\n")  # model output may contain other line separators
     return list({(one.cell, one.id): one for one in _records([line for line in lines if line], path)}.values())
 
 

@@ -1,4 +1,4 @@
-"""What an evaluation leaves in its folder: `summary.json`, `summary.md`, `manifest.json` and `report.html`."""
+"""The reports of an evaluation's folder: `summary.json`, `summary.md`, `manifest.json` and `report.html`."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ PACKAGES = ("hira", "openai", "httpx", "litellm", "tiktoken", "torch", "transfor
 
 
 def manifest(plan: Plan, rows: Sequence[Row]) -> dict[str, Any]:
-    """Versions, models, prompts, seeds, and how often search and fetch went well."""
+    """Return versions, models, prompts, seeds, and the success rates of search and fetch."""
     return {
         "versions": versions(),
         "data": plan.data,
@@ -51,7 +51,7 @@ def versions() -> Mapping[str, str]:
 
 @cache
 def prompts() -> Mapping[str, Any]:
-    """The digest of every prompt that hira sends, by its file, and of all together."""
+    """Return the digest of every prompt that hira sends, by its file, and of all together."""
     each: dict[str, str] = {}
     pending = [(files("hira"), "")]
     while pending:
@@ -67,7 +67,7 @@ def prompts() -> Mapping[str, Any]:
 
 
 def write(evaluation: Evaluation) -> list[Row]:
-    """Write all of it, from the records alone; the same records make the same summary."""
+    """Write all reports, from the records alone; the same records make the same summary."""
     plan, folder = evaluation.plan, evaluation.folder
     found = _write_tables(folder, evaluation.records, plan.cells, plan.data, plan.metric, len(plan.items))
     _json(folder / "manifest.json", manifest(plan, found))
@@ -90,7 +90,7 @@ def _json(path: Path, value: Any) -> None:
 
 
 def markdown(found: Sequence[Row], data: str, metric: str) -> str:
-    """The tables: all of it, then by category, then what ended early."""
+    """Return the tables: all questions, then by category, then the early ends."""
     lines = [f"# {data}, scored by {metric}", "", *table(HEAD, [_cells(row) for row in found])]
     if names := list(dict.fromkeys(name for row in found for name in row.categories)):
         shown = [[row.name, *(_format_right(row, name) for name in names)] for row in found]
@@ -144,7 +144,7 @@ def _format_right(row: Row, category: str) -> str:
 
 
 def _format_spent(row: Row, category: str) -> str:
-    """Length of the reasoning and interactions with the environment (HiRA, Fig. 5)."""
+    """Format the length of the reasoning and the interactions with the environment (HiRA, Fig. 5)."""
     one = row.categories.get(category)
     return f"{one.completion_tokens:,.0f} · {one.tool_calls:.1f}" if one else "–"
 
@@ -154,6 +154,6 @@ def percent(share: float | None) -> str:
 
 
 def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[str]:
-    """A table in Markdown; a bar within a cell is escaped."""
+    """Return a table in Markdown; a bar within a cell is escaped."""
     rule = ["---", *["---:"] * (len(head) - 1)]
     return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in (head, rule, *body)]

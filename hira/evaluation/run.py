@@ -1,7 +1,7 @@
-"""Asking every question in every cell: side by side, recorded as they finish, and gone on with after a crash.
+"""The run of an evaluation: every question in every cell, concurrently, recorded as they finish, resumed after a crash.
 
-A folder holds all of an evaluation: `plan.json` says what is asked, `records.jsonl` holds a line for each question that
-is finished, `journal.sqlite` what the others have already paid for.
+A folder holds all of an evaluation: `plan.json` has its plan, `records.jsonl` a line for each finished question,
+`journal.sqlite` the model calls of the others so far.
 """
 
 import asyncio
@@ -29,14 +29,14 @@ from hira.runtime.settings import Settings
 
 RECORDS, PLAN, JOURNAL = "records.jsonl", "plan.json", "journal.sqlite"
 HELD_AGAINST = ("rubric", "criteria", "reference")
-"""Columns of a set of reports that they are scored by."""
+"""Columns of a set of reports that scores depend on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is asked, how, and what is made of the answers. `data` names the questions, `metric` the scorer.
+    """The questions, the ways of asking them, and the metric. `data` names the questions, `metric` the scorer.
 
-    Raises `UsageError` for a question that lacks what the metric holds answers against.
+    Raises `UsageError` for a question that lacks the reference of its metric.
     """
 
     data: str
@@ -56,7 +56,7 @@ class Plan:
         return len(self.items) * len(self.cells)
 
     def shown(self) -> dict[str, Any]:
-        """The plan as it is kept, without any key. Two plans with the same `shown` are one evaluation."""
+        """Return the plan as recorded, without any key. Two plans with the same `shown` are one evaluation."""
         settings = {k: v for k, v in self.settings.to_json().items() if k not in ("cache", "journal")}
         return {
             "data": self.data,
@@ -71,12 +71,12 @@ class Plan:
 
 
 def among(path: Path, docs: Sequence[Path]) -> bool:
-    """Whether a path is one of the documents or lies in one of their folders."""
+    """Return whether a path is one of the documents or is in one of their folders."""
     return any(path.resolve().is_relative_to(one.expanduser().resolve()) for one in docs)
 
 
 def digest(items: Sequence[Item]) -> str:
-    """Names the questions and all they are scored by: two sets with one digest are the same set."""
+    """Return a digest of the questions and of everything that scores them: sets with one digest are the same set."""
     told = json.dumps(
         [
             [one.id, one.question, one.answers, one.every, one.category, [one.meta.get(name) for name in HELD_AGAINST]]
@@ -90,7 +90,7 @@ def digest(items: Sequence[Item]) -> str:
 
 @dataclass(slots=True)
 class Watched:
-    """Counts the calls of tools in one run, and how many of them went well."""
+    """Counts the tool calls of one run, and those that succeeded."""
 
     made: Counter[str] = field(default_factory=Counter)
     well: Counter[str] = field(default_factory=Counter)
@@ -117,16 +117,16 @@ class Task:
         return (self.cell.name, self.item.id)
 
     def run(self, plan: str) -> str:
-        """The name of its run in the journal, the same after a crash."""
+        """Return the id of its run in the journal, the same after a crash."""
         told = "\n".join((plan, *self.key))
         return f"eval-{hashlib.sha256(told.encode()).hexdigest()[:20]}"
 
 
 class Evaluation:
-    """An evaluation under way in a folder. Iterating asks what is missing and gives each record as it is written.
+    """An evaluation in a folder. `each` asks the missing questions and yields each record as it is written.
 
-    Raises `UsageError` for a folder that holds another evaluation, or the documents. `failure` is what no other
-    question would get past either, such as a refused key; it ends the evaluation, which can be gone on with.
+    Raises `UsageError` for a folder that holds another evaluation, or the documents. `failure` is a failure that every
+    other question would meet too, such as a refused key; it ends the evaluation, which can be resumed.
     """
 
     def __init__(self, plan: Plan, folder: Path, score: Scorer) -> None:
@@ -155,24 +155,25 @@ class Evaluation:
 
     @property
     def records(self) -> list[Record]:
-        """What is finished, read from the folder: of a long evaluation it is too much to be kept in memory as well."""
+        """The finished records, read from the folder: a long evaluation has too many to keep in memory as well."""
         cells, ids = {cell.name for cell in self.plan.cells}, {item.id for item in self.plan.items}
         return [one for one in read(self.folder / RECORDS) if one.cell in cells and one.id in ids]
 
     @property
     def left(self) -> list[Task]:
-        """What is not finished yet. Cells go side by side, so that an early look shows all of them."""
+        """The unfinished tasks. Cells alternate, so that an early look shows all of them."""
         tasks = (Task(cell, item) for item in self.plan.items for cell in self.plan.cells)
         return [task for task in tasks if task.key not in self._done]
 
     def stop(self) -> None:
-        """Begin no other question; those in flight are answered from what is known, and asked again another time."""
+        """Begin no other question; those in flight are answered from the results so far, and asked again another
+        time."""
         self._stopped = True
         for many in self._many.values():
             many.stop()
 
     async def each(self) -> AsyncGenerator[Record, None]:
-        """The records of what was missing, as they are written."""
+        """Ask the missing questions, and yield their records as they are written."""
         with (self.folder / RECORDS).open("a", encoding="utf-8") as file:
             _whole_lines(self.folder / RECORDS, file)
             async with aclosing(self._ask_missing()) as finished:
@@ -184,14 +185,14 @@ class Evaluation:
                         yield record
 
     async def _ask_missing(self) -> AsyncGenerator[Record | None, None]:
-        """All cells side by side, in this process."""
-        self._recorded = None  # a pass before this one has begun runs, too
+        """Ask all cells concurrently, in this process."""
+        self._recorded = None  # an earlier pass has begun runs, too
         async with AsyncExitStack() as stack:
             for cell in self.plan.cells:
                 hira = await stack.enter_async_context(Hira(settings=self._settings(cell)))
-                await hira.open_session()  # what is wrong with the settings is told before anything is asked
+                await hira.open_session()  # faults of the settings are raised before anything is asked
                 self._many[cell.name] = Batch(hira, (), begins=self._begins)
-                if self._recorded is None:  # all cells have one journal
+                if self._recorded is None:  # all cells share one journal
                     self._recorded = await self._read_begun(hira)
             tasks = (task for task in self.left if not self._stopped)
             async with aclosing(map_concurrently(tasks, self.plan.concurrency, self._ask)) as finished:
@@ -199,7 +200,7 @@ class Evaluation:
                     yield record
 
     async def _read_begun(self, hira: Hira) -> frozenset[str]:
-        """The runs that were begun before; only these are looked up when their questions are asked."""
+        """Return the runs that were begun before; only these are looked up when their questions are asked."""
         journal = (await hira.open_session()).journal
         return frozenset(entry.id for entry in await asyncio.to_thread(journal.runs, -1)) if journal else frozenset()
 
@@ -221,12 +222,12 @@ class Evaluation:
         return await self._score(task, done, watched, time.monotonic() - began)
 
     async def _score(self, task: Task, done: Done, watched: Watched, seconds: float) -> Record | None:
-        """The record of a question that was asked; None if it is to be asked again: it was interrupted, or somebody
-        else is at it."""
+        """Return the record of a question; None if it must be asked again: it was interrupted, or another process runs
+        it."""
         failure, status = done.answer.rollout.failure, done.answer.status
         if isinstance(failure, StillGoing):
             return None
-        if isinstance(failure, AccessDenied | NoJournal):  # what a workflow cannot do is one question's failure
+        if isinstance(failure, AccessDenied | NoJournal):  # other failures concern one question
             self.failure = self.failure or failure
             self._stopped = True
             return None
@@ -234,7 +235,7 @@ class Evaluation:
             return None
         try:
             score = await self.score(task.item, done.answer)
-        except Stop as stop:  # the judge has spent what it may
+        except Stop as stop:  # the judge's budget is exhausted
             score = Score(None, None, self.plan.metric, stop.what)
         return record_of(task.cell, task.item, done.answer, score, watched.tools, seconds)
 
@@ -252,7 +253,7 @@ def _read_plan(folder: Path) -> Mapping[str, Any] | None:
 
 
 def _whole_lines(path: Path, file: Any) -> None:
-    """End a line that a crash has cut off, so that the next record does not stand behind it."""
+    """Remove a line that a crash has cut off, so that the next record begins a new line."""
     if path.stat().st_size and not path.read_bytes().endswith(b"\n"):
         kept = path.read_bytes().rpartition(b"\n")[0]
         file.truncate(len(kept) + (1 if kept else 0))

@@ -1,4 +1,5 @@
-"""Scorers by the names that `--metric` takes: by words, by a judge, of reports; and what each needs of a question."""
+"""Scorers by the names that `--metric` takes: by words, by a judge, of reports; and their requirements of a
+question."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -32,8 +33,8 @@ Scorer = Callable[[Item, Answer], Awaitable[Score]]
 
 
 def check(metric: str, items: Sequence[Item], data: str) -> None:
-    """Raise `UsageError` for the first question that lacks what the metric holds answers against. A metric that is not
-    known here, such as one of your own, needs nothing."""
+    """Raise `UsageError` for the first question that lacks the reference of the metric. A metric that is unknown here,
+    such as one of your own, needs none."""
     needed = NEEDED.get(metric)
     if needed is None:
         return
@@ -45,14 +46,14 @@ def check(metric: str, items: Sequence[Item], data: str) -> None:
 
 
 def require_answer(item: Item) -> None:
-    """Any known answer, or word that there is none."""
+    """Raise `UsageError` unless the question has a known answer or is marked as unanswerable."""
     if not (item.answerable or item.unanswerable):
         fix = 'name its column: --column answer=NAME; if the answer is unknown, write "answer": []'
         raise UsageError(f"question {item.id!r} has no reference answer", fix=fix)
 
 
 def require_short_answer(item: Item) -> None:
-    """An answer that an answer can be equal to as a whole."""
+    """Raise `UsageError` unless an answer can equal a known answer as a whole."""
     require_answer(item)
     if item.every:
         what = f"question {item.id!r} has several answers that all have to be said, and no answer is equal to them"
@@ -67,7 +68,7 @@ def require_rubric(item: Item) -> Rubric:
 
 
 def require_race(item: Item) -> tuple[tuple[Dimension, ...], str]:
-    """The criteria, and the report that the answer is compared with."""
+    """Return the criteria and the report to compare with. Raises `UsageError` if one is missing."""
     try:
         dimensions = criteria_of(_json(item, "criteria"))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -89,7 +90,7 @@ NEEDED: Mapping[str, Callable[[Item], object]] = {
 
 
 def _json(item: Item, name: str) -> Any:
-    """A column that holds JSON, as text or already read."""
+    """Return a column with JSON, as text or already read. Raises `UsageError` if it is missing."""
     value = item.meta.get(name)
     if value is None:
         raise _lacking(name, item, "there is none")
@@ -110,19 +111,19 @@ def _columns(item: Item) -> str:
 
 
 def plain(answer: Answer) -> str:
-    """The answer as it is scored: the final one, without citations."""
+    """Return the answer for scoring: the final one, without citations."""
     return extract_answer(clean(answer.text))
 
 
 def score_abstention(answer: Answer, metric: str) -> Score:
-    """The score where nothing can be known, by any metric: right is who says so, and cites nothing."""
+    """Score an unanswerable question, by any metric: a right answer says so, and cites nothing."""
     right = answer.status == "insufficient_evidence" and not answer.citations
     return Score(right, float(right), metric, "nothing can be known", plain(answer))
 
 
 async def match(item: Item, answer: Answer) -> Score:
-    """Right is an answer that holds a known answer, or each of those that all have to be said; where nothing can be
-    known, one that says so and cites nothing. `value` is the best F1, or the share of what had to be said."""
+    """Score an answer as right if it contains a known answer, or every text of `every`; for an unanswerable question,
+    if it says so and cites nothing. `value` is the best F1, or the share of `every`."""
     text = plain(answer)
     if not item.answerable:
         return score_abstention(answer, "match")
@@ -133,7 +134,7 @@ async def match(item: Item, answer: Answer) -> Score:
 
 
 async def exact_match(item: Item, answer: Answer) -> Score:
-    """EM and F1 of the question answering sets, over the whole answer."""
+    """Score by EM and F1 of the question answering sets, over the whole answer."""
     if not item.answerable:
         return score_abstention(answer, "em")
     text = plain(answer)
@@ -142,7 +143,7 @@ async def exact_match(item: Item, answer: Answer) -> Score:
 
 
 async def numeric(item: Item, answer: Answer) -> Score:
-    """Whether the final answer is the known number or the same LaTeX."""
+    """Score an answer as right if the final answer is the known number or the same LaTeX."""
     if not item.answerable:
         return score_abstention(answer, "numeric")
     text = plain(answer)
@@ -151,7 +152,7 @@ async def numeric(item: Item, answer: Answer) -> Score:
 
 
 def score_by_race(context: RunContext) -> Scorer:
-    """The target's share against the item's `reference`, by its `criteria`."""
+    """Return a scorer of the target's share against the item's `reference`, by its `criteria`."""
 
     async def scored(item: Item, answer: Answer) -> Score:
         dimensions, reference = require_race(item)
@@ -165,8 +166,9 @@ def score_by_race(context: RunContext) -> Scorer:
 
 
 def score_by_fact(context: RunContext | None) -> Scorer:
-    """Citation accuracy: the share of distinct pairs of claim and source that the source supports, by hira's own check
-    or, with a judge, by what it reads in the stored source. The note tells how many (effective citations)."""
+    """Return a scorer of citation accuracy: the share of distinct pairs of claim and source that the source supports,
+    by hira's own check or, with a judge, by its reading of the stored source. The note has the number (effective
+    citations)."""
 
     async def scored(_item: Item, answer: Answer) -> Score:
         pairs = {(one.claim, one.source): one for one in answer.citations if not one.attributed}
@@ -187,7 +189,7 @@ def score_by_fact(context: RunContext | None) -> Scorer:
 
 
 def score_by_rubric(context: RunContext) -> Scorer:
-    """The item's `rubric`, item by item, normalised to 0 to 1."""
+    """Return a scorer by the item's `rubric`, item by item, normalised to 0 to 1."""
 
     async def scored(item: Item, answer: Answer) -> Score:
         rubric = require_rubric(item)
@@ -201,7 +203,7 @@ def score_by_rubric(context: RunContext) -> Scorer:
 
 
 def _own(context: RunContext, item: Item) -> RunContext:
-    """A run context for one judgement, so that no conversation outlives it."""
+    """Return a run context for one judgement, so that no conversation outlives it."""
     return RunContext(context.cast, Rollout("", item.question, "judge"), budget=context.budget)
 
 
@@ -215,10 +217,10 @@ METRICS = (*BY_WORDS, *JUDGES, *REPORTS, "fact")
 
 @asynccontextmanager
 async def scorer_of(metric: str, settings: Settings, judge: str | None) -> AsyncIterator[Scorer]:
-    """The scorer of a metric; `judge` names the model that judges, by default the one that answers.
+    """Open the scorer of a metric; `judge` names the judging model, by default the answering one.
 
-    Raises `UsageError` for a metric that is not known, for a judge where none is asked, and for `offline` as one;
-    `EndpointError` for a judge that cannot be asked, before there is anything to judge.
+    Raises `UsageError` for an unknown metric, for a judge that the metric does not use, and for `offline` as a judge;
+    `EndpointError` for an unreachable judge, before there is anything to judge.
     """
     if metric not in METRICS:
         near = ALSO_CALLED.get(metric, metric)
@@ -241,14 +243,14 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
 
 @asynccontextmanager
 async def judging(settings: Settings, judge: str | None) -> AsyncIterator[RunContext]:
-    """A run context whose role `judge` is played by the model that judges, at temperature 0. Its limits are those
-    of its role and hold for all that it judges; those of a run do not apply."""
+    """Open a run context whose role `judge` is the judging model, at temperature 0. The limits of that role apply to
+    all its judgements; those of a run do not."""
     own = settings.roles.get(JUDGE, RoleSettings())
     name = judge or own.model or settings.model
     changed = own.model_copy(update={"model": name, "temperature": own.temperature or 0.0})
     general: dict[str, Any] = {"model": name} if name else {}
     general |= dict.fromkeys(("max_tokens", "max_cost", "max_time", "max_calls"))
-    if own.base_url:  # its own place, with its own key or none
+    if own.base_url:  # its own endpoint, with its own key or none
         general |= {"base_url": own.base_url, "api_key": own.api_key}
     settings = await find_model(settings.with_values({**general, "roles": {JUDGE: changed}}, "--judge"))
     cast, policies = cast_of(settings, {})
@@ -264,8 +266,8 @@ async def judging(settings: Settings, judge: str | None) -> AsyncIterator[RunCon
 
 
 async def _check_reachable(settings: Settings) -> None:
-    """Raise `EndpointError` for a judge at an endpoint that does not answer, or that refuses the key: it would first be
-    asked when the answers are paid for. One of several models is enough."""
+    """Raise `EndpointError` for a judge whose endpoint does not answer, `AccessDenied` if it refuses the key: otherwise
+    that would show only after the answers are paid for. One reachable model of several is enough."""
     from hira.policies.probe import probe  # loads httpx
 
     own = settings.roles[JUDGE]
@@ -285,7 +287,8 @@ async def _check_reachable(settings: Settings) -> None:
 
 
 def score_by_judge(name: str, context: RunContext) -> Scorer:
-    """A judge as a scorer. Each answer has a run context of its own, so that no conversation outlives its judgement."""
+    """Return a judge as a scorer. Each answer has a separate run context, so that no conversation outlives its
+    judgement."""
 
     async def judged(item: Item, answer: Answer) -> Score:
         if not item.answerable:

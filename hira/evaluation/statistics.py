@@ -1,4 +1,4 @@
-"""Figures over many questions: intervals, several tries, paired comparisons. Pure; a seed fixes what is drawn."""
+"""Figures over many questions: intervals, several tries, paired comparisons. Pure; a seed fixes the draws."""
 
 import math
 import random
@@ -20,14 +20,14 @@ class Interval:
 
 
 def mean(values: Sequence[float]) -> float:
-    """The mean. Raises `ValueError` for no values."""
+    """Return the mean. Raises `ValueError` for no values."""
     if not values:
         raise ValueError("the mean of nothing")
     return math.fsum(values) / len(values)
 
 
 def deviation(values: Sequence[float]) -> float:
-    """The standard deviation of a sample (n - 1), 0 for fewer than two values."""
+    """Return the standard deviation of a sample (n - 1), 0 for fewer than two values."""
     if len(values) < 2:
         return 0.0
     centre = mean(values)
@@ -35,7 +35,7 @@ def deviation(values: Sequence[float]) -> float:
 
 
 def wilson(right: int, total: int, z: float = 1.96) -> Interval:
-    """A share with Wilson's score interval, which holds for small numbers and at 0 and 1."""
+    """Return a share with Wilson's score interval, which is valid for small numbers and at 0 and 1."""
     if total == 0:
         return Interval(0.0, 0.0, 1.0)
     share = right / total
@@ -48,29 +48,29 @@ def wilson(right: int, total: int, z: float = 1.96) -> Interval:
 def bootstrap(
     values: Sequence[float], figure: Callable[[Sequence[float]], float] = mean, *, draws: int = DRAWS, seed: int = 0
 ) -> Interval:
-    """A figure with its 95 % interval by the percentile bootstrap."""
+    """Return a figure with its 95 % interval by the percentile bootstrap."""
     drawn = random.Random(seed)
     found = sorted(figure(drawn.choices(values, k=len(values))) for _ in range(draws))
     return Interval(figure(values), found[int(0.025 * draws)], found[min(draws - 1, int(0.975 * draws))])
 
 
 def pass_at(right: int, tries: int, k: int) -> float:
-    """The chance that at least one of `k` tries is right, estimated without bias from `tries` of which `right` were:
-    1 - C(tries - right, k) / C(tries, k)."""
+    """Return the chance that at least one of `k` tries is right, estimated without bias from `tries` of which `right`
+    were: 1 - C(tries - right, k) / C(tries, k). Raises `ValueError` for more than `tries`."""
     if not 0 < k <= tries:
         raise ValueError(f"pass@{k} needs at least {k} tries, there are {tries}")
     return 1.0 - math.comb(tries - right, k) / math.comb(tries, k)
 
 
 def majority(answers: Sequence[str]) -> str:
-    """The answer given most often; of several, the one given first. Empty answers do not vote."""
+    """Return the most frequent answer; of several, the first. Empty answers do not vote."""
     votes = Counter(answer for answer in answers if answer)
     return votes.most_common(1)[0][0] if votes else ""
 
 
 def cohens_d(differences: Sequence[float]) -> float:
-    """The paired effect size: the mean difference over its standard deviation (n - 1). Infinite without spread, which
-    is also where differences differ by rounding alone."""
+    """Return the paired effect size: the mean difference over its standard deviation (n - 1). Infinite without spread,
+    also if differences differ by rounding alone."""
     centre, spread = mean(differences), deviation(differences)
     if spread <= ROUNDING * abs(centre):
         return 0.0 if centre == 0 else math.copysign(math.inf, centre)
@@ -78,7 +78,7 @@ def cohens_d(differences: Sequence[float]) -> float:
 
 
 def mcnemar(better: int, worse: int) -> float:
-    """The two-sided exact p-value that of `better + worse` questions that flipped, this many went one way by chance."""
+    """Return the two-sided exact p-value of this split of `better + worse` flipped questions."""
     flipped = better + worse
     if flipped == 0:
         return 1.0
@@ -87,7 +87,7 @@ def mcnemar(better: int, worse: int) -> float:
 
 
 def permutation_p_value(differences: Sequence[float], *, draws: int = 10_000, seed: int = 0) -> float:
-    """The two-sided p-value of a mean difference by random changes of sign; for scores that are no yes or no."""
+    """Return the two-sided p-value of a mean difference by random changes of sign, for scores other than yes or no."""
     if not differences or not any(differences):
         return 1.0
     seen, drawn = abs(math.fsum(differences)), random.Random(seed)

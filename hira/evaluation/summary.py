@@ -1,4 +1,4 @@
-"""What the records come to. Pure: the same records give the same figures, bit by bit, whatever their order."""
+"""The summary of the records. Pure: the same records give the same figures, bit by bit, in any order."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,11 +17,11 @@ FETCHES = frozenset({"browse"})
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One way of asking, over all its seeds. Means are over questions that were asked; accuracy is over those that are
-    scored, each question counting once (avg@k), with its bootstrap interval.
+    """One way of asking, over all its seeds. Means are over asked questions; accuracy is over scored ones, each
+    question counting once (avg@k), with its 95 % interval.
 
     `pass_at_k` is whether any seed was right (pass@k for k = all seeds), `majority` whether the majority's answer was;
-    both None for one seed. `calls_by_role`: of the search agent of MaMs, the interaction turns of the rubrics paper,
+    both None for one seed. `calls_by_role`: for the search agent of MaMs, the interaction turns of the rubrics paper,
     Table 6.
     """
 
@@ -53,7 +53,7 @@ class Row:
         return " · ".join(part for part in (self.workflow, self.model, self.variant) if part)
 
     def success_rate(self, tools: Iterable[str]) -> float | None:
-        """The share of these tools' calls that went well, None if none was made."""
+        """Return the share of these tools' calls that succeeded, None without calls."""
         counts = [self.tools[tool] for tool in sorted(tools) if tool in self.tools]
         made = sum(count for count, _ in counts)
         return sum(well for _, well in counts) / made if made else None
@@ -61,8 +61,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A part of the questions: how many are scored, how many of them were right (summed over seeds), and the means of
-    completion tokens and tool calls over all that were asked (HiRA, Fig. 5)."""
+    """A part of the questions: the numbers of scored and of right ones (summed over seeds), and the means of completion
+    tokens and tool calls over all asked ones (HiRA, Fig. 5)."""
 
     scored: int
     right: int
@@ -75,7 +75,7 @@ class Category:
 
 
 def rows(records: Sequence[Record], cells: Sequence[Cell]) -> list[Row]:
-    """One row for each way of asking, in the order of the plan."""
+    """Return one row for each way of asking, in the order of the plan."""
     groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
     for cell in cells:
         groups[cell.group].append(cell)
@@ -127,8 +127,8 @@ def _by_question(records: Iterable[Record]) -> dict[str, list[Record]]:
 
 
 def _accuracy(shares: Sequence[float]) -> Interval | None:
-    """The mean share with its interval: Wilson's where every question is right or wrong, which holds for small numbers
-    and at 0 and 1, else by bootstrap over questions."""
+    """Return the mean share with its interval: Wilson's if every question is right or wrong, which is valid for small
+    numbers and at 0 and 1, else by bootstrap over questions."""
     if not shares:
         return None
     if all(share in (0.0, 1.0) for share in shares):
@@ -137,14 +137,14 @@ def _accuracy(shares: Sequence[float]) -> Interval | None:
 
 
 def _pass_at_k(scored: Sequence[Record]) -> float | None:
-    """pass@k for the k that every question was scored at least."""
+    """Return pass@k, for the least number k of scored tries of a question."""
     tries = _by_question(scored).values()
     k = min(map(len, tries), default=0)
     return mean([pass_at(sum(bool(one.score.correct) for one in own), len(own), k) for own in tries]) if k else None
 
 
 def _score_majority(scored: Sequence[Record]) -> float | None:
-    """The share of questions whose most frequent answer is right."""
+    """Return the share of questions whose most frequent answer is right."""
     right = []
     for own in _by_question(scored).values():
         told = [" ".join((one.score.extracted or extract_answer(one.answer)).lower().split()) for one in own]
@@ -196,7 +196,7 @@ def _tools(asked: Sequence[Record]) -> dict[str, tuple[int, int]]:
 
 
 def as_json(row: Row) -> dict[str, Any]:
-    """A row for `summary.json`."""
+    """Return a row for `summary.json`."""
     interval = row.accuracy
     told: dict[str, Any] = _round(asdict(row))
     return told | {

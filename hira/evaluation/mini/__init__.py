@@ -1,4 +1,4 @@
-"""The built-in set: 60 questions of our own over a folder of documents of our own, about islands that do not exist."""
+"""The built-in set: 60 original questions over a folder of original documents, about fictional islands."""
 
 from pathlib import Path
 

@@ -1,1 +1,1 @@
-"""What a rollout is worth: pure functions, and judges that ask a policy."""
+"""The rewards of rollouts: pure functions, and judges that ask a policy."""

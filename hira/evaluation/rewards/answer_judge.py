@@ -1,7 +1,7 @@
 """Judges of an answer against the known one: HiRA's two, SimpleQA's three grades (as in MATPO), and HLE's form (MARS).
 
-The criteria are those of the papers' appendices, the wording is ours. A verdict is read to the letter: "incorrect" is
-not "correct". A judge that fails gives None, never 0: what nobody judged is not wrong.
+The criteria are those of the papers' appendices, the wording is original. A verdict is read strictly: "incorrect" is
+not "correct". A judge that fails gives None, never 0: an unjudged answer is not wrong.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -26,7 +26,8 @@ HLE = Prompt(__file__, "judge_hle")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether an answer is right, the judge's own grade and reason, and what it took for the answer, where it says."""
+    """The verdict on an answer, with the judge's grade and reason, and the answer that it extracted, if it names
+    one."""
 
     correct: bool
     grade: str
@@ -52,29 +53,30 @@ class _Exam(BaseModel):
 
 
 Judge = Callable[[Conversation, str, str, str], Awaitable[Verdict | None]]
-"""Asked with its conversation, the question, the known answer and the response."""
+"""Called with its conversation, the question, the known answer and the response; None if the judge failed."""
 
 
 async def equivalent(conversation: Conversation, question: str, gold: str, response: str) -> Verdict | None:
-    """HiRA's judge for questions with a short answer: does the response come to the same answer?"""
+    """Ask HiRA's judge for questions with a short answer whether the response gives the same answer."""
     read = await _read(conversation, EQUIVALENT, _Equivalent, question, gold, response)
     return read and Verdict(read.verdict == "correct", read.verdict, read.reason)
 
 
 async def webwalker(conversation: Conversation, question: str, gold: str, response: str) -> Verdict | None:
-    """HiRA's judge for WebWalkerQA, whose known answers are detailed: what matters is their essence."""
+    """Ask HiRA's judge for WebWalkerQA, whose known answers are detailed: it compares their essence."""
     read = await _read(conversation, WEBWALKER, _Equivalent, question, gold, response)
     return read and Verdict(read.verdict == "correct", read.verdict, read.reason)
 
 
 async def simpleqa(conversation: Conversation, question: str, gold: str, response: str) -> Verdict | None:
-    """SimpleQA's three grades. An answer that was not attempted is not correct, and told apart by its grade."""
+    """Ask for one of SimpleQA's three grades. An answer that was not attempted is not correct; its grade distinguishes
+    it."""
     read = await _read(conversation, SIMPLEQA, _Grade, question, gold, response)
     return read and Verdict(read.grade == "CORRECT", read.grade, read.reason)
 
 
 async def hle(conversation: Conversation, question: str, gold: str, response: str) -> Verdict | None:
-    """Humanity's Last Exam: the final answer is extracted first, then held against the known one."""
+    """Ask the judge of Humanity's Last Exam: it extracts the final answer, then compares it with the known one."""
     read = await _read(conversation, HLE, _Exam, question, gold, response)
     return read and Verdict(read.correct == "yes", read.correct, read.reasoning, read.extracted_final_answer)
 

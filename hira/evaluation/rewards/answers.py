@@ -1,5 +1,5 @@
-"""What a rollout is worth by its answer: right answers by words or by a judge, calls that succeed (MATPO), the roles of
-MarsRL; and a policy that limits how many calls are made at once."""
+"""Rewards for answers: right answers by words or by a judge, calls that succeed (MATPO), the roles of MarsRL; and a
+policy that limits concurrent calls."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -18,10 +18,10 @@ from hira.evaluation.rewards.match import contains, extract_answer
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a rollout is worth. `value` is None where it could not be judged: then it counts for nothing, not for 0.
+    """The score of a rollout. `value` is None if it could not be judged: then it does not count, not even as 0.
 
-    `parts` are what it is made of, by name. `conversations` holds rewards of single conversations, where roles are paid
-    for what they did themselves. `why` is for the person who looks at samples.
+    `parts` are its components, by name. `conversations` has rewards of single conversations, for roles that are paid
+    separately. `why` is an explanation for readers of samples.
     """
 
     value: float | None
@@ -31,13 +31,13 @@ class Score:
 
 
 class Reward(Protocol):
-    """Scores a rollout against the reference answers of its question, any of which would do."""
+    """Scores a rollout against the reference answers of its question; each of them is right."""
 
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score: ...
 
 
 async def close_reward(reward: Reward | None) -> None:
-    """Close the connections of the judge that a reward asks, if it asks one: they belong to the running event loop."""
+    """Close the connections of a reward's judge, if it has one: they belong to the running event loop."""
     if (closing := getattr(reward, "aclose", None)) is not None:
         await closing()
 
@@ -56,8 +56,8 @@ class ByWords:
 
 @dataclass(frozen=True, slots=True)
 class ByJudge:
-    """1 if the judge, any policy, finds the answer to be one of the references, else 0. A judge that fails leaves the
-    rollout without a reward, and says why; one that is ended for being late says what it waited for, in a note."""
+    """1 if the judge, any policy, accepts the answer for one of the references, else 0. A judge that fails leaves the
+    rollout without a reward, and gives the reason; a cancelled one notes what it waited for."""
 
     part: RoleConfig
     judge: Judge = equivalent
@@ -95,21 +95,20 @@ class ByJudge:
 
 
 def valid(trajectory: Trajectory, *, without: float = 0.0) -> float:
-    """The share of a conversation's calls that succeeded: they could be read, were let through, and their tool did not
-    fail. `without` is the share of a conversation that made none.
+    """Return the share of a conversation's calls that succeeded: they were readable and permitted, and their tool did
+    not fail. `without` is the share of a conversation without calls.
 
-    A role that never calls has shown nothing of its format, so that this is 0 unless it is asked for otherwise: 1 would
-    pay for not working.
+    A role that never calls shows nothing of its format, so its share is 0 by default: 1 would reward idleness.
     """
     written = trajectory.calls + trajectory.unreadable
     return (trajectory.calls - trajectory.failed) / written if written else without
 
 
 def form(rollout: Rollout, *, planner: str = "planner", direct: float = 0.0) -> tuple[float, float]:
-    """Shares of valid calls: the planner's, and the mean over all other conversations, the workers'.
+    """Return shares of valid calls: the planner's, and the mean over all other conversations, the workers'.
 
-    `direct` is the share of a planner without any call; without workers theirs is 0. A single agent, which has no
-    planner, counts as both (MATPO, single-agent GRPO).
+    `direct` is the share of a planner without any call; without workers theirs is 0. A single agent, without a planner,
+    counts as both (MATPO, single-agent GRPO).
     """
     if not any(one.role == planner for one in rollout.trajectories.values()):
         alone = mean([valid(one) for one in rollout.trajectories.values() if one.turns] or [0.0])
@@ -123,8 +122,8 @@ def form(rollout: Rollout, *, planner: str = "planner", direct: float = 0.0) -> 
 class WithFormat:
     """(1 - share) · accuracy + share · format, format = (planner's + workers') / 2 (MATPO, "Reward Function").
 
-    `variant="paper"` gives no format to a planner without a call; `"released"` does what MATPO's published code does,
-    where such a planner has written all its calls well. Both give 0 for absent workers.
+    `variant="paper"` gives no format to a planner without a call; `"released"` follows MATPO's published code, which
+    gives such a planner full format. Both give 0 for absent workers.
     """
 
     accuracy: Reward
@@ -146,17 +145,18 @@ class WithFormat:
 
 
 RIGHT = 0.5
-"""A solution counts as right from this reward on, where a reward is a share."""
+"""The least reward of a right solution, where a reward is a share."""
 
 
 def of_solution(accuracy: float | None, *, complete: bool) -> float | None:
-    """Solver and Corrector: what the reference says of the solution, 0 for one that was cut off. None stays None: it
-    could not be judged."""
+    """Return the reward of Solver and Corrector: the solution's accuracy, or 0 if it was cut off. None stays None,
+    because it could not be judged."""
     return accuracy if complete else 0.0
 
 
 def of_verdict(*, accepts: bool | None, right: bool) -> float:
-    """Verifier: 1 if the verdict is true of that solution, 0 if it is not or cannot be read (`accepts` None).
+    """Return the reward of a Verifier: 1 if its verdict is true of the solution, 0 if not or if unreadable (`accepts`
+    None).
 
     >>> of_verdict(accepts=False, right=False), of_verdict(accepts=None, right=True)
     (1.0, 0.0)
@@ -166,8 +166,8 @@ def of_verdict(*, accepts: bool | None, right: bool) -> float:
 
 @dataclass(slots=True)
 class Gated:
-    """`most` calls are under way, the others wait for their turn. A group of rollouts ends at one time, and each report
-    is judged by twenty items: without a gate thousands of calls come at once, and late ones run out of their time."""
+    """A policy with at most `most` calls at a time; the others wait. A group of rollouts ends at one time, and each
+    report has twenty items to judge: without a gate thousands of calls arrive at once, and late ones time out."""
 
     policy: Policy
     most: int
@@ -191,5 +191,5 @@ class Gated:
 
 
 def limit_calls(part: RoleConfig, most: int) -> RoleConfig:
-    """The same part with a policy that takes `most` calls at once."""
+    """Return the same part with a policy that takes `most` calls at once."""
     return replace(part, policy=Gated(part.policy, most))

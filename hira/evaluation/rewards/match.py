@@ -1,7 +1,7 @@
-"""An answer held against the known one without a model: exact match, F1, containment, equal numbers, equal LaTeX.
+"""Comparison of an answer with the known one without a model: exact match, F1, containment, equal numbers, equal LaTeX.
 
 The normalisation is that of the question answering sets (lower case, no punctuation, no articles), with full-width
-forms folded, numbers without thousands separators, and each Chinese, Japanese or Korean character as a word of its own.
+forms folded, numbers without thousands separators, and each Chinese, Japanese or Korean character as a word.
 """
 
 import math
@@ -30,12 +30,12 @@ TOLERANCE = 1e-6
 
 
 def extract_answer(text: str) -> str:
-    """The answer as it is scored: the final one (`\\boxed{…}` first), without citations."""
+    """Return the answer for scoring: the final one (`\\boxed{…}` first), without citations."""
     return CITED.sub("", find_final_answer(text)).strip()
 
 
 def tokens(text: str) -> list[str]:
-    """The words that count, in order. A text of articles alone keeps them."""
+    """Return the words that count, in order. A text of articles alone keeps them."""
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).replace("−", "-").lower())
     plain = unicodedata.normalize("NFC", "".join(sign for sign in folded if not unicodedata.combining(sign)))
     found = _TOKEN.findall(_SEPARATOR.sub("", _POSSESSIVE.sub("", plain)))
@@ -47,7 +47,7 @@ def exact(answer: str, gold: str) -> bool:
 
 
 def f1(answer: str, gold: str) -> float:
-    """The harmonic mean of precision and recall over words, each counted as often as it stands there."""
+    """Return the harmonic mean of precision and recall over words, repeated words included."""
     mine, known = tokens(answer), tokens(gold)
     if not mine or not known:
         return float(mine == known)
@@ -55,20 +55,20 @@ def f1(answer: str, gold: str) -> float:
 
 
 def contains(answer: str, gold: str) -> bool:
-    """Whether the words of the known answer stand in the answer, one behind the other."""
+    """Return whether the answer contains the words of the known answer as a sequence."""
     mine, known = tokens(answer), tokens(gold)
     return bool(known) and any(mine[at : at + len(known)] == known for at in range(len(mine) - len(known) + 1))
 
 
 def best(metric: Callable[[str, str], float], answer: str, golds: Sequence[str]) -> float:
-    """The best value over answers that are taken one for another, 0 without any."""
+    """Return the best value over alternative answers, 0 without any."""
     return max((float(metric(answer, gold)) for gold in golds), default=0.0)
 
 
 def equal(answer: str, gold: str) -> bool:
-    """Whether they are the same number or the same LaTeX: `0.5`, `1/2`, `\\frac{1}{2}` and `50%` are one value.
+    """Return whether both are the same number or the same LaTeX: `0.5`, `1/2`, `\\frac{1}{2}` and `50%` are one value.
 
-    An answer that is a sentence counts by its last number where the known answer is a number.
+    If the known answer is a number, a sentence counts by its last number.
     """
     mine, known = value(answer), value(gold)
     if known is not None and mine is None:
@@ -80,7 +80,7 @@ def equal(answer: str, gold: str) -> bool:
 
 
 def value(text: str) -> float | None:
-    """The number that a text is, None if it is none: decimals, fractions, percent, roots, π, powers of ten."""
+    """Return the number that a text represents, or None: decimals, fractions, percent, roots, π, powers of ten."""
     plain = _plain(text).replace(" ", "").rstrip(".")
     if not plain:
         return None
@@ -98,7 +98,7 @@ def value(text: str) -> float | None:
 
 
 def _factor(text: str) -> float | None:
-    """A number, a fraction, a power, a root or π; a number may stand right before a root or π."""
+    """Parse a number, a fraction, a power, a root or π; a number may directly precede a root or π."""
     if not text:
         return None
     if found := re.fullmatch(r"\(?(.+?)\)?/\(?(.+?)\)?", text):
@@ -110,7 +110,7 @@ def _factor(text: str) -> float | None:
 
 
 def _power(base: float, power: float) -> float | None:
-    """None for what is no real number, or too large for one."""
+    """Return the power; None if it is not a real number, or too large."""
     if not base or (base < 0 and not power.is_integer()):
         return None
     try:
@@ -133,7 +133,7 @@ def _product(text: str) -> float | None:
 
 
 def _plain(text: str) -> str:
-    """LaTeX of numbers as one line of plain signs."""
+    """Return LaTeX of numbers as one line of plain characters."""
     text = unicodedata.normalize("NFKC", _SPACING.sub(" ", text.strip())).replace("−", "-").replace("\\%", "%")
     text = _WRAPPED.sub(r"\1", text.replace("{,}", ","))
     text = _FRACTION.sub(lambda m: f"({m[1] or m[3]})/({m[2] or m[4]})", text)
@@ -143,7 +143,7 @@ def _plain(text: str) -> str:
 
 
 def _compact(text: str) -> str:
-    """LaTeX without what does not change its meaning."""
+    """Remove the parts of LaTeX that do not change its meaning."""
     text = _WRAPPED.sub(r"\1", _SPACING.sub("", text.strip()))
     text = re.sub(r"\\[dt]frac", r"\\frac", text)
     return re.sub(r"[\s{}]", "", text).rstrip(".").lower()

@@ -1,7 +1,7 @@
 """RACE: a report against a reference, criterion by criterion (DeepResearch Bench, section 3.1).
 
-Each of four dimensions has weighted criteria of its own query; a judge rates both reports on every criterion; the score
-is the target's share of what both earn, so that 0.5 is as good as the reference.
+Each of four dimensions has weighted criteria for its query; a judge rates both reports on every criterion; the score is
+the target's share of both totals, so that 0.5 is as good as the reference.
 """
 
 import math
@@ -42,7 +42,7 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """What both reports earn in one dimension: a rating from 0 to 10 for each criterion, in their order."""
+    """The ratings of both reports in one dimension: from 0 to 10 for each criterion, in their order."""
 
     target: tuple[float, ...]
     reference: tuple[float, ...]
@@ -50,14 +50,14 @@ class Ratings:
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """The target's share by dimension and in all, each from 0 to 1."""
+    """The target's share by dimension and overall, each from 0 to 1."""
 
     dimensions: Mapping[str, float]
     overall: float
 
 
 def criteria_of(value: Mapping[str, Any]) -> tuple[Dimension, ...]:
-    """The criteria in the shape of the benchmark's files: `dimension_weight` and `criterions` by dimension.
+    """Return the criteria of a mapping in the benchmark's format: `dimension_weight` and `criterions` by dimension.
 
     Raises `ValueError` for a dimension without criteria or with weights that add up to nothing.
     """
@@ -79,7 +79,8 @@ def criteria_of(value: Mapping[str, Any]) -> tuple[Dimension, ...]:
 
 
 def race(dimensions: Sequence[Dimension], ratings: Mapping[str, Ratings]) -> Race:
-    """Within a dimension Σ w·rating / Σ w, over dimensions Σ weight · that, then target / (target + reference)."""
+    """Return the shares: within a dimension Σ w·rating / Σ w, over dimensions Σ weight · that, then target / (target +
+    reference)."""
     target = {one.name: _mean(one.criteria, ratings[one.name].target) for one in dimensions}
     reference = {one.name: _mean(one.criteria, ratings[one.name].reference) for one in dimensions}
     total = sum(one.weight * target[one.name] for one in dimensions)
@@ -94,7 +95,7 @@ def _mean(criteria: Sequence[Criterion], ratings: Sequence[float]) -> float:
 
 
 def _share(target: float, reference: float) -> float:
-    """Two reports that both earn nothing are equally good."""
+    """Return the target's share; 0.5 if both are 0."""
     return target / (target + reference) if target + reference else 0.5
 
 
@@ -111,7 +112,7 @@ class _Ratings(BaseModel):
 async def judge_race(
     context: RunContext, query: str, dimensions: Sequence[Dimension], target: str, reference: str
 ) -> Race | None:
-    """The race as the role `judge` sees it, one conversation for each dimension, side by side; None if one fails."""
+    """Return the race by the role `judge`, with one conversation per dimension, concurrently; None if one fails."""
     found = await together(
         [_dimension(context.conversation("judge", one.name), query, one, target, reference) for one in dimensions]
     )

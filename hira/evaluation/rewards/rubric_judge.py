@@ -1,5 +1,5 @@
 """Judges: of a report item by item, of a rubric, and of reports by preference (rubrics paper, appendix C.2, C.3, C.11,
-C.12). A judge that fails gives None, never 0: what nobody judged is not bad."""
+C.12). A judge that fails gives None, never 0: an unjudged report is not bad."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeVar
@@ -40,7 +40,8 @@ class Better(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How good a rubric is: `reward` from 0 to 4 (R_llm of eq. 1), how sure the judge is in percent, and why."""
+    """The quality of a rubric: `reward` from 0 to 4 (R_llm of eq. 1), the judge's confidence in percent, and its
+    reason."""
 
     reward: float
     confidence: int
@@ -48,9 +49,9 @@ class Quality:
 
 
 async def score(context: RunContext, rubric: Rubric, query: str, report: str, under: str = "") -> Scores:
-    """A report by a rubric: each item is rated by the role `judge` in a conversation of its own, all side by side.
+    """Score a report by a rubric: the role `judge` rates each item in a separate conversation, concurrently.
 
-    `under` names the report, where one context scores several.
+    `under` names the report, if one context scores several.
     """
     stem = f"{under}/" if under else ""
     conversations = [context.conversation("judge", f"{stem}{at}") for at in range(1, len(rubric.items) + 1)]
@@ -61,7 +62,8 @@ async def score(context: RunContext, rubric: Rubric, query: str, report: str, un
 
 
 async def rate(conversation: Conversation, item: Item, query: str, report: str) -> int | None:
-    """How far one item is true of a report, from 1 to 10, whether that is good or bad; None if the judge failed."""
+    """Return how far one item is true of a report, from 1 to 10, whether that is good or bad; None if the judge
+    failed."""
     told = {
         "query": sanitize(query),
         "title": sanitize(item.title),
@@ -73,14 +75,14 @@ async def rate(conversation: Conversation, item: Item, query: str, report: str) 
 
 
 async def quality(conversation: Conversation, query: str, rubric: Rubric) -> Quality | None:
-    """How good a rubric is for a query, whatever any report is; None if the judge failed."""
+    """Return the quality of a rubric for a query, independent of any report; None if the judge failed."""
     items = "\n".join(f"- {one.title} ({one.weight:+d}): {one.description}" for one in rubric.items)
     judged = await _ask_judge(conversation, QUALITY.fill(query=sanitize(query), rubric=sanitize(items)), Judged)
     return Quality(judged.reward, judged.confidence, judged.reason) if judged else None
 
 
 async def pointwise(conversation: Conversation, query: str, report: str) -> int | None:
-    """How good a report is by itself, without a rubric, from 1 to 10; None if the judge failed."""
+    """Return the quality of a report without a rubric, from 1 to 10; None if the judge failed."""
     rated = await _ask_judge(conversation, POINTWISE.fill(query=sanitize(query), report=sanitize(report)), Rated)
     return rated.rating if rated else None
 
@@ -88,15 +90,15 @@ async def pointwise(conversation: Conversation, query: str, report: str) -> int 
 async def pairwise(
     conversation: Conversation, query: str, first: str, second: str
 ) -> Literal["first", "second"] | None:
-    """Which of two reports is better, in the order shown; None if the judge failed. Show them the other way round as
-    well to see whether the order decided."""
+    """Return which of two reports is better, in the order shown; None if the judge failed. Also ask in the other order
+    to see whether the order decided."""
     prompt = PAIRWISE.fill(query=sanitize(query), first=sanitize(first), second=sanitize(second))
     judged = await _ask_judge(conversation, prompt, Better)
     return None if judged is None else "first" if judged.better == "A" else "second"
 
 
 async def _ask_judge(conversation: Conversation, prompt: Filled, shape: type[T]) -> T | None:
-    """What a judge says, None if it cannot be had; that is told. A budget that is used up ends the run all the same."""
+    """Return the judge's reply; None, with a notice, if it fails. An exhausted budget still ends the run."""
     try:
         return await ask_for_record(conversation, user(prompt), shape)
     except (DialectError, EndpointError) as error:

@@ -16,11 +16,11 @@ from hira.evaluation.rewards.rubric_judge import quality, score
 from hira.policies.dialects.answer import read_record
 
 Rubrics = Callable[[str], Awaitable[Rubric | None]]
-"""The rubric for a query; None where there is none to be had."""
+"""Returns the rubric for a query; None if there is no usable one."""
 
 
 GENERAL_RUBRICS = "general"
-"""In place of a generator's model: the rubrics below, the same for every query (rubrics paper, Table 2)."""
+"""The generator's name for the rubrics below, the same for every query (rubrics paper, Table 2)."""
 GENERAL = Rubric(
     (
         Item("Comprehensiveness", "Key Criterion: The report covers every part of what was asked.", 5),
@@ -35,7 +35,7 @@ GENERAL = Rubric(
         Item("Error", "Error Criterion: The report contradicts itself or repeats itself.", -2),
     )
 )
-"""Rubrics for any report, in our words, along what DeepResearch Bench rates."""
+"""Rubrics for any report, in original words, along the dimensions of DeepResearch Bench."""
 
 
 async def write_general(query: str) -> Rubric:
@@ -45,9 +45,8 @@ async def write_general(query: str) -> Rubric:
 
 @dataclass(slots=True)
 class Generated:
-    """Rubrics that a generator, any policy, writes: one for each query, however many rollouts there are of it, because
-    rollouts are compared with one another and have to be measured alike. `known` are rubrics that need not be written.
-    """
+    """Rubrics that a generator, any policy, writes: one per query, however many rollouts it has, because rollouts that
+    are compared with one another need the same measure. `known` are rubrics that exist already."""
 
     part: RoleConfig
     known: Mapping[str, Rubric] = field(default_factory=dict)
@@ -71,8 +70,9 @@ class ByRubric:
     """A report's score by the rubric of its query, from 0 to 1 (eq. 2, for any weights): one for the whole rollout, so
     that Search, State and Report agents share it.
 
-    No report earns 0. A judge or a generator that fails leaves the rollout without a reward. How many calls of the
-    judge are made at once is the part's own business (`hira.evaluation.rewards.answers`)."""
+    A missing report earns 0. A judge or a generator that fails leaves the rollout without a reward. The part limits
+    concurrent calls of the judge (`hira.evaluation.rewards.answers`).
+    """
 
     part: RoleConfig
     rubrics: Rubrics
@@ -102,14 +102,14 @@ class ByRubric:
 
 
 BEST = 4.0
-"""Of R_llm: the judge's quality is from 0 to 4."""
+"""The best R_llm: the judge's quality is from 0 to 4."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """λ_pref and λ_llm of eq. 1, 1 and 1 in the paper. With these the judge's range of 4 outweighs the 2 between a
-    right and a wrong order; `judge_scale` 0.25 gives it a range of 1, which is safer where its taste is not that of
-    people."""
+    right and a wrong order; `judge_scale` 0.25 gives it a range of 1, which is safer if its taste differs from
+    people's."""
 
     preference: float = 1.0
     quality: float = 1.0
@@ -122,7 +122,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What eq. 1 adds up: `preference` is -1 or 1, `quality` 0 to 4, `form` 0 or -1. None where a judge failed."""
+    """The summands of eq. 1: `preference` is -1 or 1, `quality` 0 to 4, `form` 0 or -1. None if a judge failed."""
 
     preference: float | None
     quality: float | None
@@ -130,11 +130,12 @@ class Parts:
 
 
 INVALID = Parts(-1.0, 0.0, -1.0)
-"""What cannot be read orders no reports and has no quality: with the paper's weights -2, the least there is."""
+"""The parts of an unreadable rubric, which orders no reports and has no quality: with the paper's weights -2, the
+minimum."""
 
 
 def total(parts: Parts, weights: Weights = Weights()) -> float | None:
-    """R = λ_pref R_pref + λ_llm R_llm + R_fmt (eq. 1); None if a part that counts is not known.
+    """Return R = λ_pref R_pref + λ_llm R_llm + R_fmt (eq. 1); None if a part with a weight is unknown.
 
     >>> total(Parts(1.0, 4.0, 0.0)), total(INVALID), total(Parts(-1.0, 2.5, 0.0)), total(Parts(None, 2.5, 0.0))
     (5.0, -2.0, 1.5, None)
@@ -151,15 +152,15 @@ def total(parts: Parts, weights: Weights = Weights()) -> float | None:
 
 
 def preference(accepted: float | None, rejected: float | None) -> float | None:
-    """R_pref of eq. 3: 1 if the report that people preferred has the higher score, else -1, a tie included; None if a
-    report has no score."""
+    """Return R_pref of eq. 3: 1 if the preferred report has the higher score, else -1, even for a tie; None if a report
+    has no score."""
     if accepted is None or rejected is None:
         return None
     return 1.0 if accepted > rejected else -1.0
 
 
 def read_rubric(rollout: Rollout) -> Rubric | None:
-    """The rubric in the last reply of the role that writes it; None if it is none."""
+    """Return the rubric in the writer's last reply; None if it cannot be read."""
     written = [one for one in rollout.trajectories.values() if one.role == WRITER and one.turns]
     if not written:
         return None
@@ -170,14 +171,15 @@ def read_rubric(rollout: Rollout) -> Rubric | None:
 
 
 def by_definition(scores: Scores, formula: Literal["normalised", "paper"]) -> float | None:
-    """S of a report: eq. 2 where the weights add up to more than 0; `normalised` orders alike and exists always."""
+    """Return S of a report: by eq. 2, for weights that add up to more than 0; `normalised` orders alike and always
+    exists."""
     return scores.normalised if formula == "normalised" else scores.weighted_mean
 
 
 @dataclass(frozen=True, slots=True)
 class Hybrid:
-    """Rewards a rollout of `hira.workflows.rubric`. The references of its query are two reports: the one that people
-    preferred, then the other. What a weight of 0 leaves out is not asked."""
+    """Rewards a rollout of `hira.workflows.rubric`. The references of its query are two reports: the preferred one,
+    then the other. Parts with a weight of 0 make no calls."""
 
     part: RoleConfig
     weights: Weights = Weights()
@@ -231,5 +233,5 @@ def _describe(parts: Parts) -> dict[str, float]:
     known = {"preference": parts.preference, "quality": parts.quality, "format": parts.form}
     told = {name: value for name, value in known.items() if value is not None}
     if parts.preference is not None:
-        told["accuracy"] = float(parts.preference > 0)  # what exams tell: the preference accuracy of eq. 6
+        told["accuracy"] = float(parts.preference > 0)  # for exams: the preference accuracy of eq. 6
     return told
