@@ -1,6 +1,6 @@
-"""Answers bound to evidence: what a run read, the claims of its answer, and what a verifier says of them.
+"""Answers bound to evidence: the sources of a run, the claims of its answer, and the judgements of a verifier.
 
-A model never writes a URL. It cites `[s1]`; the id is resolved here and the claim is held against the stored text.
+A model never writes a URL. It cites `[s1]`; the id is resolved here and the claim is compared with the stored text.
 """
 
 from hira.core.sources import OUTPUT, Kind, Source, Sources, join_question_and_answer

@@ -1,9 +1,9 @@
-"""Adapters for two published fact checkers. Their weights come from the hub or a folder of yours.
+"""Adapters for two published fact checkers. Their weights come from the hub or from a folder of yours.
 
 >>> Hira("gpt-5", docs="papers", verifier=MiniCheck())               # pip install 'hira[minicheck]'
 >>> Hira("gpt-5", docs="papers", verifier=LettuceDetect("FOLDER"))   # pip install 'hira[lettucedetect]'
 
-Both only tell supported claims from others: `contradicted` is never their verdict. The quoted passage is the one that
+Both only distinguish supported claims from others: `contradicted` is never their verdict. The quote is the passage that
 shares most words with the claim.
 """
 
@@ -19,7 +19,7 @@ from hira.evidence.lexical_verifier import LexicalVerifier
 WORDS = 250
 """Words of a piece of a source: with its claim it fits into the 512 tokens of the smallest MiniCheck model."""
 NO, YES = 3, 209
-"""The tokens that the T5 model answers with (MiniCheck, released code)."""
+"""The tokens with which the T5 model answers (MiniCheck, released code)."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class MiniCheck:
         return await asyncio.to_thread(_judge, self, claims, question)
 
     def score(self, claim: SourcedClaim, question: str = "") -> float:  # noqa: ARG002 - MiniCheck reads no question
-        """The probability that one of the claim's sources supports it."""
+        """Return the probability that one of the claim's sources supports it."""
         import torch
 
         tokenizer, model, generates = self._loaded
@@ -61,7 +61,7 @@ class MiniCheck:
 
 @dataclass
 class LettuceDetect:
-    """LettuceDetect (Kovács and Recski, 2025): marks the words of a claim that its sources do not bear out."""
+    """LettuceDetect (Kovács and Recski, 2025): marks the words of a claim that its sources do not support."""
 
     model: str = "KRLabsOrg/lettucedect-base-modernbert-en-v1"
     name: str = "lettucedetect"
@@ -70,7 +70,7 @@ class LettuceDetect:
         return await asyncio.to_thread(_judge, self, claims, question)
 
     def score(self, claim: SourcedClaim, question: str = "") -> float:
-        """One minus the confidence in the wrong words that is highest."""
+        """Return one minus the highest confidence that a part of the claim is wrong."""
         asked = {"question": question, "answer": claim.text, "output_format": "spans"}
         spans = self._loaded.predict(context=_pieces(claim), **asked)
         return 1 - max((float(span["confidence"]) for span in spans), default=0.0)
@@ -92,6 +92,6 @@ def _judge(checker: MiniCheck | LettuceDetect, claims: Sequence[SourcedClaim], q
 
 
 def _pieces(claim: SourcedClaim) -> list[str]:
-    """The sources of a claim in pieces of `WORDS` words, those of a call with the call before them."""
+    """Split the sources of a claim into pieces of `WORDS` words; the code or call of a source precedes its result."""
     texts = [f"{source.call}\n{source.evidence}".split() for source in claim.sources]
     return [" ".join(words[at : at + WORDS]) for words in texts for at in range(0, len(words), WORDS)]

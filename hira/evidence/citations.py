@@ -1,4 +1,4 @@
-"""Marks such as `[s1]` in a text, what a verifier gets and says, and the citations of a checked answer."""
+"""Citation marks such as `[s1]`, the input and the output of a verifier, and the citations of a checked answer."""
 
 import re
 from bisect import bisect_left
@@ -12,14 +12,14 @@ from hira.core.sanitize import clean
 from hira.core.sources import Source, Sources
 
 Verdict = Literal["supported", "contradicted", "unsupported", "unchecked"]
-"""`unsupported`: the evidence does not say so. `unchecked`: nothing could compare the claim with the evidence."""
+"""`unsupported`: the evidence does not say so. `unchecked`: the claim could not be compared with the evidence."""
 VERDICTS: Sequence[Verdict] = ("unchecked", "unsupported", "contradicted", "supported")
-"""In the order in which one says more than another."""
+"""From the least to the most informative."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourcedClaim:
-    """A claim and the sources that it is held against: those that the answer cites for it, or `attributed` ones.
+    """A claim and the sources to check it against: those that the answer cites for it, or `attributed` ones.
 
     `read` is everything that the run read.
     """
@@ -32,14 +32,14 @@ class SourcedClaim:
 
 @dataclass(frozen=True, slots=True)
 class PackedClaims:
-    """Claims as they are sent to another process: each source once, named by its place in the list."""
+    """Claims in the form for another process: each source once, referenced by its position in the list."""
 
     sources: list[Source]
     claims: list[tuple[str, list[int], bool, list[int]]]
 
     @property
     def size(self) -> int:
-        """Characters of the sources."""
+        """The number of characters of the sources."""
         return sum(len(one.text) for one in self.sources)
 
 
@@ -64,11 +64,10 @@ def unpack_claims(packed: PackedClaims) -> list[SourcedClaim]:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a verifier says of one claim.
+    """A verifier's judgement of one claim.
 
-    `score` is between 0 and 1, the confidence that the claim is supported. `quote` is the passage that decided and
-    `source` the id of the source that holds it, empty if there is none. `reason` says why a claim could not be checked,
-    or not fully.
+    `score` is between 0 and 1, the confidence that the claim is supported. `quote` is the decisive passage and `source`
+    the id of its source, both may be empty. `reason` says why a claim could not be checked, or not fully.
     """
 
     verdict: Verdict
@@ -79,7 +78,7 @@ class Judgement:
     reason: str = ""
 
 
-# Blanks are taken possessively: a bracket before a million of them is looked at once.
+# Blanks are matched possessively, so that a bracket before a million of them is tried only once.
 CITED = compile_lazily(r"\[\s*+(s\d++(?:\s*+[,;]\s*+s\d++)*)\s*+\]")
 _MARK = compile_lazily(r"\[(\s*+/?\s*+s\d++(?:\s*+[,;]\s*+s\d++)*+\s*+)\]")
 _MARK_OR_PARAGRAPH = compile_lazily(rf"(\s?){_MARK.pattern}|\n\n")
@@ -94,10 +93,10 @@ _NEAR = 120
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A claim of an answer and a source that it rests on.
+    """A claim of an answer and a source that it relies on.
 
-    `quote` is the passage of the source that decided; `score` is between 0 and 1, the verifier's confidence that the
-    claim is supported; `by` names the verifier, empty if nothing was checked. `attributed` says that the answer cites
+    `quote` is the decisive passage of the source; `score` is between 0 and 1, the verifier's confidence that the claim
+    is supported; `by` names the verifier, empty if nothing was checked. `attributed` means that the answer cites
     nothing for the claim and that hira found the source.
     """
 
@@ -111,21 +110,22 @@ class Citation:
 
 
 def find_cited(text: str) -> list[str]:
-    """The ids that a text cites, in order, each once: `[s1]`, `[s1, s2]`."""
+    """Return the ids that a text cites, in order, each once: `[s1]`, `[s1, s2]`."""
     return list(dict.fromkeys(one for match in CITED.finditer(text) for one in _ID.findall(match[1])))
 
 
 def has_only_marks(text: str, sources: Sources) -> bool:
-    """Whether an answer names sources and says nothing: `[s1]`, `s1`, `[1]`."""
+    """Return whether an answer consists of source ids only: `[s1]`, `s1`, `[1]`."""
     rest = _BARE_MARK.sub(lambda match: "" if f"s{match[1] or match[2]}" in sources else match[0], text)
     return rest != text and not re.search(r"\w", rest)
 
 
 def remove_marks(text: str) -> str:
-    """What was read, without marks like ours: no page cites a source, or opens and closes the frame around another.
+    """Remove marks like ours from the text of a source: no page cites a source, or opens and closes the frame around
+    another.
 
-    In code an index such as `df[s1]` stays: right behind a name, between backticks or in a line that no prose has. A
-    mark that comes about where another is dropped loses its brackets.
+    In code an index such as `df[s1]` stays: directly after a name, between backticks or in a line that is not prose. A
+    mark that forms when another is removed gets parentheses.
     """
     once = _without_marks(text, "")
     return once if once == text else _without_marks(once, r"(\1)")
@@ -150,7 +150,7 @@ def _without_marks(text: str, instead: str) -> str:
 
 
 def _line(text: str, at: int) -> str:
-    """The line that this place is in; of a very long one, what is near."""
+    """Return the line at this position; of a very long one, only the surroundings."""
     begin = text.rfind("\n", max(0, at - _NEAR), at) + 1
     end = text.find("\n", at, at + _NEAR)
     cut = "" if begin or at <= _NEAR else "…"
@@ -158,15 +158,16 @@ def _line(text: str, at: int) -> str:
 
 
 def inert(text: str) -> Filled:
-    """What was read, as a prompt may hold it: with no token, no mark like ours, and none that dropping one leaves."""
+    """Make the text of a source safe for a prompt: without tokens and marks like ours, even those that removals
+    form."""
     cleaned = clean(text)
     bare = remove_marks(cleaned)
     return Filled(bare if bare == cleaned else clean(bare))
 
 
 def cite_frames(text: str) -> str:
-    """The text with every `[/s8]`, which ends the frame around what a model is shown, as the citation that is meant by
-    it: dropped where its paragraph cites `[s8]` before."""
+    """Turn every `[/s8]`, which ends the frame around a source in a prompt, into the citation that it means, and drop
+    it if its paragraph has already cited `[s8]`."""
     if "/" not in text:
         return text
     before: set[str] = set()
@@ -185,7 +186,7 @@ def cite_frames(text: str) -> str:
 
 
 def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
-    """The text without citations of ids that nobody read, and those ids. The ends of frames are citations."""
+    """Return the text without citations of unknown ids, and those ids. The ends of frames count as citations."""
     text = cite_frames(text)
     unknown = [one for one in find_cited(text) if one not in sources]
 
@@ -212,20 +213,20 @@ _RUN = compile_lazily(rf"{CITED.pattern}(?:\s*+{CITED.pattern})*")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A source under its number in a text, counted from 1 in the order of first citation."""
+    """A source and its number in a text, counted from 1 in the order of first citation."""
 
     number: int
     source: Source
 
 
 def references(text: str, read: Mapping[str, Source]) -> list[Reference]:
-    """The sources that a text cites, each once, in the order in which it does; ids that nobody read are left out."""
+    """Return the sources that a text cites, each once, in the order of first citation; unknown ids are left out."""
     return [Reference(at, read[one]) for at, one in enumerate((one for one in find_cited(text) if one in read), 1)]
 
 
 def number_references(text: str, read: Mapping[str, Source], shape: str = "[{}]") -> str:
-    """The text with numbers in place of ids: `[s7, s2]` becomes `[1][2]`. Marks that stand side by side are one run,
-    in which no number comes twice. `shape` says how a number is written."""
+    """Replace ids by numbers: `[s7, s2]` becomes `[1][2]`. In a run of adjacent marks each number appears once. `shape`
+    is the format of a number."""
     numbers = {one.source.id: one.number for one in references(text, read)}
 
     def write_numbers(match: re.Match[str]) -> str:
@@ -236,23 +237,23 @@ def number_references(text: str, read: Mapping[str, Source], shape: str = "[{}]"
 
 
 def is_chinese(text: str) -> bool:
-    """Whether a text is written in Chinese: at least a third of its letters are Chinese, and none is Japanese kana."""
+    """Return whether a text is in Chinese: at least a third of its letters are Chinese, and it has no Japanese kana."""
     letters = _LETTER.findall(text)
     return not _KANA.search(text) and len(_CHINESE.findall(text)) * 3 >= max(1, len(letters))
 
 
 def language(question: str) -> str:
-    """The language that a report is to be written in, as a prompt names it."""
+    """Return the language of a report on the question, as a prompt names it."""
     return "Chinese (中文)" if is_chinese(question) else "the language of the topic"
 
 
 def without_references(text: str) -> str:
-    """The text without a list of references at its end, which hira adds itself from what was read."""
+    """Return the text without a list of references at its end, because hira adds its own."""
     return text[: references_start(text)].strip()
 
 
 def references_start(text: str) -> int:
-    """Where the list of references at the end of a text begins; its length if there is none."""
+    """Return where the list of references at the end of a text begins; without a list, the length of the text."""
     found = list(_LIST.finditer(text))
     if not found or not all(_ENTRY.match(line) for line in text[found[-1].end() :].splitlines()):
         return len(text)

@@ -1,7 +1,7 @@
 """The claims of an answer: sentences that state something, each with the sources that it cites.
 
 Questions, headings, code, lists of sources and sentences that only announce a list state nothing. A refusal ("the
-documents do not say …") is no claim either. Every pass over a text takes linear time.
+documents do not say …") is not a claim either. Every pass over a text takes linear time.
 """
 
 import re
@@ -26,7 +26,7 @@ _EMPHASIS = compile_lazily(r"\*\*|__|`")
 _EDGE = ' -*•.,;:!…，；：。！\t\n"“”„«»'
 _LINKING = frozenset("according to as in and or but per see from by of the also both with while source sources".split())
 _YES_NO = frozenset("yes no ja nein oui non sí 是 是的 否 不是".split())
-"""Claims of their own only where nothing follows them."""
+"""Separate claims only if nothing follows them."""
 
 _TEXTS = (
     r"(?:documents?|sources?|passages?|texts?|context|informations?|articles?|results?|files?|materials?|pages?|data"
@@ -46,7 +46,7 @@ _FRAMING = compile_lazily(
     r"|(?:but|aber|doch|mais|pero)\s+|但是?)",
     re.IGNORECASE,
 )
-# The answer says that it has none. The first pattern speaks of the texts and counts even where the sentence cites one.
+# The answer says that it has none. The first pattern is about the texts and counts even if the sentence cites one.
 _SILENT_TEXTS = compile_lazily(
     rf"\b{_TEXTS}(?:\s+[\w'’-]+){{0,6}}?\s+(?:(?:do|does|did|could|can) ?not|(?:do|does|did|ca)n['’]t)\s+"
     rf"(?:\w+ly\s+)?{_SAY}"
@@ -79,7 +79,8 @@ _CLAUSE = compile_lazily(rf"\A\W*{_TURN}(?!\s*[,，])[^,，]*[,，]\s*|[,;，；
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A statement of an answer. `sources` are the ids that the answer cites for it; `end` is where it ends there."""
+    """A statement of an answer. `sources` are the ids that the answer cites for it; `end` is where it ends in the
+    answer."""
 
     text: str
     sources: tuple[str, ...]
@@ -87,11 +88,11 @@ class Claim:
 
 
 def claims(text: str) -> list[Claim]:
-    """The claims of an answer in order.
+    """Return the claims of an answer in order.
 
-    A sentence with several marks is cut behind each: a claim is what stands before its mark, back to the one before.
-    What follows the last mark belongs to the last claim, and a mark without words of its own ("According to [s1], …")
-    belongs to what follows.
+    A sentence with several marks is cut after each: a claim is the text before its mark, back to the previous one. Text
+    after the last mark belongs to the last claim, and a mark without a statement ("According to [s1], …") belongs to
+    the text that follows.
     """
     found: list[Claim] = []
     announced = ""
@@ -111,7 +112,7 @@ def claims(text: str) -> list[Claim]:
 
 
 def is_refusal(text: str) -> bool:
-    """Whether an answer says first, or only, that it has none to give."""
+    """Return whether an answer first, or only, says that it has no answer."""
     for start, end in _spans(text):
         sentence = text[start:end].rstrip("*_ \n")
         if _refuses(sentence):
@@ -122,7 +123,7 @@ def is_refusal(text: str) -> bool:
 
 
 def flag_claims(text: str, citations: Sequence[Citation], *, names: Mapping[Verdict, str] | None = None) -> str:
-    """The answer with the verdict behind every claim that was checked and not found supported.
+    """Return the answer with the verdict after every checked claim that is not supported.
 
     `names` translates verdicts.
     """
@@ -143,9 +144,9 @@ def _refuses(sentence: str) -> bool:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where the sentences of a text are; headings, code, plain rows of tables and references are left out.
+    """Yield where each sentence begins and ends; headings, code, plain rows of tables and references are left out.
 
-    A sentence that refuses in one clause and says something in another is cut between them.
+    A sentence that refuses in one clause and states something in another is cut between them.
     """
     prose = _NO_PROSE.sub(lambda match: "\n" * len(match[0]), text[: references_start(text)])
     for start, end in find_sentences(prose):
@@ -155,7 +156,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _cut(sentence: str, offset: int, lead: str, waiting: Sequence[str]) -> list[Claim]:
-    """The claims of one sentence, which begins at `offset`. `lead` announces it, `waiting` are ids cited there."""
+    """Return the claims of one sentence, which begins at `offset`. `lead` announces it, and cites the ids `waiting`."""
     found: list[Claim] = []
     ids: list[str] = []
     at = 0
@@ -180,7 +181,7 @@ def _cut(sentence: str, offset: int, lead: str, waiting: Sequence[str]) -> list[
 
 
 def _stop(sentence: str) -> int:
-    """Where a sentence ends, before its full stop."""
+    """Return where a sentence ends, before its full stop."""
     whole = sentence.rstrip()
     closed = whole.rstrip('"”’»*_')
     stopped = closed.rstrip(".!?…。！？")
@@ -188,7 +189,7 @@ def _stop(sentence: str) -> int:
 
 
 def _remove_framing(piece: str, lead: str) -> str:
-    """A piece as a claim: without framing, and with what announces it where it has few words of its own."""
+    """Turn a piece into a claim: remove its framing, and put the announcing line before it if it has few words."""
     plain = _clean(piece)
     for _ in range(2):
         plain = _clean(plain[match.end() :]) if (match := _FRAMING.match(plain)) else plain
@@ -196,7 +197,7 @@ def _remove_framing(piece: str, lead: str) -> str:
 
 
 def _clean(piece: str) -> str:
-    """Without marks, bullets, emphasis and what punctuation stands around."""
+    """Remove marks, bullets, emphasis and surrounding punctuation."""
     plain = _EMPHASIS.sub("", CITED.sub("", piece))
     return " ".join(plain[BULLET.match(plain).end() :].strip(_EDGE).split())  # type: ignore[union-attr]
 

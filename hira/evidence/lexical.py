@@ -1,6 +1,6 @@
-"""The check without a model: how far the words of one claim are borne out by one text.
+"""The check without a model: how well the words of one text support one claim.
 
-A dot product over the features of `features.py`. The weights in `lexical_weights.json` are fitted by
+A dot product over the features of a comparison. The weights in `lexical_weights.json` are fitted by
 `benchmarks/fit_evidence.py` on public data; the file names the command.
 """
 
@@ -18,18 +18,18 @@ from hira.evidence.citations import Verdict
 from hira.evidence.passages import NEGATIONS, Passages, Token, read_tokens
 
 TOP = 5
-"""Sentences that are looked at closely."""
+"""The number of sentences that are examined closely."""
 COMMON = 5_000
-"""A word in more sentences than this finds none by itself."""
+"""A word in more sentences than this does not select a sentence on its own."""
 MOST = 400
-"""Tokens of a claim that are read."""
+"""The number of tokens that are read of a claim."""
 SHORT = 6
-"""Up to so many content words a claim states one fact, which one sentence must bear out."""
+"""A claim with at most this number of content words states one fact, which one sentence must support."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One sentence with what it leans on: the sentence that its pronoun points back to, its heading, the context."""
+    """One sentence with its support: the sentence that its pronoun refers to, its heading, the context."""
 
     at: int
     own: frozenset[str]
@@ -38,9 +38,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A claim beside the sentences nearest to it, best first.
+    """A claim compared with the sentences nearest to it, best first.
 
-    `contradicted`: the best sentence says the claim, its first word too, but for a number, a name or a "not".
+    `contradicted`: the best sentence states the claim, its first word too, except for a number, a name or a "not".
     """
 
     features: dict[str, float]
@@ -49,14 +49,14 @@ class Comparison:
 
 
 def read_claim(text: str) -> list[Token]:
-    """The tokens of a claim, up to `MOST`."""
+    """Return the tokens of a claim, up to `MOST`."""
     return read_tokens(text)[:MOST]
 
 
 def compare(claim: Sequence[Token], passages: Passages, context: frozenset[str]) -> Comparison | None:
-    """The features of one claim, or None if the source has no word of it.
+    """Return the features of one claim, or None if the source has no word of it.
 
-    A word that differs says the more, the nearer the claim is to the best sentence otherwise: a long claim may tell
+    The nearer the claim is to the best sentence otherwise, the more a differing word counts: a long claim may state
     facts of several sentences, a short one may not.
     """
     content = [token for token in claim if token.content]
@@ -114,19 +114,20 @@ def compare(claim: Sequence[Token], passages: Passages, context: frozenset[str])
 
 
 def weigh(content: Sequence[Token], passages: Passages) -> dict[str, float]:
-    """How much each key of a claim says: rare ones more."""
+    """Return the weight of each key of a claim: rare ones weigh more."""
     size = len(passages.sentences) + 5
     return {token.key: math.log(1 + size / (1 + len(passages.postings.get(token.key, ())))) for token in content}
 
 
 def share(weights: dict[str, float], held: Collection[str]) -> float:
-    """The share of a claim's weight in the keys that are held."""
+    """Return the share of a claim's weight in the keys that are held."""
     total = sum(weights.values())
     return sum(weight for key, weight in weights.items() if key in held) / total if total else 0.0
 
 
 def find_windows(weights: dict[str, float], passages: Passages, context: frozenset[str]) -> list[Window]:
-    """The sentences that hold most of the claim, best first. What a sentence only leans on counts a little less."""
+    """Return the sentences that hold most of the claim, best first. Words of a sentence's support count a little
+    less."""
     listed = [(weight, passages.postings[key]) for key, weight in weights.items() if key in passages.postings]
     rare = [(weight, at) for weight, at in listed if len(at) <= COMMON] or [(one, at[:COMMON]) for one, at in listed]
     found: Counter[int] = Counter()
@@ -149,21 +150,21 @@ def _open_window(at: int, passages: Passages, context: frozenset[str]) -> Window
 
 
 def measure_pairs(keys: Sequence[str], windows: Sequence[Window], *, reach: int) -> float:
-    """Of the pairs of words that stand close in the claim, the share that stands in one window."""
+    """Return the share of the claim's pairs of close words that occur together in one window."""
     pairs = [(one, keys[at]) for i, one in enumerate(keys) for at in range(i + 1, min(i + 1 + reach, len(keys)))]
     together = sum(any(one in window.keys and two in window.keys for window in windows) for one, two in pairs)
     return together / len(pairs) if pairs else float(any(key in window.keys for key in keys for window in windows))
 
 
 def pair_keys(tokens: Sequence[Token]) -> list[tuple[str, str]]:
-    """Neighbouring content words."""
+    """Return the pairs of neighbouring content words."""
     return list(pairwise(token.key for token in tokens if token.content))
 
 
 def find_replaced(claim: Sequence[Token], sentence: Sequence[Token], own: Collection[str]) -> set[str]:
-    """Kinds of token that the sentence replaces by another of that kind, between the same neighbours.
+    """Return the kinds of token that the sentence replaces by another of that kind, between the same neighbours.
 
-    A plain word in front of a number or a name that both have is wording ("was founded in 1801"), not replaced.
+    A plain word before a number or a name that both have is wording ("was founded in 1801"), not replaced.
     """
     places: dict[str, list[int]] = {}
     for at, token in enumerate(sentence):
@@ -181,12 +182,12 @@ def find_replaced(claim: Sequence[Token], sentence: Sequence[Token], own: Collec
 
 
 def _is_borne_out(rest: Sequence[Token], own: Collection[str]) -> bool:
-    """Whether a number or a name after a word shows that the sentence says the same in other words."""
+    """Return whether a number or a name after a word shows that the sentence says the same in other words."""
     return any(token.kind != "word" and token.key in own for token in rest)
 
 
 def _gaps(before: list[int] | None, after: list[int] | None, size: int) -> Iterator[tuple[int, int]]:
-    """Stretches of at most three tokens that follow `before` and end at `after`."""
+    """Yield stretches of at most three tokens that follow `before` and end at `after`."""
     if before is not None and after is not None:
         for left in before[:5]:
             right = next((place for place in after if place > left), size)
@@ -199,7 +200,8 @@ def _gaps(before: list[int] | None, after: list[int] | None, size: int) -> Itera
 
 
 def has_sibling(claim: Sequence[Token], sentence: Sequence[Token], moved: set[str], passages: Passages) -> bool:
-    """Whether the claim is of "the mill of Lom", the sentence of "the bridge of Lom", and the mill elsewhere."""
+    """Return whether the claim is about "the mill of Lom", the sentence about "the bridge of Lom", and another sentence
+    about that mill."""
     keys = {token.key for token in claim}
     beside: dict[str, set[str]] = {}
     for one, two in pairwise(sentence):
@@ -215,7 +217,7 @@ def has_sibling(claim: Sequence[Token], sentence: Sequence[Token], moved: set[st
 
 
 def count_negations(tokens: Sequence[Token]) -> int:
-    """How often a text says no."""
+    """Count the negations of a text."""
     written = [token.text.lower() for token in tokens]
     return sum(not NEGATIONS.isdisjoint({word, word[0]}) or word.endswith(("n't", "n’t")) for word in written)
 
@@ -223,12 +225,12 @@ def count_negations(tokens: Sequence[Token]) -> int:
 __all__ = ["Passages", "Score", "score_claim"]
 
 BARE = 3
-"""A claim of so few words is an answer that says something only together with the question."""
+"""A claim of at most this number of words is an answer that makes sense only together with the question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What the words say. `score` is the probability of support, `quote` the sentence nearest to the claim."""
+    """The result of a comparison. `score` is the probability of support, `quote` the sentence nearest to the claim."""
 
     verdict: Verdict
     score: float
@@ -249,14 +251,14 @@ def load_weights() -> Weights:
 
 
 def score_claim(claim: str, passages: Passages, *, question: str = "", context: str = "") -> Score:
-    """Hold one claim against one text.
+    """Compare one claim with one text.
 
     Args:
-        claim: one statement, without citation marks. One of 400 words and more is `unchecked`.
-        passages: the text, as `Passages`.
-        question: what was asked. A bare answer ("Jakarta") is read together with it; the words of the question
-            are no evidence.
-        context: words that count with every sentence of the text without being evidence themselves: the title, or the
+        claim: One statement, without citation marks. If it has 400 words or more, it is `unchecked`.
+        passages: The text, as `Passages`.
+        question: The question. A bare answer ("Jakarta") is read together with it; the words of the question are no
+            evidence.
+        context: Words that count with every sentence of the text without being evidence themselves: the title, or the
             call that produced a tool's result.
     """
     tokens = read_claim(claim)
@@ -282,14 +284,14 @@ def score_claim(claim: str, passages: Passages, *, question: str = "", context: 
 
 
 def comparable(claim: str, passages: Passages) -> bool:
-    """Whether claim and text are written in one script."""
+    """Return whether claim and text share a script."""
     letters = {script(char) for char in claim if char.isalpha()}
     there = {script(char) for sentence in passages.sentences[:50] for char in sentence if char.isalpha()}
     return not letters or not there or bool(letters & there)
 
 
 def script(char: str) -> int:
-    """A rough block of Unicode: Latin with its accents is one, Han and kana are one, others by 256 letters."""
+    """Return a rough block of Unicode: Latin with its accents is one, Han and kana are one, others by 256 letters."""
     point = ord(char)
     if point < 0x250 or 0x1E00 <= point < 0x2000:
         return 0

@@ -15,7 +15,7 @@ from hira.evidence.citations import VERDICTS, Judgement, PackedClaims, SourcedCl
 from hira.evidence.lexical import BARE, Passages, score_claim
 
 LEXICAL_SECONDS = 30.0
-"""Far above what an answer takes by words alone; only a hostile source gets there."""
+"""Far more than the check of an answer takes; only a hostile source needs that long."""
 LONGEST_QUOTE = 1_000
 _LOOSE = re.IGNORECASE | re.MULTILINE
 _NAME = re.compile(r"(?<!\w)[A-Z][\w'’-]+")
@@ -23,7 +23,7 @@ _log = logging.getLogger("hira.evidence")
 
 
 class LexicalVerifier:
-    """Compares words, numbers and names, beside the event loop. Claims after `seconds` are `unchecked`."""
+    """Compares words, numbers and names, without blocking the event loop. Claims after `seconds` are `unchecked`."""
 
     name = "lexical"
 
@@ -35,7 +35,7 @@ class LexicalVerifier:
         return await run_apart(packed.size, judge_packed, packed, question, self.seconds)
 
     def judge(self, claims: Sequence[SourcedClaim], question: str = "") -> list[Judgement]:
-        """`verify` for code that is not async."""
+        """Do the same as `verify`, in synchronous code."""
         until = time.monotonic() + self.seconds
         texts: dict[str, _Text] = {}
         found: list[Judgement] = []
@@ -46,14 +46,14 @@ class LexicalVerifier:
             read = [texts.setdefault(one.id, _Text(one)) for one in claim.sources]
             try:
                 found.append(_best(claim, read, question))
-            except Exception as error:  # noqa: BLE001 - no text that was read may cost the answer
+            except Exception as error:  # noqa: BLE001 - no source may cost the answer
                 _log.info("the check of a claim failed", exc_info=True)
                 found.append(Judgement("unchecked", reason=f"the check failed: {type(error).__name__}: {error}"))
         return found
 
 
 def judge_packed(packed: PackedClaims, question: str, seconds: float) -> list[Judgement]:
-    """`LexicalVerifier.judge` where the claims come from another process."""
+    """Call `LexicalVerifier.judge` with claims from another process."""
     return LexicalVerifier(seconds).judge(unpack_claims(packed), question)
 
 
@@ -73,7 +73,7 @@ class _Text:
 
 
 def _best(claim: SourcedClaim, read: Sequence[_Text], question: str) -> Judgement:
-    """The judgement of the source that says most about the claim, or of all cited sources together."""
+    """Return the judgement of the most informative source, or of all cited sources together."""
     best = Judgement("unsupported")
     for one in read:
         judged = _judge(claim.text, one.passages, one.source, question, one.context)
@@ -99,11 +99,11 @@ def _rank(one: Judgement) -> tuple[int, float]:
 
 
 BEST = _rank(Judgement("supported", 1.0))
-"""The rank of a judgement that no other source can better."""
+"""The rank of a judgement that no other source can improve."""
 
 
 def find_hop(claim: SourcedClaim, question: str, text: "_Text") -> str:
-    """The sentence of another source that joins a bare answer to its question; empty if there is none.
+    """Return the sentence of another source that links a bare answer to its question, or "".
 
     "Which river flows through the town where Adela was born?" is answered by "Melby lies on the Havel" if another
     source says "Adela was born in Melby": that sentence has the name of the question that this source lacks, and shares
@@ -122,14 +122,14 @@ def find_hop(claim: SourcedClaim, question: str, text: "_Text") -> str:
 
 
 def find_names(text: str) -> set[str]:
-    """Capitalised words that carry meaning."""
+    """Return the capitalised words that carry meaning."""
     return {name for name in _NAME.findall(text) if words(name)}
 
 
 def _judge(claim: str, passages: Passages, source: Source, question: str, context: str) -> Judgement:
     if quote := find_quote(claim, source.evidence):
         return _unless_echo(Judgement("supported", 1.0, quote, source.id, "quote"), source)
-    if source.call:  # made for the question: a bare figure in what came back answers it
+    if source.call:  # made for the question: a bare figure in its result answers it
         question, context = "", f"{context}\n{question}"
     score = score_claim(claim, passages, question=question, context=context)
     return _unless_echo(Judgement(score.verdict, score.score, score.quote, source.id, "lexical"), source)
@@ -142,9 +142,10 @@ def _unless_echo(one: Judgement, source: Source) -> Judgement:
 
 
 def is_echo(line: str, program: str) -> bool:
-    """Whether a line of output only repeats strings and numbers that the program was written with.
+    """Return whether a line of output only repeats literal strings and numbers of the program.
 
-    What a program chose is no echo: an element of a collection, or a line of a text, of which others were not printed.
+    A choice of the program is not an echo: an element of a collection, or a line of a text, if it did not print the
+    others.
     """
     try:
         nodes = list(ast.walk(ast.parse(program)))
@@ -164,9 +165,9 @@ def is_echo(line: str, program: str) -> bool:
 
 
 def find_quote(claim: str, text: str) -> str:
-    """The claim as it stands in the text, between two marks of punctuation; empty if it does not.
+    """Return the claim as the text quotes it, between two punctuation marks; empty if it does not.
 
-    A name alone is no statement: as a heading it would support any answer.
+    A name alone is not a statement: as a heading it would support any answer.
     """
     if max(len(words(claim)), len(claim.split())) <= BARE or len(claim) > LONGEST_QUOTE:
         return ""
@@ -180,7 +181,7 @@ def find_quote(claim: str, text: str) -> str:
 
 
 def flat(text: str) -> str:
-    """A text as quotations are compared: in small letters, with straight quotes and single blanks."""
+    """Return a text in the form in which quotations are compared: lower case, straight quotes and single spaces."""
     return " ".join(text.translate(_STRAIGHT).casefold().split())
 
 

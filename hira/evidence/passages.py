@@ -1,4 +1,4 @@
-"""A text as sentences of comparable tokens, with an index of who says what. Built once for a source.
+"""A text as sentences of comparable tokens, with an index of the sentences of each. Built once per source.
 
 Tokens are compared by `key`: a number by its value, a word by its stem, cut to six letters. Scripts without spaces
 become pairs of characters. Everything here takes time linear in the length of the text.
@@ -16,7 +16,7 @@ from hira.evidence.citations import CITED
 BULLET = compile_lazily(r"\s*(?:(?:[-*+•‣>]|\d{1,3}[.)])\s+)*")
 FENCE = compile_lazily(r"^[ \t]*(?:```|~~~)(?s:.*?)(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)", re.MULTILINE)
 WRAPPED = 50
-"""A longer line that ends inside a sentence goes on in the next one; shorter lines are items of a list."""
+"""If a longer line ends inside a sentence, the next one continues it; shorter lines are items of a list."""
 _BEGINS = compile_lazily(r"\s*(?:#{1,6}\s|[-*+•|>]\s?|\d+[.)]\s)")
 _STOP = compile_lazily(
     rf"(?:(?<=[^\W\d_][^\W\d_])|(?<=[\d)\]\"'”’»%*_`]))[.!?…]++[\"'”’»)\]*_]*+(?:\s*+{CITED.pattern})*+\s++(?=[^a-z\s])"
@@ -29,7 +29,7 @@ _NO_STOP = compile_lazily(
 
 
 def find_sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Begin and end of every sentence, list item and line, with the citation marks behind it."""
+    """Yield the begin and the end of every sentence, list item and line, with the citation marks after it."""
     for start, end in _find_blocks(text):
         begin = start
         for match in _STOP.finditer(text, start, end):
@@ -41,7 +41,7 @@ def find_sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Lines, each joined with the next one if that goes on with its sentence."""
+    """Yield the begin and the end of each line, joined with the next line if that continues its sentence."""
     begin = at = 0
     wrapped = False
     for line in text.splitlines(keepends=True):
@@ -55,7 +55,7 @@ def _find_blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 LONGEST = 600
-"""Characters of a sentence; a longer one is cut at a space."""
+"""The most characters of a sentence; a longer one is cut at a space."""
 _TOKEN = compile_lazily(
     r"(?P<number>\d+(?:[.,’'\u00a0\u202f]\d+)*)"
     r"|(?P<dense>[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)"
@@ -73,12 +73,12 @@ POINTERS = PRONOUNS | frozenset(
     "this that these those his her hers its their him them dieser diese dieses 其 该 這 这".split()
 )
 SILENT = STOP | NEGATIONS | POINTERS | frozenset("yes ja nein oui non sí نعم 是 否".split())
-"""Words that say nothing by themselves."""
+"""Words without a meaning on their own."""
 Kind = Literal["number", "name", "word"]
 
 
 class Token(NamedTuple):
-    """One word, number or pair of characters. `content` tells it from the words that say nothing by themselves."""
+    """One word, number or pair of characters. `content` is false for words without a meaning on their own."""
 
     key: str
     text: str
@@ -88,7 +88,8 @@ class Token(NamedTuple):
 
 @lru_cache(maxsize=50_000)
 def read_number(text: str) -> str:
-    """A number as digits and a power of ten ("3,100,000" and "3.1" million are "31e7"); a string, of any length."""
+    """Return a number as digits and a power of ten ("3,100,000" and "3.1" million are "31e7"); a string, of any
+    length."""
     whole, fraction = text, ""
     if separators := [char for char in text if not char.isdigit()]:
         head, _, tail = text.rpartition(separators[-1])
@@ -102,14 +103,14 @@ def read_number(text: str) -> str:
 
 
 def shift_number(key: str, places: int) -> str:
-    """The number times ten to the power of `places`."""
+    """Return the number times ten to the power of `places`."""
     digits, _, power = key.partition("e")
     return f"{digits}e{int(power) + places}" if power else key
 
 
 @lru_cache(maxsize=50_000)
 def read_word(written: str) -> Token:
-    """The token of a word inside a sentence. Its key is the stem without a doubled end, cut to six letters."""
+    """Return the token of a word inside a sentence. Its key is the stem without a doubled end, cut to six letters."""
     lower = written.lower()
     if lower in _WORDS:
         return Token(read_number(_WORDS[lower]), written, "number", content=True)
@@ -121,8 +122,8 @@ def read_word(written: str) -> Token:
 
 
 def read_tokens(text: str) -> list[Token]:
-    """The tokens of a text in order, stop words included. The first word is a name if a name follows it, if it owns
-    something ("Ada's") or if it has capitals inside."""
+    """Return the tokens of a text in order, stop words included. The first word is a name if a name follows it, if it
+    is a possessive ("Ada's") or if it has capitals inside."""
     found: list[Token] = []
     for match in _TOKEN.finditer(text):
         kind, written = match.lastgroup, match[0]
@@ -148,7 +149,7 @@ def read_tokens(text: str) -> list[Token]:
 
 
 def split_sentences(text: str) -> Iterator[str]:
-    """Sentences on one line each, in order; one without end is cut at spaces."""
+    """Yield the sentences, each on one line, in order; a sentence longer than `LONGEST` is cut at spaces."""
     for begin, end in find_sentences(text):
         sentence = " ".join(text[begin:end].split())
         at = 0
@@ -163,8 +164,8 @@ def split_sentences(text: str) -> Iterator[str]:
 class Passages:
     """The sentences of one source and, for every key, the sentences with it. Build it once, use it for many claims.
 
-    `headings` and `antecedents` hold, for every sentence, the heading above it (a short line over a text, or one
-    that begins with # or ends with a colon) and the sentence that its pronoun points back to, or -1.
+    `headings` and `antecedents` hold, for every sentence, the heading above it (a short line before a text, or one that
+    begins with # or ends with a colon) and the sentence that its pronoun refers to, or -1.
     """
 
     def __init__(self, text: str) -> None:
@@ -187,21 +188,22 @@ class Passages:
                 self.postings.setdefault(key, []).append(at)
 
     def tokens(self, at: int) -> list[Token]:
-        """The tokens of one sentence."""
+        """Return the tokens of one sentence."""
         if at not in self._tokens:
             self._tokens[at] = read_tokens(self.sentences[at])
         return self._tokens[at]
 
     def keys(self, at: int) -> frozenset[str]:
-        """The content of one sentence."""
+        """Return the keys of the content words of one sentence."""
         return frozenset(token.key for token in self.tokens(at) if token.content)
 
 
 def _leads(line: str, following: list[str]) -> bool:
-    """Whether a short line is a heading: no sentence itself, it stands over one, or it ends with a colon."""
+    """Return whether a short line is a heading: it ends with a colon, or it is not a sentence and precedes one."""
     return line[-1] == ":" or (line[-1] not in _FINAL and bool(following) and following[0][-1] in _FINAL)
 
 
 def _points_back(tokens: list[Token]) -> bool:
-    """Whether a sentence has a pronoun for its subject ("It was", "In 1990 she"), or begins with one ("Its roof")."""
+    """Return whether a sentence has a pronoun as its subject ("It was", "In 1990 she"), or begins with one ("Its
+    roof")."""
     return any(token.text.lower() in (PRONOUNS if at else POINTERS) for at, token in enumerate(tokens[:4]))

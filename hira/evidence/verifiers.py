@@ -1,4 +1,4 @@
-"""The check of an answer: its claims and their sources go to a verifier, and its judgements become citations.
+"""The check of an answer: its claims and their sources go to a verifier, and the judgements become citations.
 
 A verifier is any object with a `name` and `async verify(claims, question)`. `LexicalVerifier` needs no model; the one
 that asks a model is in `hira.agents.verifier`, adapters for published fact checkers are in `hira.evidence.adapters`.
@@ -18,28 +18,30 @@ from hira.evidence.claims import claims
 from hira.evidence.lexical_verifier import LexicalVerifier
 
 SECONDS = 300.0
-"""A verifier that takes longer is given up: models on one processor judge a dozen claims in two minutes."""
+"""A slower verifier is abandoned: models on one processor judge a dozen claims in two minutes."""
 CANDIDATES = 5
-"""Sources that an uncited claim is held against: those that share the most of its rare words."""
+"""The number of sources that an uncited claim is compared with: those that share the most of its rare words."""
 LONG = 10
-"""An answer with so many claims is a report: it has no main claim, and half of its claims have to be supported."""
+"""An answer with at least this number of claims is a report: it has no main claim, and half of its claims must be
+supported."""
 _log = logging.getLogger("hira.evidence")
 
 
 @runtime_checkable
 class Verifier(Protocol):
-    """Judges claims by their sources. `name` is shown as `by` where a judgement names none."""
+    """Judges claims by their sources. Citations show `name` as `by` if a judgement names no verifier."""
 
     @property
     def name(self) -> str: ...
 
     async def verify(self, claims: Sequence[SourcedClaim], question: str) -> Sequence[Judgement]:
-        """One judgement for each claim, in their order."""
+        """Return one judgement for each claim, in their order."""
         ...
 
 
 def bind_claims(text: str, sources: Sources) -> list[SourcedClaim]:
-    """The claims of an answer with the sources that each cites; an uncited one with the sources closest to it."""
+    """Return the claims of an answer with the sources that each cites; an uncited one with the sources closest to
+    it."""
     found: list[SourcedClaim] = []
     index: dict[str, set[str]] = {}
     for claim in claims(text):
@@ -55,7 +57,7 @@ def bind_claims(text: str, sources: Sources) -> list[SourcedClaim]:
 
 
 def bind_packed(text: str, read: list[Source]) -> list[tuple[str, list[int], bool, list[int]]]:
-    """`bind_claims` where the sources come from another process; the claims name them by their place in the list."""
+    """Call `bind_claims` with sources from another process; the claims refer to them by their position in the list."""
     bound = bind_claims(text, Sources({one.id: one for one in read}))
     places = {one.id: at for at, one in enumerate(read)}
     return [
@@ -75,7 +77,7 @@ def _closest(claim: str, sources: Sources, index: dict[str, set[str]]) -> tuple[
 
 
 def citations_of(bound: Sequence[SourcedClaim], judged: Sequence[Judgement], name: str) -> list[Citation]:
-    """One citation for each claim and source that the answer cites; one for an attributed claim."""
+    """Return one citation for each claim and source that the answer cites, and one for each attributed claim."""
     found: list[Citation] = []
     for claim, one in zip(bound, judged, strict=True):
         best = next((source for source in claim.sources if source.id == one.source), claim.sources[0])
@@ -89,10 +91,10 @@ def citations_of(bound: Sequence[SourcedClaim], judged: Sequence[Judgement], nam
 async def verify_answer(
     text: str, sources: Sources, question: str, verifier: Verifier, *, seconds: float = SECONDS
 ) -> tuple[list[Citation], list[str]]:
-    """Check the claims of an answer. Returns the citations, and the reasons why claims are unchecked.
+    """Check the claims of an answer. Return the citations, and the reasons why claims are unchecked.
 
-    A verifier that raises, takes longer than `seconds` or returns something else than a judgement for each claim leaves
-    every claim `unchecked`.
+    If a verifier raises, takes longer than `seconds` or does not return a judgement for each claim, every claim is
+    `unchecked`.
     """
     try:
         read = list(sources.read.values())
@@ -126,7 +128,7 @@ def _check_judgements(judged: Sequence[object], bound: Sequence[SourcedClaim]) -
 
 
 def verify(text: str, sources: Sources, question: str = "") -> list[Citation]:
-    """The citations of an answer, checked by words alone, for code that is not async."""
+    """Return the citations of an answer, checked by words alone, in synchronous code."""
     bound = bind_claims(text, sources)
     return citations_of(bound, LexicalVerifier().judge(bound, question), LexicalVerifier.name)
 
@@ -138,10 +140,10 @@ def check(claim: str, source: Source, question: str = "") -> Citation:
 
 
 def is_accepted(citations: Sequence[Citation]) -> bool:
-    """Whether an answer rests on its sources: its main claim is supported, and none is contradicted.
+    """Return whether the sources support an answer: its main claim is supported, and no claim is contradicted.
 
     The main claim is the first one that cites a source or has two content words ("It depends." has one). An answer of
-    `LONG` claims or more has no main claim; half of them have to be supported.
+    `LONG` claims or more has no main claim; half of them must be supported.
     """
     verdicts = {one.claim: one.verdict for one in citations}
     held = sum(verdict == "supported" for verdict in verdicts.values())
