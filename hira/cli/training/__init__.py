@@ -1,4 +1,4 @@
-"""The `hira-train` command, with the manners of `hira`. Each command loads what it needs."""
+"""The `hira-train` command, in the manner of `hira`. Each command imports its modules on demand."""
 
 import sys
 import traceback
@@ -13,7 +13,7 @@ from hira.core.errors import HiraError
 
 
 def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
-    """Run one command and return its exit code. `shell` is where it runs, this process by default."""
+    """Run one command and return its exit code. `shell` is its environment, by default that of this process."""
     arguments = list(sys.argv[1:] if argv is None else argv)
 
     def command(shell: Shell) -> int:
@@ -38,7 +38,7 @@ def run_command(command: Callable[[Shell], int], shell: Shell | None = None, *, 
     except HiraError as error:
         explain(error, shell)
         trace, code = traceback.format_exc(), code_of(error)
-    except Exception as error:  # noqa: BLE001 - the last line of defence: a fault of hira itself, in three lines
+    except Exception as error:  # noqa: BLE001 - the last resort: a fault of hira itself, in three lines
         explain(_describe(error), shell)
         trace, code = traceback.format_exc(), BUG
     if debug:

@@ -1,4 +1,4 @@
-"""`python -m hira.cli.training` is `hira-train`: what accelerate starts on each of several GPUs."""
+"""`python -m hira.cli.training` is `hira-train`, as accelerate starts it on each of several GPUs."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`hira-train curate`: questions that are worth training on, filtered, made or rewritten."""
+"""`hira-train curate`: filter, generate or rewrite questions for training."""
 
 import argparse
 import asyncio
@@ -24,7 +24,7 @@ from hira.trainers.curation.generation import MADE, Hops, facts_of, generate, pa
 from hira.trainers.curation.pipeline import CURATED, FUNNEL, Curating, Curation, write_funnel
 
 LOCAL = frozenset({"duplicates"})
-"""Stages that ask nobody."""
+"""Stages that ask no model."""
 
 
 def curate(args: argparse.Namespace, shell: Shell) -> int:

@@ -1,4 +1,4 @@
-"""`hira-train demo`: train a model on this CPU until it answers. `run` does so with a recipe of a script."""
+"""`hira-train demo`: train a model on this CPU until it answers. `run` does so with a script's recipe."""
 
 import argparse
 import shlex
@@ -104,7 +104,7 @@ EVERY = 5
 
 @dataclass
 class View:
-    """Prints the stages and now and then a step; at the end, curves and exams from the files of the folder."""
+    """Prints the stages and some of the steps; at the end, curves and exams from the files of the folder."""
 
     shell: Shell
     recipe: "DemoRecipe"
@@ -147,7 +147,7 @@ class View:
 
 
 def _figure(told: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The mean of these as a share, or as a number where they are effect sizes."""
+    """Format the mean of these as a share, or as a number for effect sizes."""
     value = _mean(told, names)
     effect = all(name.endswith("/d") for name in names)
     return f"{value:.2f}" if effect and value is not None else _share(value)

@@ -18,7 +18,7 @@ MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  ", "unseen": ""
 
 
 def doctor(args: argparse.Namespace, shell: Shell) -> int:
-    """Exit code 1 if there is a fault, so that a script can stop a run."""
+    """Print the findings. The exit code is 1 if there is a fault, so that a script can stop a run."""
     findings = examine(_look_at(args, shell))
     counts = {verdict: sum(one.verdict == verdict for one in findings) for verdict in MARKS}
     if args.json:
@@ -38,7 +38,7 @@ def _format(one: Finding) -> str:
 
 
 def _look_at(args: argparse.Namespace, shell: Shell) -> Seen:
-    """The folder of a run, or a configuration. A run may be examined on a machine without its data and its model."""
+    """Read the folder of a run, or a configuration. A run may be examined without its data and its model."""
     folder = shell.folder / args.configuration[0]
     if folder.is_dir():
         configuration = assembly.read_configuration(folder)
@@ -60,6 +60,6 @@ def _look_at(args: argparse.Namespace, shell: Shell) -> Seen:
     try:
         return replace(seen, notices=read_notices(name, shell.folder), window=own_window(name, shell.folder))
     except UsageError:
-        if folder.is_dir():  # the run has ended, and its model lies elsewhere
+        if folder.is_dir():  # the run has ended, and its model is on another machine
             return seen
         raise

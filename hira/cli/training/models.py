@@ -70,6 +70,6 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
             f"workflow are served from this process, without vLLM, by: hira serve --profile {args.run}",
         )
     shell.tell(f"hira-train: {format_command(words)}")
-    # vLLM takes this process's place, so that whoever ends it ends the server
+    # vLLM replaces this process, so that ending it ends the server
     os.execve(program, [program, *words[1:]], dict(shell.environ))  # noqa: S606 - the command that was printed
     return OK

@@ -1,4 +1,4 @@
-"""The command line of `hira-train`. Light: it is read at every start."""
+"""The command line of `hira-train`. It is imported at every start, so it imports little."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ RUN = "the folder of a run"
 
 
 class _Configured(Parser):
-    """A parser whose overrides may come anywhere: argparse takes them either before or after the flags, not both."""
+    """A parser that accepts overrides anywhere: argparse accepts them either before or after the flags, not both."""
 
     def __init__(self, **named: Any) -> None:
         super().__init__(hints={"--set": "write overrides without it: train.lr=1e-5 train.steps=200"}, **named)

@@ -1,4 +1,4 @@
-"""`hira-train plan`, `sft` and `grpo`: forecast a run, or make it."""
+"""`hira-train plan`, `sft` and `grpo`: estimate the memory of a run, or start it."""
 
 import argparse
 import json
@@ -29,7 +29,7 @@ from hira.trainers.records import last_checkpoint
 
 
 def parse_configuration(args: argparse.Namespace, shell: Shell) -> Configuration:
-    """Checked, but with nothing read that it names."""
+    """Return the checked configuration of the command line, or of the run to resume. No file that it names is read."""
     if getattr(args, "resume", None):
         place = shell.folder / args.resume
         found = assembly.read_configuration(place)
@@ -54,13 +54,14 @@ def parse_configuration(args: argparse.Namespace, shell: Shell) -> Configuration
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """A plan, and whether it was begun before."""
+    """A plan, and whether its run exists already."""
 
     plan: assembly.TrainingPlan
     begun: bool
 
     def describe(self, saved: Path | None, every: int) -> str:
-        """Whether it begins or goes on, and where; `saved` is the checkpoint that there is, one comes `every` steps."""
+        """Describe where the run begins or resumes; `saved` is its checkpoint, if any, and `every` the steps between
+        two."""
         if not self.begun:
             return f"begun in {self.plan.folder}"
         if saved is None:
@@ -70,7 +71,7 @@ class Going:
 
 
 def prepare_run(args: argparse.Namespace, shell: Shell) -> Going:
-    """The run that the command line describes, ready to begin or to go on."""
+    """Return the run of the command line, ready to begin or to resume."""
     configuration = parse_configuration(args, shell)
     plan = assembly.make_plan(configuration, shell.folder, shell.environ, Path(shell.home))
     return Going(plan, assembly.is_resumed(plan))
@@ -130,7 +131,8 @@ def work_of(configuration: Configuration) -> Work:
 
 
 def shape_of(name: str, folder: Path) -> Shape:
-    """From the model's folder, or from what the Hub's cache holds of it already: nothing is loaded."""
+    """Return the sizes from the model's folder or the Hub's cache, without a download. Raises `UsageError` if neither
+    has them."""
     if (place := find_model_folder(name, folder)) is not None:
         return Shape.read(place)
     raise UsageError(f"the configuration of {name!r} is not on this machine", fix=f"hf download {name} config.json")
@@ -161,7 +163,7 @@ def sft(args: argparse.Namespace, shell: Shell) -> int:
 
 SHOWN = ("reward", "dead_groups", "grad_norm", "rollout_seconds", "update_seconds")
 RECENT = 10
-"""Steps after which the remaining time is estimated."""
+"""The number of latest steps for the estimate of the remaining time."""
 
 
 def grpo(args: argparse.Namespace, shell: Shell) -> int:
@@ -211,7 +213,7 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
 
 
 class Steps:
-    """One line for each step, with how long those that are left will take."""
+    """Prints one line for each step, with an estimate of the remaining time."""
 
     def __init__(self, shell: Shell, steps: int) -> None:
         self.shell = shell
@@ -244,7 +246,7 @@ def _percent(value: float | None) -> str:
 
 
 def _launch_processes(args: argparse.Namespace, shell: Shell, plan: assembly.TrainingPlan) -> int:
-    """The same command in several processes, each on a GPU of its own, or all on this CPU if there is no GPU."""
+    """Start the same command in several processes, one per GPU, or all on this CPU if there is no GPU."""
     there = gpus()
     if 0 < there < args.processes:
         what = f"{args.processes} processes need as many GPUs, and there are {there}"
@@ -252,7 +254,7 @@ def _launch_processes(args: argparse.Namespace, shell: Shell, plan: assembly.Tra
     own = ["-m", "hira.cli.training", "grpo", *args.configuration, *(["--resume", args.resume] if args.resume else [])]
     environ = {**shell.environ, **({} if there else {"ACCELERATE_USE_CPU": "true"})}
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(args.processes)]
-    assembly.write_configuration(plan)  # so that all of them tell the same day
+    assembly.write_configuration(plan)  # so that all of them have the same day
     shell.tell(f"hira-train: {' '.join([*launcher, *own])}")
     command = [sys.executable, *launcher, *own]
     done = subprocess.run(command, cwd=shell.folder, env=environ, check=False)  # noqa: S603 - our own command

@@ -1,4 +1,4 @@
-"""`hira-train show`: how a run went, in the terminal: exams, a line for each metric, sample rollouts."""
+"""`hira-train show`: the metrics of a run in the terminal: exams, a line for each metric, sample rollouts."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ def show(args: argparse.Namespace, shell: Shell) -> int:
 
 
 def _choose_names(steps: Sequence[Mapping[str, Any]], asked: Sequence[str]) -> list[str]:
-    """The names of the metrics to show: those that contain what was asked for, or the usual ones."""
+    """Return the names of the metrics to show: those that contain one of `asked`, or the usual ones."""
     names = sorted({name for one in steps for name, value in one.items() if isinstance(value, int | float)})
     if asked:
         found = [name for name in names if any(one in name for one in asked)]
@@ -47,7 +47,7 @@ def _choose_names(steps: Sequence[Mapping[str, Any]], asked: Sequence[str]) -> l
 
 
 def describe_sample(one: Mapping[str, Any]) -> str:
-    """A sample rollout as text: what was asked, said and earned, conversation by conversation."""
+    """Format a sample rollout as text: question, messages and reward, conversation by conversation."""
     known = " or ".join(map(str, one.get("references", ())))
     reward = "none" if one.get("reward") is None else f"{one['reward']:.2f}"
     lines = [f"## step {one['step']}, reward {reward}: {one.get('question', '')}", f"known: {known}"]
@@ -65,7 +65,8 @@ def _share(value: float | None) -> str:
 
 
 def chart(values: Sequence[float], *, width: int = 60, height: int = 8) -> list[str]:
-    """Shares from 0 to 1 as columns, with the axis on the left. More values than columns are averaged."""
+    """Draw shares from 0 to 1 as columns, with the axis on the left. If there are more values than columns, they are
+    averaged."""
     shown = _thin(values, width)
     lines = []
     for row in range(height, 0, -1):
@@ -76,7 +77,7 @@ def chart(values: Sequence[float], *, width: int = 60, height: int = 8) -> list[
 
 
 def spark(values: Sequence[float], *, width: int = 40) -> str:
-    """Any values as one line, the lowest as a gap and the highest as a full block."""
+    """Draw any values as one line, the lowest as a gap and the highest as a full block."""
     shown = _thin(values, width)
     low, span = min(shown), (max(shown) - min(shown)) or 1.0
     return "".join(_EIGHTHS[round(8 * (value - low) / span)] for value in shown)
