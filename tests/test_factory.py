@@ -245,12 +245,28 @@ async def test_documents_and_a_web_search_are_asked_by_one_tool(docs: Path, tmp_
             assert "3530" in page.passages[0].text
 
 
-@pytest.mark.parametrize(("search", "scholar"), [("searxng", False), ("searxng,openalex", True), ("arxiv", True)])
+@pytest.mark.parametrize(("search", "scholar"), [("searxng", False), ("searxng,crossref", True), ("arxiv", True)])
 async def test_scholarly_services_are_also_a_tool_of_their_own(search: str, scholar: bool) -> None:
     settings = Settings(model="offline", search=search, searxng_url="http://127.0.0.1:9", cache=None)
     async with toolbox(settings, []) as tools:
         assert tools.search
         assert (tools.scholar is not None) is scholar
+
+
+async def test_a_later_session_finds_answers_of_a_search_in_the_cache_folder(tmp_path: Path) -> None:
+    with FakeWeb({"/kama": "<title>Kama</title><p>The river Kama is long.</p>"}) as web:
+        settings = Settings(model="offline", search="searxng", searxng_url=web.url, cache=tmp_path / "cache")
+        for _ in range(2):
+            async with toolbox(settings, []) as tools:
+                assert tools.search
+                assert (await tools.search.call({"query": "long river"})).passages
+        assert len(web.visits) == 1
+        (tmp_path / "file").touch()
+        heard: list[Event] = []
+        async with toolbox(settings.model_copy(update={"cache": tmp_path / "file"}), heard) as tools:
+            assert tools.search
+            assert (await tools.search.call({"query": "long river"})).passages
+    assert any(isinstance(event, Notice) and "cannot be kept" in event.text for event in heard)
 
 
 async def test_a_web_search_that_fails_leaves_the_documents(docs: Path) -> None:
@@ -266,7 +282,7 @@ async def test_a_web_search_that_fails_leaves_the_documents(docs: Path) -> None:
 
 
 async def test_the_first_search_whose_key_is_set_is_chosen_and_wikipedia_never_by_itself() -> None:
-    keys = {name: SecretStr("k") for name in ("tavily", "brave", "openalex")}
+    keys = {name: SecretStr("k") for name in ("jina", "brave", "openalex")}
     for settings, there in (
         (Settings(model="offline", search_keys=keys), True),
         (Settings(model="offline", searxng_url="http://127.0.0.1:9"), True),
@@ -284,7 +300,7 @@ async def test_the_first_search_whose_key_is_set_is_chosen_and_wikipedia_never_b
         ("serpr", "did you mean 'serper'"),
         ("serper", "set SERPER_API_KEY"),
         ("searxng", "set SEARXNG_BASE_URL"),
-        ("serper_scholar", "set SERPER_API_KEY"),
+        ("serpapi_scholar", "set SERPAPI_API_KEY"),
     ],
 )
 async def test_a_search_that_cannot_be_used_is_told_before_any_work(search: str, what: str) -> None:

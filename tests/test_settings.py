@@ -242,10 +242,10 @@ def test_documents_named_closer_than_a_web_search_keep_the_question_off_the_web(
 
 
 def test_search_keys_are_found_under_their_usual_names(folder: Path, home: Path) -> None:
-    config(home, '[search_keys]\nserper = "file"\ntavily = "file"')
+    config(home, '[search_keys]\nserper = "file"\njina = "file"')
     settings = load({}, {"SERPER_API_KEY": "environment", "BRAVE_API_KEY": "environment"}, folder, home)
     keys = {name: key.get_secret_value() for name, key in settings.search_keys.items()}
-    assert keys == {"serper": "environment", "tavily": "file", "brave": "environment"}
+    assert keys == {"serper": "environment", "jina": "file", "brave": "environment"}
 
 
 def test_lists_in_variables_are_split(folder: Path, home: Path) -> None:

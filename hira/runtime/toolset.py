@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from hira.tools.search import Backend
 
 # Web searches that are chosen by themselves where their key is set, best first. Others have to be named.
-PREFERRED = ("serper", "tavily", "brave")
+PREFERRED = ("serper", "tavily", "brave", "exa", "serpapi", "jina")
 # Services that people know by another name, and those that use another one's key.
 ALSO_CALLED = {"wikipedia": "mediawiki"}
-SAME_KEY = {"serper_scholar": "serper"}
+SAME_KEY = {"serper_scholar": "serper", "serpapi_scholar": "serpapi"}
 DOCUMENTS = "documents"
 # Seconds: between two tellings of how far the reading is, and for which documents that were read count as up to date.
 TELL_EVERY = 1.0
@@ -165,9 +165,9 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = (), *, sees: boo
         stack.callback(index.close)
         documents = (search_documents(index), browse_documents(index))
     try:
-        backends = _backends(names, settings, stack) if names else ()
         refused = await asyncio.to_thread(refusal, settings.sandbox, settings.sandbox_image or IMAGE)
         notices = [Notice(one) for one in (*settings.withheld, refused) if one]
+        backends = _open_backends(names, settings, stack, notices) if names else ()
         general, scoped = await _of_servers(settings, stack, notices)
     except BaseException:
         await stack.aclose()
@@ -252,9 +252,11 @@ def check_searches(names: Sequence[str], settings: Settings) -> None:
             raise UsageError("the search service 'searxng' needs its server's address", fix="set SEARXNG_BASE_URL")
 
 
-def _backends(names: Sequence[str], settings: Settings, stack: AsyncExitStack) -> "tuple[Backend, ...]":
+def _open_backends(
+    names: Sequence[str], settings: Settings, stack: AsyncExitStack, notices: list[Notice]
+) -> "tuple[Backend, ...]":
     from hira.tools.fetch import identification
-    from hira.tools.search import open_backend, open_client
+    from hira.tools.search import Cache, Cached, open_backend, open_client
 
     client = open_client(identification(settings.contact))
     stack.push_async_callback(client.aclose)
@@ -267,9 +269,19 @@ def _backends(names: Sequence[str], settings: Settings, stack: AsyncExitStack) -
                 client,
                 key=key.get_secret_value() if key else "",
                 base_url=settings.searxng_url if name == "searxng" else "",
+                contact=settings.contact,
             )
         )
-    return tuple(opened)
+    if settings.cache is None:
+        return tuple(opened)
+    try:
+        cache = Cache(settings.cache / "searches.sqlite")
+    except ToolError as error:
+        notices.append(Notice(str(error)))
+        return tuple(opened)
+    stack.callback(cache.close)
+    places = {"searxng": settings.searxng_url}
+    return tuple(Cached(backend, cache, places.get(backend.name, "")) for backend in opened)
 
 
 def _web(

@@ -41,7 +41,11 @@ SEARCH_KEYS: Mapping[str, str] = {
     "serper": "SERPER_API_KEY",
     "tavily": "TAVILY_API_KEY",
     "brave": "BRAVE_API_KEY",
+    "exa": "EXA_API_KEY",
+    "serpapi": "SERPAPI_API_KEY",
+    "jina": "JINA_API_KEY",
     "openalex": "OPENALEX_API_KEY",
+    "semantic_scholar": "SEMANTIC_SCHOLAR_API_KEY",
 }
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hira.core.errors import UsageError
 from hira.tools.search import services
+from hira.tools.search.cache import Cache, Cached
 from hira.tools.search.service import Backend, Hit, Shared, Unusable, open_client
 from hira.tools.search.tool import LEAKING, Chain, scholar_tool, search_tool
 
@@ -23,6 +24,8 @@ __all__ = [
     "LEAKING",
     "SCHOLARLY",
     "Backend",
+    "Cache",
+    "Cached",
     "Chain",
     "Hit",
     "Shared",
@@ -33,8 +36,25 @@ __all__ = [
     "search_tool",
 ]
 
-_WEB = (services.searxng, services.serper, services.tavily, services.brave, services.mediawiki, services.ddgs)
-_WORKS = (services.serper_scholar, services.openalex, services.arxiv)
+_WEB = (
+    services.searxng,
+    services.serper,
+    services.tavily,
+    services.brave,
+    services.exa,
+    services.serpapi,
+    services.jina,
+    services.mediawiki,
+    services.ddgs,
+)
+_WORKS = (
+    services.serper_scholar,
+    services.serpapi_scholar,
+    services.openalex,
+    services.semantic_scholar,
+    services.arxiv,
+    services.crossref,
+)
 BACKENDS: dict[str, Callable[..., Backend]] = {one.__name__: one for one in (*_WEB, *_WORKS)}
 SCHOLARLY = frozenset(one.__name__ for one in _WORKS)
 

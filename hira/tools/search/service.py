@@ -256,5 +256,9 @@ class Shared:
         return self.backend.name
 
     async def search(self, query: str, n: int) -> list[Hit]:
-        key = json.dumps([self.name, " ".join(query.split()).casefold(), n], ensure_ascii=False)
-        return await self.once(key, lambda: self.backend.search(query, n), bool)
+        return await self.once(spell_query(self.name, query, n), lambda: self.backend.search(query, n), bool)
+
+
+def spell_query(name: str, query: str, n: int) -> str:
+    """A key that is the same for two spellings (spaces, capitals) of one query for `n` hits to the service `name`."""
+    return json.dumps([name, " ".join(query.split()).casefold(), n], ensure_ascii=False)

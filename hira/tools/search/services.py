@@ -84,6 +84,50 @@ def brave(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://api
     return Service("brave", ask)
 
 
+def exa(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://api.exa.ai") -> Backend:
+    """Exa's index by meaning; snippets are the sentences it highlights."""
+    line = Line("exa", client, refused="its key was not accepted; check EXA_API_KEY")
+
+    async def ask(query: str, n: int) -> Iterable[Found]:
+        body = {"query": query, "numResults": n, "contents": {"highlights": True}}
+        told = await line.json("POST", f"{base_url}/search", headers={"x-api-key": key}, body=body)
+        return each(
+            told["results"],
+            lambda one: Found(
+                one.get("title"), one["url"], " … ".join(one.get("highlights") or ()), one.get("publishedDate")
+            ),
+        )
+
+    return Service("exa", ask)
+
+
+def serpapi(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://serpapi.com") -> Backend:
+    """Google's results by serpapi.com."""
+    line = Line("serpapi", client, refused="its key was not accepted; check SERPAPI_API_KEY")
+
+    async def ask(query: str, n: int) -> Iterable[Found]:
+        params: dict[str, str | int] = {"engine": "google", "q": query, "num": n, "api_key": key}
+        told = await line.json("GET", f"{base_url}/search.json", params=params)
+        results = told.get("organic_results") or ()  # left out where nothing was found
+        return each(results, lambda one: Found(one.get("title"), one["link"], one.get("snippet"), one.get("date")))
+
+    return Service("serpapi", ask)
+
+
+def jina(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://s.jina.ai") -> Backend:
+    line = Line("jina", client, refused="its key was not accepted; check JINA_API_KEY")
+
+    async def ask(query: str, n: int) -> Iterable[Found]:
+        del n
+        headers = {"Authorization": f"Bearer {key}", "Accept": "application/json", "X-Respond-With": "no-content"}
+        told = await line.json("GET", f"{base_url}/", params={"q": query}, headers=headers)
+        return each(
+            told["data"], lambda one: Found(one.get("title"), one["url"], one.get("description"), one.get("date"))
+        )
+
+    return Service("jina", ask)
+
+
 def mediawiki(client: "httpx.AsyncClient", *, language: str = "en", base_url: str = "") -> Backend:
     """Wikipedia in a language, or any other wiki at `base_url`. Needs no key; at most three requests at once."""
     line = Line("mediawiki", client, Pace(at_once=3), "it needs a contact; set one")
@@ -150,6 +194,30 @@ def _order_words(index: Mapping[str, list[int]] | None) -> str:
     return " ".join(word for _, word in places)
 
 
+def semantic_scholar(
+    client: "httpx.AsyncClient", *, key: str = "", base_url: str = "https://api.semanticscholar.org"
+) -> Backend:
+    """Semantic Scholar, one request a second; without a key all its users share one allowance."""
+    line = Line("semantic_scholar", client, Pace(every=1.0, at_once=1), "its key was not accepted; check it")
+
+    async def ask(query: str, n: int) -> Iterable[Found]:
+        fields = "title,url,abstract,publicationDate,year,openAccessPdf"
+        params: dict[str, str | int] = {"query": query, "limit": min(n, 100), "fields": fields}
+        headers = {"x-api-key": key} if key else {}
+        told = await line.json("GET", f"{base_url}/graph/v1/paper/search", params=params, headers=headers)
+        return each(
+            told.get("data") or (),
+            lambda one: Found(
+                one.get("title"),
+                (one.get("openAccessPdf") or {}).get("url") or one["url"],
+                one.get("abstract"),
+                one.get("publicationDate") or one.get("year"),
+            ),
+        )
+
+    return Service("semantic_scholar", ask)
+
+
 def arxiv(client: "httpx.AsyncClient", *, base_url: str = "https://export.arxiv.org") -> Backend:
     """arXiv, keyless, one request every three seconds. All words of the query must occur."""
     line = Line("arxiv", client, Pace(every=3.0, at_once=1), "it blocks requests for a while")
@@ -174,6 +242,30 @@ def arxiv(client: "httpx.AsyncClient", *, base_url: str = "https://export.arxiv.
     return Service("arxiv", ask)
 
 
+def crossref(client: "httpx.AsyncClient", *, contact: str = "", base_url: str = "https://api.crossref.org") -> Backend:
+    """Crossref, keyless; who gives a contact is served better."""
+    line = Line("crossref", client, Pace(at_once=3), "it blocks requests for a while")
+
+    async def ask(query: str, n: int) -> Iterable[Found]:
+        params: dict[str, str | int] = {"query": query, "rows": n}
+        if "@" in contact:
+            params["mailto"] = contact
+        told = await line.json("GET", f"{base_url}/works", params=params)
+        return each(
+            told["message"]["items"],
+            lambda one: Found(
+                (one.get("title") or [""])[0], one["URL"], one.get("abstract"), _join_date(one.get("issued") or {})
+            ),
+        )
+
+    return Service("crossref", ask)
+
+
+def _join_date(issued: Mapping[str, Any]) -> str:
+    parts = (issued.get("date-parts") or [[]])[0]
+    return "-".join(f"{part:02d}" for part in parts if part)
+
+
 def serper_scholar(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://google.serper.dev") -> Backend:
     """Google Scholar by serper.dev."""
     line = Line("serper_scholar", client, refused="its key was not accepted; check SERPER_API_KEY")
@@ -186,6 +278,26 @@ def serper_scholar(client: "httpx.AsyncClient", *, key: str, base_url: str = "ht
         )
 
     return Service("serper_scholar", ask)
+
+
+def serpapi_scholar(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://serpapi.com") -> Backend:
+    """Google Scholar by serpapi.com."""
+    line = Line("serpapi_scholar", client, refused="its key was not accepted; check SERPAPI_API_KEY")
+
+    async def ask(query: str, n: int) -> Iterable[Found]:
+        params: dict[str, str | int] = {"engine": "google_scholar", "q": query, "num": min(n, 20), "api_key": key}
+        told = await line.json("GET", f"{base_url}/search.json", params=params)
+        results = told.get("organic_results") or ()
+        return each(
+            results,
+            lambda one: Found(
+                one.get("title"),
+                one.get("link"),
+                f"{one.get('snippet') or ''} ({(one.get('publication_info') or {}).get('summary', '')})",
+            ),
+        )
+
+    return Service("serpapi_scholar", ask)
 
 
 def litellm(client: "httpx.AsyncClient", *, provider: str, key: str = "", base_url: str = "") -> Backend:
