@@ -148,6 +148,15 @@ def _diff(args: argparse.Namespace, shell: Shell) -> int:
     return OK
 
 
+def _judge(args: argparse.Namespace, shell: Shell) -> int:
+    from hira.evaluation.agreement import format_agreement, measure_agreement
+
+    settings = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
+    found = asyncio.run(measure_agreement(shell.folder / args.file, args.metric, settings))
+    shell.say(json.dumps(asdict(found), ensure_ascii=False, indent=2) if args.json else format_agreement(found))
+    return OK
+
+
 def _preferences(args: argparse.Namespace, shell: Shell) -> int:
     from hira.evaluation.preferences import evaluate_preferences, table
 
@@ -171,6 +180,7 @@ def _candidates(args: argparse.Namespace, shell: Shell) -> int:
 
 _OTHERS: Mapping[str, Callable[[argparse.Namespace, Shell], int]] = {
     "diff": _diff,
+    "judge": _judge,
     "preferences": _preferences,
     "candidates": _candidates,
 }

@@ -9,7 +9,7 @@ from hira.cli.parser import Parser, parse_duration
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 ABILITIES = ("reasoning-transfer", "memory", "search", "code", "multimodal")
 REPORTING = ("mams", "react-report")
-EVALUATING = ("run", "ablate", "sweep", "diff", "preferences", "candidates")
+EVALUATING = ("run", "ablate", "sweep", "diff", "judge", "preferences", "candidates")
 Group = Callable[[Parser], None]
 
 
@@ -157,6 +157,11 @@ def _add_evaluation(commands: Any) -> None:
         nargs="+",
         metavar="FOLDER",
         help="two folders of evaluations, or one and two of its ways of asking, such as hira rag",
+    )
+    judge = _add(what, "judge", "measure how often a judge (--model) agrees with human labels", _model, _json)
+    judge.add_argument("file", metavar="FILE", help="question, answer, response and label, one JSON object per line")
+    judge.add_argument(
+        "--metric", metavar="NAME", default="hira", help="judge prompt: hira (default), webwalker, simpleqa, hle"
     )
     about = "measure how well ways of scoring reports agree with human preferences"
     preferences = _add(what, "preferences", about, _model, _json, more="Rubrics paper, Table 1; --model judges.")

@@ -255,7 +255,7 @@ async def judging(settings: Settings, judge: str | None) -> AsyncIterator[RunCon
     settings = await find_model(settings.with_values({**general, "roles": {JUDGE: changed}}, "--judge"))
     cast, policies = cast_of(settings, {})
     if cast[JUDGE].policy.model == "offline":
-        fix = "name a model that does (--judge M), or score with --metric match"
+        fix = "name a model that does (--judge M; --model M for hira eval judge), or score with --metric match"
         raise UsageError("`offline` cannot judge answers", fix=fix)
     try:
         await _check_reachable(settings)

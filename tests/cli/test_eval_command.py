@@ -247,3 +247,28 @@ def test_what_a_run_may_spend_is_not_what_the_judge_may(
     assert said.code == 0, said.err
     (row,) = json.loads(said.out)["rows"]
     assert (row["asked"], row["scored"]) == (3, scored)
+
+
+def test_a_judge_is_compared_with_human_labels(folder: Path) -> None:
+    labels = [
+        {"question": "q", "answer": "31 metres", "response": "It is 31 metres.", "label": True},
+        {"question": "q", "answer": "31 metres", "response": "It is 42 metres.", "label": False},
+        {"question": "q", "answer": "31 metres", "response": "It is 31 metres, or 42.", "label": "incorrect"},
+        {"question": "q", "answer": "31 metres", "response": "31 metres", "label": "yes"},
+    ]
+    (folder / "labels.jsonl").write_text("".join(json.dumps(one) + "\n" for one in labels))
+    with Endpoint(lambda request: judging([m.text for m in request.messages])) as endpoint:
+        asked = ("eval", "judge", "labels.jsonl", "--model", "scripted", "--base-url", endpoint.base_url)
+        said = hira(folder, *asked, "--json", HIRA_API_KEY="k")
+        shown = hira(folder, *asked, HIRA_API_KEY="k")
+    assert said.code == 0, said.err
+    found = json.loads(said.out)
+    assert (found["labelled"], found["unscored"], found["accepted"], found["refused"]) == (4, 0, 1, 0)
+    assert found["agreed"]["value"] == pytest.approx(3 / 4)
+    assert found["kappa"] == pytest.approx(0.5)
+    assert found["wrong"] == [[3, "by the number"]]
+    assert "agrees on 75.0 % of 4" in shown.out
+    (folder / "labels.jsonl").write_text(json.dumps({**labels[0], "label": "perhaps"}))
+    refused = hira(folder, *asked, HIRA_API_KEY="k")
+    assert refused.code == 2
+    assert "the label 'perhaps' is not true or false" in refused.err

@@ -1,0 +1,124 @@
+"""Agreement of a judge with human labels, which says how far its verdicts can be trusted."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.concurrency import map_concurrently
+from hira.core.errors import Stop, UsageError
+from hira.evaluation.files import rows_of
+from hira.evaluation.rewards.answer_judge import JUDGES
+from hira.evaluation.rewards.match import extract_answer
+from hira.evaluation.scorers import judging
+from hira.evaluation.statistics import Interval, wilson
+from hira.runtime.settings import Settings
+
+LABELS = {
+    **dict.fromkeys(("true", "yes", "correct", "right", "1"), True),
+    **dict.fromkeys(("false", "no", "incorrect", "wrong", "not_attempted", "0"), False),
+}
+NEEDED = ("question", "answer", "response", "label")
+CONCURRENCY = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Agreement over the rows that the judge could judge.
+
+    Args:
+        labelled: Rows of the file.
+        unscored: Rows for which the judge failed; they count in no other figure.
+        agreed: Share of rows on which judge and label agree, with its 95 % interval.
+        kappa: Cohen's kappa, the agreement beyond chance.
+        accepted: Wrong responses that the judge accepted.
+        refused: Right responses that it refused.
+        wrong: Number and reason of each row on which they differ.
+    """
+
+    judge: str
+    labelled: int
+    unscored: int
+    agreed: Interval
+    kappa: float
+    accepted: int
+    refused: int
+    wrong: tuple[tuple[int, str], ...]
+
+
+async def measure_agreement(path: Path, judge: str, settings: Settings) -> Agreement:
+    """Ask the judge about every labelled response. Raises `UsageError` for an unusable file or an unknown judge."""
+    if judge not in JUDGES:
+        raise UsageError(f"{judge!r} is not a judge", fix=f"choose one of {', '.join(JUDGES)}")
+    rows = read_labels(path)
+    verdicts: dict[int, tuple[bool | None, str]] = {}
+    async with judging(settings, None) as context:
+
+        async def ask(at: int) -> tuple[int, bool | None, str]:
+            question, answer, response, _ = rows[at]
+            own = RunContext(context.cast, Rollout("", question, "judge"), budget=context.budget)
+            try:
+                verdict = await JUDGES[judge](own.conversation("judge"), question, answer, extract_answer(response))
+            except Stop as stop:  # the judge has spent its budget
+                return at, None, stop.what
+            return (at, verdict.correct, verdict.reason) if verdict else (at, None, "")
+
+        async for at, correct, reason in map_concurrently(range(len(rows)), CONCURRENCY, ask):
+            verdicts[at] = (correct, reason)
+    return compare_verdicts(judge, [row[3] for row in rows], [verdicts[at] for at in range(len(rows))])
+
+
+def read_labels(path: Path) -> list[tuple[str, str, str, bool]]:
+    """Read question, answer, response and label of each row. Raises `UsageError` for a row that lacks one."""
+    rows = []
+    for at, row in enumerate(rows_of(path), 1):
+        where = f"row {at} of {path}"
+        if missing := [name for name in NEEDED if row.get(name) in (None, "")]:
+            raise UsageError(f"there is no {missing[0]!r}", where=where, fix=f"each row needs {', '.join(NEEDED)}")
+        question, answer, response, label = (str(row[name]) for name in NEEDED)
+        if label.strip().lower() not in LABELS:
+            raise UsageError(f"the label {label!r} is not true or false", where=where, fix="write true or false")
+        rows.append((question, answer, response, LABELS[label.strip().lower()]))
+    if not rows:
+        raise UsageError("there are no labels", where=f"in {path}", fix=f"each row needs {', '.join(NEEDED)}")
+    return rows
+
+
+def compare_verdicts(judge: str, labels: Sequence[bool], verdicts: Sequence[tuple[bool | None, str]]) -> Agreement:
+    """Compare verdicts, each with its reason, with the labels of the same rows; None is a judge that failed."""
+    rows = enumerate(zip(labels, verdicts, strict=True), 1)
+    judged = [(at, label, verdict, reason) for at, (label, (verdict, reason)) in rows if verdict is not None]
+    counts = Counter((label, verdict) for _, label, verdict, _ in judged)
+    return Agreement(
+        judge,
+        len(labels),
+        len(labels) - len(judged),
+        wilson(counts[True, True] + counts[False, False], len(judged)),
+        compute_kappa(counts),
+        counts[False, True],
+        counts[True, False],
+        tuple((at, reason) for at, label, verdict, reason in judged if label != verdict),
+    )
+
+
+def compute_kappa(counts: Mapping[tuple[bool, bool], int]) -> float:
+    """Compute Cohen's kappa of two raters from the counts of their pairs of verdicts; 0 if there are none."""
+    total = sum(counts.values()) or 1
+    first = sum(count for (one, _), count in counts.items() if one) / total
+    second = sum(count for (_, other), count in counts.items() if other) / total
+    agreed = sum(count for (one, other), count in counts.items() if one == other) / total
+    chance = first * second + (1 - first) * (1 - second)
+    return (agreed - chance) / (1 - chance) if chance < 1 else float(agreed)
+
+
+def format_agreement(found: Agreement) -> str:
+    """Format the agreement as text, with one line for each row on which judge and label differ."""
+    value, low, high = (f"{100 * one:.1f}" for one in (found.agreed.value, found.agreed.low, found.agreed.high))
+    judged = found.labelled - found.unscored
+    lines = [
+        f"judge {found.judge}: agrees on {value} % of {judged} (95 % {low} to {high}), kappa {found.kappa:.2f}",
+        f"  wrong accepted: {found.accepted}, right refused: {found.refused}, not judged: {found.unscored}",
+    ]
+    return "\n".join([*lines, *(f"  row {at}: {reason}" for at, reason in found.wrong)])
