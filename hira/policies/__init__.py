@@ -1,4 +1,4 @@
-"""Policies by name. Each is loaded when it is first used, because the SDKs behind them are heavy."""
+"""Policies by name. Each is loaded at its first use, because their SDKs are heavy."""
 
 from collections.abc import Mapping
 from functools import partial

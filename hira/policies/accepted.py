@@ -1,4 +1,4 @@
-"""What endpoints and their models take, learned from what they refuse: fields of a request, tools, media, dialects."""
+"""Which request fields, tools, media and dialects endpoints and models accept, learned from their refusals."""
 
 import json
 import re
@@ -31,7 +31,7 @@ _SYSTEM = compile_lazily(
 _ALTERNATE = compile_lazily(r"roles must alternate|must alternate between", re.IGNORECASE)
 _SCHEMA = compile_lazily(r"response_format|json_schema|json schema|schema|grammar|structured|guided", re.IGNORECASE)
 SYSTEM, ALTERNATE = "system messages", "messages of one role in a row"
-"""What an endpoint may refuse of the messages themselves; named beside the optional fields of a request."""
+"""Properties of the messages that an endpoint may refuse, listed together with the optional fields of a request."""
 OPTIONAL = (
     "temperature",
     "top_p",
@@ -52,8 +52,8 @@ OPTIONAL = (
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What is known of an endpoint's taste. `without` are body fields it has refused; `stops` is how many it takes,
-    `longest` how many tokens a reply may have."""
+    """The known limits of an endpoint. `without` are body fields that it has refused; `stops` is the most stop strings,
+    `longest` the most tokens of a reply."""
 
     without: frozenset[str] = frozenset()
     longest: int | None = None
@@ -148,7 +148,7 @@ _STATUSES = frozenset({0, 400, 404, 415, 422, 500, 501})
 
 @cache
 def refusals_of(base_url: str, model: str) -> set[str]:
-    """What this model at this endpoint has refused: "tools", "image", "audio", "video"."""
+    """Return the kinds that this model at this endpoint has refused: "tools", "image", "audio", "video"."""
     del base_url, model
     return set()
 

@@ -1,4 +1,4 @@
-"""What an endpoint can really do, found out by one or two tiny requests each. For `hira doctor`."""
+"""Finds out what an endpoint can do, with one or two tiny requests for each ability. For `hira doctor`."""
 
 import json
 import zlib
@@ -120,7 +120,7 @@ async def _follows(policy: OpenAIPolicy) -> bool:
 
 
 async def _sees(policy: OpenAIPolicy) -> bool:
-    """Whether it names the colour of a picture that is all of one colour."""
+    """Return whether the model names the colour of a picture in a single colour."""
     red = Media("image", f"data:image/png;base64,{b64encode(_red()).decode()}")
     asked = Request((user("Which colour has this picture? Answer with one word.", red),), _SAMPLING)
     return "red" in (await policy.complete(asked)).text.lower()

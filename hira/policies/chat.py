@@ -50,8 +50,8 @@ def body_of(
 
 
 def convert_messages(messages: Sequence[Message], accepted: Accepted) -> list[dict[str, Any]]:
-    """The messages as the endpoint takes them. What a system message says goes into the first message of the user's
-    where it takes none, and messages of one role in a row become one where it refuses that."""
+    """Convert the messages for the endpoint. If it takes no system message, its text goes into the first user message;
+    if it refuses consecutive messages of one role, they are joined."""
     told = [message.wire for message in messages]
     if SYSTEM in accepted.without:
         told = [one | {"role": "user"} if one["role"] == "system" else one for one in told]

@@ -62,8 +62,8 @@ class DirectClient:
 
 
 class GivenClient:
-    """Posts through an `AsyncOpenAI` or `AsyncAzureOpenAI` that the caller configured: its authentication, headers,
-    proxies and time-outs hold. The caller closes it. Retries are made by hira and not by the client."""
+    """Sends requests through an `AsyncOpenAI` or `AsyncAzureOpenAI` that the caller configured, with its
+    authentication, headers, proxies and time-outs. The caller closes it. hira retries, not the client."""
 
     def __init__(self, client: Any, *, where: str) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""What went wrong at an endpoint, as one of hira's errors: what, where, and what to do. Never with the key in it."""
+"""Failures of endpoints as hira's errors: what failed, where, and what to do. They never contain the key."""
 
 import asyncio
 import math
@@ -72,7 +72,7 @@ _PHRASES = {
     "rate limit": 429, "too many requests": 429, "throttl": 429, "overloaded": 529, "timed out": 504,
     "not found": 404, "does not exist": 404, "unavailable": 503,
 }  # fmt: skip
-"""What an error without a number means, by a word in its codes, or by what it says."""
+"""The meaning of an error without a number, by a word in its codes or in its message."""
 _TITLE = compile_lazily(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TAG = compile_lazily(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _LONGEST_PAUSE = 366 * 86400.0
@@ -152,7 +152,7 @@ def _describe_unserved(told: str, said: str, headers: Mapping[str, str], *, wher
 
 
 def refuses_tools(said: str) -> bool:
-    """Whether a failure says that the endpoint takes no tool calls."""
+    """Return whether the message says that the endpoint takes no tool calls."""
     return bool(_NO_TOOLS.search(said))
 
 
@@ -162,7 +162,7 @@ def tools_refused(what: str, *, where: str, status: int = 0) -> ToolsRefused:
 
 
 def _way_out(status: int, said: str) -> str:
-    """What to do about a request that was not served."""
+    """Suggest what to do about a failed request."""
     if _FILTERED.search(said):
         return "rephrase the question, or use another model for this role"
     if status >= 500 or status in RETRYABLE:
@@ -199,13 +199,13 @@ def _first_number(pattern: "re.Pattern[str]", said: str) -> int:
 
 
 def number(written: str) -> int:
-    """The whole number that a server wrote, with or without commas; 0 if it is none."""
+    """Parse a whole number, with or without commas; 0 for anything else."""
     digits = written.replace(",", "").replace("_", "")
     return int(digits) if digits.isdecimal() else 0
 
 
 def failure_in(reply: Any, *, where: str) -> EndpointError | None:
-    """The error that came as if it were a reply, None if it is none."""
+    """Return the error that was sent as a reply, None for a proper reply."""
     if isinstance(reply, list) and len(reply) == 1:  # Google's
         reply = reply[0]
     if not isinstance(reply, Mapping):
@@ -228,7 +228,7 @@ def failure_in(reply: Any, *, where: str) -> EndpointError | None:
 
 
 def _tells_of_error(reply: Mapping[str, Any]) -> bool:
-    """Whether a reply without choices tells of an error, in one of the ways that servers have."""
+    """Return whether a reply without choices reports an error, in one of the servers' ways."""
     if reply.get("object") == "error" or reply.get("success") is False or reply.get("status") == "error":
         return True
     if _is_well(reply):
@@ -239,7 +239,7 @@ def _tells_of_error(reply: Mapping[str, Any]) -> bool:
 
 
 def _is_well(reply: Mapping[str, Any]) -> bool:
-    """Whether a reply says by a number that nothing failed, as some vendors do in every piece of a stream."""
+    """Return whether a reply reports success by a number, as some vendors do in every piece of a stream."""
     inner = reply.get("base_resp")
     told = [reply.get("code"), inner.get("status_code") if isinstance(inner, Mapping) else None]
     numbers = {str(one) for one in told if one is not None}
@@ -307,7 +307,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _finite(said: str) -> float | None:
-    """The number that a header holds; endless ones and what is none say nothing."""
+    """Parse the number of a header; infinite and invalid ones mean nothing."""
     try:
         number = float(said)
     except ValueError:

@@ -28,8 +28,8 @@ UNTAUGHT = "the model has no chat template: it is a base model, which only conti
 
 @dataclass(slots=True)
 class ContextTrimmer:
-    """A policy whose prompts are made to fit; see `fitting`. `limit` is what fits, in our tokens, `window` what prompt
-    and reply may have together; both are 0 while unknown."""
+    """A policy that shortens its prompts to fit; see `fitting`. `limit` is the most tokens of a prompt by our count,
+    `window` the most of prompt and reply together; both are 0 while unknown."""
 
     policy: Policy
     limit: int = 0
@@ -111,17 +111,17 @@ class ContextTrimmer:
 
 
 def fitting(policy: Policy) -> Policy:
-    """The policy; a prompt that its endpoint finds too long is shortened and sent again, twice at most.
+    """Wrap the policy: a prompt that its endpoint finds too long is shortened and sent again, twice at most.
 
-    What fits is remembered, so that the next prompt that is too long is not refused first; a server nearby is asked for
-    its window before the first. The conversation itself and its record stay whole; who waits is told at once that less
-    is sent, and a note of the completion says it.
+    The limit is remembered, so that the next long prompt is not refused first; a nearby server is asked for its window
+    before the first call. The conversation and its record stay whole; a notice reports at once that less is sent, and
+    so does a note of the completion.
     """
     return ContextTrimmer(policy)
 
 
 def describing(policy: Policy) -> Describes | None:
-    """The policy, or the one that it stands before, if it can tell what its server says of the model."""
+    """Return the policy, or the one that it wraps, if it can report what its server says of the model."""
     inner: object = policy
     while inner is not None and not isinstance(inner, Describes):
         inner = getattr(inner, "policy", None)

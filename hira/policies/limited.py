@@ -1,9 +1,9 @@
-"""One endpoint's limits, held by all who ask it: how many calls at once, none during a pause, few while it is down.
+"""The limits of one endpoint, shared by all its callers: calls at once, none during a pause, few while it is down.
 
-Calls begin unlimited. A rate limit shrinks what may be under way to 0.8 of what was, and rounds that use it widen it
-again by 5 %; a Retry-After holds everyone. What shrinks it is counted once for all calls that were under way together,
-and a stray refusal among many replies only every 15 seconds. After five failures in a row, of connections or of the
-server itself, the endpoint is left alone for half a minute, then one call tries whether it is back.
+Calls begin unlimited. A rate limit shrinks the calls in flight to 0.8 of their number, and rounds that use the limit
+widen it by 5 %; a Retry-After pauses everyone. Calls that were in flight together shrink it only once, and a stray
+refusal among many replies only every 15 seconds. After five consecutive failures of connections or of the server, the
+endpoint is left alone for half a minute; then one call tries whether it is back.
 """
 
 import asyncio
@@ -39,10 +39,11 @@ class Down(EndpointError):
 
 
 class RateLimiter:
-    """What is known of one endpoint in one event loop. Who enters must leave, and say in between how it went.
+    """The state of one endpoint in one event loop. Every caller that enters must leave, and report the outcome in
+    between.
 
-    `limit` is how many may be under way, `flying` how many are, `served` how many were answered. `clock` and `sleep`
-    are arguments so that a test can do without waiting.
+    `limit` is the most calls in flight, `flying` their number, `served` the number of replies. `clock` and `sleep` are
+    arguments so that a test need not wait.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class RateLimiter:
             self.limit += max(GROWTH, 1 / self.limit)  # over a round: 5 %, or one more
 
     def record_failure(self, error: EndpointError, request: Request, began: float) -> None:
-        """The call failed; `began` is when it was made."""
+        """Record that the call failed; `began` is its start."""
         now = self.clock()
         if error.retry_after:
             self._paused_until = max(self._paused_until, now + error.retry_after)
@@ -187,7 +188,7 @@ def _tell_wait(tell: Callable[[str], None] | None, what: str, wait: float) -> No
 
 
 def _of_the_server(error: EndpointError, request: Request) -> bool:
-    """Whether the failure says that the endpoint is in trouble, and not only this request."""
+    """Return whether the failure concerns the endpoint, and not only this request."""
     if isinstance(error, BadReply | ContextOverflow | RateLimited | ToolsRefused | MediaRefused):
         return False
     if request.schema is not None and error.status == SERVER_FAULT:
@@ -209,7 +210,7 @@ def gate_at(base_url: str) -> RateLimiter:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A policy behind its endpoint's gate; see `limited`."""
+    """A policy under its endpoint's limits; see `limited`."""
 
     policy: Policy
     gate: Callable[[], RateLimiter]

@@ -1,4 +1,4 @@
-"""What the name of a model says of where it is asked."""
+"""Reads the endpoint from the name of a model."""
 
 from importlib.util import find_spec
 from typing import Literal
@@ -27,7 +27,7 @@ _BEFORE_COLON = frozenset({OPENAI, OLLAMA, "anthropic", "gemini"})
 
 
 def has_own_place(model: str) -> bool:
-    """Whether the model is asked without an endpoint that hira has to know."""
+    """Return whether the model needs no endpoint that hira has to know."""
     return model == OFFLINE or model.startswith((LITELLM, IN_PROCESS, GGUF))
 
 

@@ -56,17 +56,16 @@ _BYTES_A_TOKEN = 4
 class OpenAIPolicy:
     """A model behind an OpenAI-compatible endpoint.
 
-    `key_origin` says in error messages where the key came from; the key itself is never told. `continuation` is how
-    the endpoint carries on a message of the model's own: "continue_final_message" (vLLM, SGLang, llama.cpp), "prefix"
-    (DeepSeek), "completions" (the older API, with ChatML), "none". `extra_body` is added to every request. Replies
-    stream in where somebody watches, where they may have to be cut, and where the endpoint was seen to be slow or the
-    model to write more than is read. A
-    request's optional field that the endpoint refuses by name is left out from then on (`accepted`); tools and media
-    that it refuses fail at once from then on, for all who ask this model there in this process. A `client` of the
-    `openai` package sends the requests in place of `base_url` and `api_key`; the caller closes it. `api` is
-    "chat" or "responses"; a model that only has the second is asked there from its first refusal on.
+    `key_origin` names the origin of the key in error messages, which never contain the key. `continuation` is how the
+    endpoint continues a message of the model: "continue_final_message" (vLLM, SGLang, llama.cpp), "prefix" (DeepSeek),
+    "completions" (the older API, with ChatML), "none". `extra_body` is added to every request. Replies stream if
+    somebody watches, if they may have to be cut, if the endpoint has been slow, or if the model has written more than
+    was read. An optional field that the endpoint refuses by name is left out afterwards (`accepted`); tools and media
+    that it refuses fail at once afterwards, for all callers of this model there in this process. A `client` of the
+    `openai` package sends the requests in place of `base_url` and `api_key`; the caller closes it. `api` is "chat" or
+    "responses"; a model that only has the second is asked there after its first refusal.
 
-    After `aclose` it can be used again, also in another event loop.
+    After `aclose` the policy can be used again, also in another event loop.
     """
 
     def __init__(  # noqa: PLR0913 - each argument is one fact about the endpoint
@@ -137,7 +136,7 @@ class OpenAIPolicy:
         return replace(completion, notes=(*completion.notes, self._noted)) if self._noted else completion
 
     async def served(self) -> Served:
-        """What the server says of the model, asked for once."""
+        """Return the server's description of the model, which is requested once."""
         if self._told is None:
             self._told = Served()  # who comes meanwhile does not wait
             if self._headers:
@@ -215,7 +214,7 @@ class OpenAIPolicy:
         return parts
 
     def _bounds(self, body: Mapping[str, Any], request: Request, sent: int) -> Bounds:
-        """What bounds the reply to this body of so many bytes."""
+        """Return the bounds of the reply to this body of `sent` bytes."""
         prompt, tokens = sent // _BYTES_A_TOKEN, body.get(self.accepted.length) or request.sampling.max_tokens
         timeout, pace = self._timeout, self._pace
         first, between = pace.first_token(timeout, prompt), pace.between_tokens(timeout)

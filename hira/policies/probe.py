@@ -1,4 +1,4 @@
-"""What stands behind a base URL: which models, which server, and whether there is an endpoint at all."""
+"""Probes a base URL: which models, which server, and whether there is an endpoint at all."""
 
 import asyncio
 import difflib
@@ -36,7 +36,7 @@ class Describes(Protocol):
 
 
 async def ask_server(base_url: str, model: str, headers: Mapping[str, str]) -> Served:
-    """What the server says. Raises nothing that a server could cause; each question may take two seconds."""
+    """Ask the server about the model. Raises nothing that a server could cause; each request may take two seconds."""
     if not is_nearby(base_url):
         return Served()
     transport = transport_for(base_url)
@@ -95,9 +95,9 @@ _OWNERS = {
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What GET /models told. `ok` if it was a list of models; else `error` says what came instead, in one line.
+    """The result of GET /models. `ok` if it was a list of models; otherwise `error` describes the reply in one line.
 
-    `base_url` is the URL that works: `lacks_v1` if the one asked for does not, but the same with /v1 does.
+    `base_url` is the working URL: `lacks_v1` if the requested one fails, but the same with /v1 works.
     """
 
     base_url: str
@@ -135,7 +135,7 @@ async def find_local(ports: Sequence[int] = LOCAL_PORTS, *, seconds: float = LOC
 
 
 async def missing(model: str, base_url: str, api_key: str) -> str:
-    """What to do about a 404: a URL without /v1, or a model that is called otherwise."""
+    """Suggest what to do about a 404: a URL without /v1, or a model with another name."""
     found = await probe(base_url, api_key)
     if found.lacks_v1:
         return f"the base URL lacks /v1: set it to {found.base_url}"

@@ -1,7 +1,7 @@
-"""Replies that go round in circles: their end is one piece of text over and over, to the letter, or a numbered list of
-the same items.
+"""Detects replies that run in circles: their end repeats one piece of text exactly, or is a numbered list of the same
+items.
 
-Looking for it costs next to nothing: it is done once in some dozens of tokens, by searches that Python does in C.
+The check costs next to nothing: it runs once in some dozens of tokens, as searches that Python does in C.
 """
 
 import re
@@ -10,7 +10,7 @@ from itertools import takewhile
 
 REPEATS = 4
 SHORTEST = 600
-"""Characters that a repetition has at least: shorter ones stand in tables and in code."""
+"""The fewest characters of a repetition: shorter ones occur in tables and in code."""
 LONGEST = 2_000
 """Characters of the longest piece whose repetition is noticed."""
 _EVERY = 128

@@ -1,7 +1,7 @@
-"""The chat API's wire, on the way back: a reply as the completion that came back.
+"""Parses replies of the chat API into completions.
 
-Servers differ in small things, all of which end here: where reasoning stands, how calls are written, whether a stop
-string is kept, stripped or named, whether the beginning of a continued message is repeated.
+Servers differ in small things, all of which are handled here: the place of reasoning, the form of calls, whether a stop
+string is kept, stripped or named, and whether the beginning of a continued message is repeated.
 """
 
 import json
@@ -45,7 +45,7 @@ _BYTES_A_TOKEN = 7  # of what was read; English has four or five, so half of it 
 
 
 class EmptyReply(BadReply):
-    """A reply without text and without calls. `completion` is what it was, for who would go on with it."""
+    """A reply without text and without calls. `completion` is the reply, for callers that can use it."""
 
     def __init__(self, completion: Completion, *, where: str) -> None:
         super().__init__("the model's reply is empty", where=where, retryable=True)
@@ -195,8 +195,8 @@ def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
 
 
 def without_echo(text: str, request: Request) -> str:
-    """What a reply says beyond the prompt, if it begins by repeating that: a base model does, and is no witness of what
-    it was shown. Short messages may be repeated."""
+    """Return the reply without the prompt, if it begins by repeating that: a base model does, and its words prove
+    nothing. Short messages may be repeated."""
     rest, echoes = text.lstrip(), False
     if len(rest) < _ECHO:
         return text
@@ -213,10 +213,10 @@ def without_echo(text: str, request: Request) -> str:
 
 
 def _says_nothing(completion: Completion, request: Request) -> bool:
-    """Whether a reply without text is worth asking for again.
+    """Return whether a reply without text is worth another request.
 
-    Thought that ran out of length is, also where the endpoint does not show it. Thought that ended is not where stop
-    strings are awaited: one of them may have ended a call in the middle of it, which is for the dialect to say.
+    Reasoning that ran out of length is, even if the endpoint does not show it. Reasoning that ended is not if there are
+    stop strings: one of them may have ended a call in the middle of it, which the dialect must decide.
     """
     if completion.finish == "length":
         return bool(completion.reasoning or (completion.usage.completion_tokens and not completion.text))
@@ -230,7 +230,7 @@ def _call(entry: Mapping[str, str], where: str) -> ToolCall:
 
 
 def _make_ids_unique(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
-    """The calls, each under an id of its own, by which its result will be known."""
+    """Return the calls with unique ids, which tie them to their results."""
     told: dict[str, ToolCall] = {}
     for call in calls:
         one = replace(call, id=_new_id()) if call.id in told else call
@@ -243,7 +243,7 @@ def _new_id() -> str:
 
 
 def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
-    """What the server counted; None if it counted nothing."""
+    """Return the server's token counts; None without any."""
     if not usage or not (whole(usage.get("prompt_tokens")) or whole(usage.get("completion_tokens"))):
         return None
     details = usage.get("prompt_tokens_details")
@@ -287,7 +287,7 @@ def trim_repetition(parts: Parts) -> None:
 
 
 def notice_cut_prompt(parts: Parts, request: Request) -> str:
-    """What to say if the server cannot have read the whole prompt, by what it counted; empty if it can."""
+    """Return a notice if the server's count shows that it has not read the whole prompt; empty otherwise."""
     read = whole((parts.usage or {}).get("prompt_tokens"))
     if not read or parts.sent < max(_SUSPECT_BYTES, _BYTES_A_TOKEN * read):  # spares the counting
         return ""
@@ -298,7 +298,7 @@ def notice_cut_prompt(parts: Parts, request: Request) -> str:
 
 
 def whole(number: Any) -> int:
-    """A count that a server tells as a number or as text; 0 for what is none."""
+    """Parse a server's count, a number or text; 0 for anything else."""
     if isinstance(number, str) and number.isdecimal() and len(number) <= _DIGITS:
         number = int(number)
     if not isinstance(number, int | float) or (isinstance(number, float) and not math.isfinite(number)):

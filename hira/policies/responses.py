@@ -27,7 +27,7 @@ _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed
 
 
 def is_wanted(status: int, said: str) -> bool:
-    """Whether a refusal of the chat API says that this model is asked through the Responses API alone."""
+    """Return whether a refusal of the chat API means that this model has only the Responses API."""
     return status in {400, 404} and bool(_ONLY_HERE.search(said))
 
 

@@ -13,7 +13,7 @@ from hira.core.policy import Completion, Policy, Request, Usage, Watch
 from hira.policies.reply import EmptyReply
 
 PATIENCE = 3.0
-"""How many times as long as what was measured an endpoint may take."""
+"""The factor by which an endpoint may exceed its measured times."""
 SLOW = 20.0
 """Tokens a second below which an endpoint is asked for streams: a whole reply shows nothing until it is there."""
 _ENOUGH_READ, _ENOUGH_WRITTEN, _ENOUGH_WHOLE = 200, 8, 100
@@ -24,8 +24,8 @@ _BETWEEN = 20
 class Timeout:
     """Seconds: to connect, until a stream's first token, between two tokens, and for a whole reply.
 
-    All but the first grow with what was measured of the endpoint (`Pace`): a slow one may take three times as long as
-    it was seen to take. A stream that flows may take as long as its tokens need, because their number is bounded.
+    All but the first grow with the endpoint's measured times (`Pace`): a slow one may take three times as long as
+    before. A flowing stream may take as long as its tokens need, because their number is bounded.
     """
 
     connect: float = 10.0
@@ -68,14 +68,14 @@ class Pace:
         self.writes = min(self.writes or 1.0, SLOW / 2)
 
     def first_token(self, timeout: Timeout, prompt: int) -> float:
-        """Seconds that the first token of a reply to a prompt of so many tokens may take."""
+        """Return the seconds that the first token of a reply to a prompt of this many tokens may take."""
         return max(timeout.first_token, PATIENCE * prompt / self.reads if self.reads else 0.0)
 
     def between_tokens(self, timeout: Timeout) -> float:
         return max(timeout.between_tokens, PATIENCE * _BETWEEN / self.writes if self.writes else 0.0)
 
     def reply(self, timeout: Timeout, prompt: int, tokens: int | None) -> float:
-        """Seconds that a whole reply of at most so many tokens may take."""
+        """Return the seconds that a whole reply of at most this many tokens may take."""
         if not (self.writes and tokens):
             return timeout.reply
         reading = prompt / self.reads if self.reads else 0.0
@@ -84,7 +84,7 @@ class Pace:
 
 @cache
 def pace_at(base_url: str, model: str) -> Pace:
-    """What is known of this model at this endpoint, for all who ask it in this process."""
+    """Return the measured times of this model at this endpoint, shared by all callers in this process."""
     del base_url, model
     return Pace()
 
@@ -105,7 +105,7 @@ LEAST_ROOM = 1024
 LEAST_LEFT = 100
 """Tokens of a budget for which it is not worth to ask again."""
 TOLD_WAIT = 1.0
-"""Seconds from which on a first wait is told to the person who waits."""
+"""The shortest wait, in seconds, that is reported to the person."""
 
 
 @dataclass(slots=True)
@@ -201,15 +201,15 @@ def retrying(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     jitter: Callable[[], float] = random.random,
 ) -> Policy:
-    """The policy, with retryable failures of its endpoint tried again, `attempts` times in all.
+    """Wrap the policy: retryable failures of its endpoint are tried again, `attempts` times in all.
 
-    Waits grow by full jitter up to 8 s. A server's Retry-After is obeyed; one of more than 60 s fails at once and
-    says until when. Replies that are no completion are asked for three times at most; one that does not come in time
-    twice, and a port of this machine where nothing has ever answered. A reply that says nothing is asked for once more,
-    and allowed more tokens if it was nothing but thought; after that it is handed on as it is. A streamed reply that
-    breaks off is asked for anew: the watcher is then told the new reply from its beginning.
+    Waits grow by full jitter up to 8 s. A server's Retry-After is obeyed; one of more than 60 s fails at once and names
+    the time. Replies that are not completions are requested three times at most; late ones twice, and so is a port of
+    this machine where nothing has ever answered. An empty reply is requested once more, with more tokens if it was
+    nothing but reasoning; after that it is returned unchanged. A streamed reply that breaks off is requested again; the
+    watcher then gets the new reply from its beginning.
 
-    `sleep` and `jitter` (a number from 0 to 1) are arguments so that a test can do without waiting.
+    `sleep` and `jitter` (a number from 0 to 1) are arguments so that a test need not wait.
     """
     return Retrying(policy, attempts, sleep, jitter)
 
@@ -220,11 +220,11 @@ _OF_THE_REQUEST = frozenset({400, 413, 422})
 
 @dataclass(slots=True)
 class Fallback:
-    """Policies in order of preference, for one run: who has spoken up for another does so to the end of the run.
+    """Policies in order of preference, for one run: a policy that has replaced another does so to the end of the run.
 
-    Each reply of another than the first carries a note of why. `model` names them all, so that a run that is resumed
-    asks the same. Where the time is limited, one that others stand behind may take half of what is left until it has
-    replied once: a model that is silent would else use up what they need.
+    Each reply of a policy other than the first carries a note of why. `model` names them all, so that a resumed run
+    makes the same requests. If the time is limited, a policy with others after it may take half of the remaining time
+    until it has replied once: a silent model would otherwise use up their time.
     """
 
     policies: tuple[Policy, ...]

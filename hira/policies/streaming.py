@@ -38,7 +38,7 @@ SLOW_FIX = "check the endpoint; for a slow one, increase [timeout] in hira.toml"
 
 
 class NoEvents(Exception):
-    """What came as a stream holds no events; `raw` is how it begins."""
+    """The stream contains no events; `raw` is its beginning."""
 
     def __init__(self, raw: bytes) -> None:
         super().__init__("no events")
@@ -94,14 +94,14 @@ def _data(line: bytes) -> str:
 
 
 def _is_whole(data: list[str], following: str) -> bool:
-    """Whether what follows can only be another event: in JSON no object begins right behind another."""
+    """Return whether the following text can only be another event: in JSON no object begins directly after another."""
     return data[-1].endswith("}") and (following.startswith("{") or following == "[DONE]")
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What bounds a stream: seconds until its first token, between two tokens and for all of it, and the `tokens` that
-    it may have. After `cut` seconds it is taken as far as it has come."""
+    """The bounds of a stream: seconds until its first token, between two tokens and for all of it, and its most
+    `tokens`. After `cut` seconds the text so far is returned."""
 
     first: float
     between: float
@@ -112,9 +112,9 @@ class Bounds:
 
 @dataclass(slots=True)
 class Heard:
-    """What has come of a stream, whose chunks `read` takes in: it returns the text, the reasoning and the arguments of
-    calls that a chunk brought. `first` and `last` are when, in seconds of the event loop's clock. `is_enough` is asked
-    of the text at each bracket that closes."""
+    """The stream so far. `read` takes in a chunk and returns its text, reasoning and arguments of calls. `first` and
+    `last` are times of the event loop's clock, in seconds. `is_enough` is called with the text at each closing
+    bracket."""
 
     read: Callable[[Parts, dict[str, Any], str], tuple[str, str, str]]
     is_enough: Callable[[str], bool] | None = None
@@ -161,7 +161,7 @@ class Heard:
         return self.parts
 
     def overlong(self, tokens: int | None) -> bool:
-        """Whether it is longer than the server was told that it may be; a little more is a matter of counting."""
+        """Return whether the reply exceeds the requested length; a small excess is a matter of counting."""
         if tokens is None or self.pieces <= tokens or (self.pieces - tokens) % _COUNTED_EVERY:
             return False
         return count_spoken_tokens(self.join()) > _OVERLONG * tokens
@@ -243,7 +243,7 @@ async def _hear(heard: Heard, pieces: AsyncIterator[bytes], watch: Watch | None,
 
 
 def may_end(text: str) -> bool:
-    """Whether the text, or a piece of it, may end a call."""
+    """Return whether the text, or a piece of it, may end a call."""
     return not _CLOSING.isdisjoint(text)
 
 

@@ -44,7 +44,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_nearby(base_url: str) -> bool:
-    """Whether an endpoint is on this machine or in its network, by its address."""
+    """Return whether an endpoint is on this machine or in its network, judging by its address."""
     host = urlsplit(base_url).hostname or ""
     try:
         return not ipaddress.ip_address(host).is_global
@@ -146,7 +146,7 @@ class _Stale(Exception):
 
 
 def _awake(idle: "list[_Wire]") -> "_Wire | None":
-    """The connection used last, if it still stands; those that have idled too long are closed."""
+    """Return the connection used last, if it is still open; connections that have idled too long are closed."""
     now = time.monotonic()
     while idle:
         wire = idle.pop()
@@ -296,7 +296,7 @@ def _conversation() -> h11.Connection:
 
 
 def _keeps(head: h11.Response) -> bool:
-    """Whether the server keeps the connection after this response."""
+    """Return whether the server keeps the connection after this response."""
     close = any(name == b"connection" and b"close" in value.lower() for name, value in head.headers)
     return head.http_version >= b"1.1" and not close
 
@@ -379,7 +379,7 @@ class Chunks:
         return b"".join(found)
 
     def _line(self, line: bytes) -> None:
-        """Read what stands between the data of two chunks: the end of one, the size of the next, or a trailer."""
+        """Read the line between the data of two chunks: the end of one, the size of the next, or a trailer."""
         if self._trailers:
             self.over = not line
         elif self._within:

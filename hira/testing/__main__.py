@@ -1,4 +1,4 @@
-"""A scripted endpoint in a process of its own, for benchmarks and trials.
+"""A scripted endpoint in a separate process, for benchmarks and trials.
 
     python -m hira.testing --port 8099 --delay 0.2 --turns 5
 

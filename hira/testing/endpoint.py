@@ -37,19 +37,20 @@ class Received:
 
 
 class Endpoint:
-    """A scripted endpoint over real HTTP, in a thread of its own, so that synchronous code can use it too. It speaks
-    the chat API, the older completions, and the Responses API.
+    """A scripted endpoint over real HTTP, in a separate thread, so that synchronous code can use it too. It speaks the
+    chat API, the older completions, and the Responses API.
 
     >>> with Endpoint(["first reply", calling("search", query="mars"), "the answer"]) as endpoint:
     ...     policy = open_policy(endpoint.model, base_url=endpoint.base_url)
 
-    Replies are those of `ScriptedPolicy`; a mapping's keys are names of models, because the wire carries no names of
+    Replies are those of `ScriptedPolicy`; a mapping's keys are names of models, because requests do not name their
     conversations. `faults` are served in order, one a request, before the replies: the keys of
-    `hira.testing.faults.FAULTS`, such as "429-ra1", "html-200" or "s-truncated". A function in their place is given the
-    number of each request, from 1, and names its fault or makes one, or says "" for a reply of the script. `delay` is
-    in seconds a reply, or a function of the request that tells them. What the server does with a stop string is
-    `stops`: strip it, keep it in the text, or name it beside the text as vLLM does. `keep` keeps the requests; turn it
-    off where many thousands come. `port` 0 is a free one. `pages` are what it answers at other paths, such as `/props`.
+    `hira.testing.faults.FAULTS`, such as "429-ra1", "html-200" or "s-truncated". A function in their place gets the
+    number of each request, from 1, and returns the name of its fault or a `Fault`, or "" for a reply of the script.
+    `delay` is the seconds before a reply, or a function of the request that returns them. `stops` says what the server
+    does with a stop string: strip it, keep it in the text, or report it separately as vLLM does. `keep` keeps the
+    requests; turn it off for many thousands. `port` 0 is a free one. `pages` are the replies at other paths, such as
+    `/props`.
     """
 
     def __init__(  # noqa: PLR0913 - each is one way in which servers differ
@@ -253,7 +254,7 @@ class _Connection(asyncio.Protocol):
 
 
 def turns(number: int) -> Replies:
-    """Replies for benchmarks: call the first tool until `number` results stand in the conversation, then answer."""
+    """Replies for benchmarks: call the first tool until the conversation contains `number` results, then answer."""
 
     def reply(request: Request) -> Completion:
         done = sum(message.role == "tool" for message in request.messages)

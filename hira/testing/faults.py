@@ -1,4 +1,4 @@
-"""What endpoints do wrong, by name. `Endpoint(faults=[…])` serves them one a request."""
+"""Faults of endpoints, by name. `Endpoint(faults=[…])` serves one a request."""
 
 import asyncio
 import itertools
@@ -22,7 +22,7 @@ class Exchange:
         self.headers = headers
 
     async def send(self, status: int, body: bytes, kind: str = "application/json", **headers: str) -> None:
-        """A whole response. Underscores in header names stand for hyphens."""
+        """Send a whole response. Underscores in header names become hyphens."""
         said = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
         head = f"HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n{said}\r\n"
         self.transport.write(head.encode() + body)

@@ -1,4 +1,4 @@
-"""The script behind the test doubles, a policy that speaks it, and a run context whose roles all speak it."""
+"""The script of the test doubles, a policy that follows it, and a run context in which all roles use that policy."""
 
 import json
 import re
@@ -50,7 +50,7 @@ class Script:
                 self._waiting[name] = list(replies)
 
     def reply(self, request: Request) -> Completion:
-        """The next completion for this request; raises the exception that stands in its place."""
+        """Return the next completion for this request, or raise the exception in its place."""
         _check_history(request)
         self.requests.append(request)
         name = request.conversation

@@ -52,15 +52,15 @@ class Visit:
 
 
 class FakeWeb:
-    """Pages over real HTTP, in a thread of their own. SearXNG, Serper and MediaWiki find them at the same address.
+    """Pages over real HTTP, in a separate thread. SearXNG, Serper and MediaWiki find them at the same address.
 
     >>> with FakeWeb({"/kama": "<p>The Kama joins the <a href='/volga'>Volga</a>.</p>"}) as web:
     ...     backends = [open_backend("searxng", client, base_url=web.url)]
     ...     fetcher = Fetcher(allow=[web.host])
 
     `pages` are HTML, bytes or `Served`, by path (with its query, where that matters). A search finds the pages that
-    share words with it, or by `hits` those named for a key whose words it holds. `failures` are served in order, one a
-    search, before anything is found: a status, or `Served`. With `together` no search is answered before so many came.
+    share words with it, or those that `hits` names for a key whose words it contains. `failures` are served in order, one a
+    search, before anything is found: a status, or `Served`. With `together` no search is answered before this many have arrived.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class FakeWeb:
 
     @property
     def searches(self) -> list[str]:
-        """What was searched for, in order."""
+        """The queries so far, in order."""
         return [visit.searched for visit in self.visits if visit.searched]
 
     def __enter__(self) -> Self:

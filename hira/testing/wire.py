@@ -161,8 +161,8 @@ def chat_body(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def response_of(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """The response that says what a reply of the chat API says. Reasoning comes with content that stands for an
-    encrypted one, by which a test can see that it was sent back."""
+    """Return the response with the content of a reply of the chat API. Reasoning gets content that represents an
+    encrypted one, so that a test can see that it was sent back."""
     choice = reply["choices"][0]
     message, output = choice["message"], []
     if thought := message.get("reasoning_content"):

@@ -1,4 +1,5 @@
-"""What a model wrote besides calls: visible text, final answer, headed and marked sections, verdicts, records."""
+"""Parses a model's text apart from its calls: visible text, final answer, headed and marked sections, verdicts,
+records."""
 
 import json
 import re
@@ -16,7 +17,7 @@ _NEXT = compile_lazily(r"#{1,6}\s|\*\*[^*]+\*\*:?$")
 
 @cache
 def _heading(name: str) -> "re.Pattern[str]":
-    """The heading alone on its line, marked or with a colon, or with its text behind a colon."""
+    """Match a heading: alone on its line, marked or with a colon, or with its text after a colon."""
     named = rf"(?:\d+[.)]\s*)?{re.escape(name)}"
     return re.compile(
         rf"#{{1,6}}\s*(?:\*\*)?{named}(?:\*\*)?(?::(?:\*\*)?\s*(?P<hashed>.*))?"
@@ -26,10 +27,10 @@ def _heading(name: str) -> "re.Pattern[str]":
 
 
 def find_under_heading(text: str, heading: str) -> str:
-    """The text below the first heading of this name, or behind it on its line, up to the next heading; empty if there
-    is none.
+    """Return the text below the first heading of this name, or after it on its line, up to the next heading; empty
+    without such a heading.
 
-    >>> under("# Report\\n## Conclusion:\\nIt is 31 m.\\n\\n**Observations**\\nNone.", "Conclusion")
+    >>> find_under_heading("# Report\\n## Conclusion:\\nIt is 31 m.\\n\\n**Observations**\\nNone.", "Conclusion")
     'It is 31 m.'
     """
     lines = iter(text.splitlines())
@@ -48,7 +49,7 @@ def _section_pattern(name: str) -> "re.Pattern[str]":
 
 
 def find_section(text: str, name: str) -> str | None:
-    """The last section of this name, empty if nothing stands in it, None if there is none; one left open runs to the
+    """Return the last section of this name, empty if it has no content, None without one; an unclosed one runs to the
     end of the text."""
     found = _section_pattern(name).findall(text)
     return str(found[-1]).strip() if found else None
@@ -76,16 +77,18 @@ def strip_thought(completion: Completion) -> str:
 
 
 def verbatim(completion: Completion) -> str:
-    """What a conversation keeps of a turn: `spoken`, with the white space around it where there was no thought in it.
+    """Return the text of a turn that a conversation keeps: `spoken`, with the white space around it unless there was
+    reasoning in it.
 
-    A conversation of token ids can then go on from what the model wrote. Nothing but white space is nothing.
+    This lets a conversation of token ids continue exactly where the model stopped. White space alone is nothing.
     """
     said = strip_thought(completion)
     return completion.text if said and completion.text.strip() == said else said
 
 
 def only_thought(completion: Completion) -> bool:
-    """Whether the model thought and then said nothing: neither a call nor, within thought left open, a boxed answer."""
+    """Return whether the model reasoned and then said nothing: no call and, within unclosed reasoning, no boxed
+    answer."""
     if completion.calls or "\\boxed{" in completion.text:
         return False
     if _OPEN_THOUGHT.match(completion.text.lstrip()):
@@ -94,9 +97,9 @@ def only_thought(completion: Completion) -> bool:
 
 
 def find_final_answer(text: str) -> str:
-    """The answer in a closing turn: the last `\\boxed{…}`, else the last `<answer>…</answer>`, else all of it.
+    """Return the answer in a closing turn: the last `\\boxed{…}`, else the last `<answer>…</answer>`, else all of it.
 
-    A box without citations gets those of its own line, else those of the last line before it that has any.
+    A box without citations gets those of its line, or else those of the last line before it that has any.
     """
     inner = find_boxed(text)
     if not inner:
@@ -111,7 +114,7 @@ def find_final_answer(text: str) -> str:
 
 
 def find_boxed(text: str) -> str:
-    """The content of the last `\\boxed{…}`, braces balanced; empty if there is none."""
+    """Return the content of the last `\boxed{…}`, with balanced braces; empty without one."""
     at = text.rfind("\\boxed{")
     if at < 0:
         return ""
@@ -155,10 +158,10 @@ _DRESS = compile_lazily(r"\\boxed|\\text|[\s*_`'\"“”{}$.。!]")
 
 
 def read_verdict(completion: Completion) -> bool | None:
-    """Whether the last verdict accepts; None if there is none, or none that can be read.
+    """Return whether the last verdict accepts; None without a readable one.
 
-    The one word counts and nothing else: "incorrect" is not "correct", and neither are "not correct" and "partly
-    correct". A reply that was cut off has not come to its verdict.
+    Only the exact word counts: "incorrect" is not "correct", and neither are "not correct" and "partly correct". A
+    reply that was cut off has no verdict yet.
     """
     if completion.finish == "length":
         return None
@@ -191,7 +194,7 @@ def read_record(completion: Completion, shape: type[M]) -> M:
 
 
 def _objects(text: str) -> list[Any]:
-    """Every JSON object that stands in the text: fenced ones first, then the others, the last one first."""
+    """Find every JSON object in the text: fenced ones first, then the others, the last one first."""
     fenced = [value for block in _FENCE.findall(text) if (value := _first(block)) is not None]
     plain: list[Any] = []
     at = text.find("{")

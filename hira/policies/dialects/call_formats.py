@@ -18,8 +18,8 @@ from hira.policies.dialects.lenient import Beyond, first, read_arguments, read_v
 
 
 class Read(NamedTuple):
-    """What a reader made of the text up to `end`: calls as names with arguments, or what is wrong with them. With
-    neither, it is no call."""
+    """The result of a reader for the text up to `end`: calls as names with arguments, or their fault. Without either,
+    the text is not a call."""
 
     end: int
     calls: tuple[tuple[str, Any], ...] = ()
@@ -89,7 +89,7 @@ _BRACKETED = compile_lazily(r"[ \t]*\[([^\[\]\n]{1,400})\]")
 
 
 def read_at(turn: Turn, begun: "re.Match[str]") -> Read:
-    """What stands where a call may begin, by the first format of the table that it fits."""
+    """Read a call that may begin here, in the first format of the table that fits."""
     furthest = begun.end()
     for opening, reader in _formats(tuple(tool.name for tool in turn.tools.values())):
         if fitting := opening.match(turn.text, begun.start()):
@@ -101,7 +101,7 @@ def read_at(turn: Turn, begun: "re.Match[str]") -> Read:
 
 
 def _read_marked(turn: Turn, begun: "re.Match[str]") -> Read:
-    """A call behind tokens that announce one."""
+    """Read a call that follows tokens which announce one."""
     turn = Turn(turn.text, turn.tools, turn.cut, marked=True)
     at = begun.start()
     for _ in range(_NESTED):
@@ -142,7 +142,7 @@ def _read_json(turn: Turn, begun: "re.Match[str]") -> Read:
 
 
 def _calls_of(value: Any, turn: Turn) -> tuple[tuple[str, Any], ...]:
-    """The calls that a JSON value stands for; none if it is something else."""
+    """Return the calls that a JSON value represents; none if it represents something else."""
     if isinstance(value, list):
         found = [_calls_of(one, turn) for one in value]
         return tuple(call for calls in found for call in calls) if all(found) else ()
@@ -161,7 +161,7 @@ def _calls_of(value: Any, turn: Turn) -> tuple[tuple[str, Any], ...]:
 
 
 def _call_of(tool: Tool, given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """The call of a tool by what stands beside its name; none if that is more or other than a call has."""
+    """Return the call of a tool from the fields next to its name; none if these are not exactly those of a call."""
     for key in _ARGUMENTS:
         if key in given and len(given) == 1:
             return ((plain(tool.name), given[key]),)
@@ -172,13 +172,13 @@ def _call_of(tool: Tool, given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...
 
 
 def _read_named(turn: Turn, begun: "re.Match[str]") -> Read:
-    """A name, and its arguments as JSON behind it."""
+    """Read a name, followed by its arguments as JSON."""
     tool = turn.tool(begun["named"])
     return _arguments(turn, tool, begun.end()) if tool else Read(begun.end(), error=_unknown(turn, begun["named"]))
 
 
 def _arguments(turn: Turn, tool: Tool, at: int) -> Read:
-    """The call of a tool whose arguments stand at a place of the text, as JSON."""
+    """Return the call of a tool whose arguments are at this position of the text, as JSON."""
     try:
         value, end = read_value(turn.text, at)
     except json.JSONDecodeError as fault:
@@ -215,7 +215,7 @@ def _read_xml(turn: Turn, begun: "re.Match[str]") -> Read:
 
 
 def _read_key_value(turn: Turn, begun: "re.Match[str]") -> Read:
-    """A name, and pairs of `<arg_key>` and `<arg_value>` behind it."""
+    """Read a name, followed by pairs of `<arg_key>` and `<arg_value>`."""
     tool = turn.tool(begun["named"])
     if tool is None:
         return Read(begun.end(), error=_unknown(turn, begun["named"]))
@@ -314,7 +314,7 @@ def plain(name: str) -> str:
 
 
 def _is_last(text: str, end: int) -> bool:
-    """Whether nothing is said behind this."""
+    """Return whether no text follows."""
     after = AFTER.match(text, end)
     return bool(_NOTHING.match(text, after.end() if after else end))
 
@@ -325,7 +325,7 @@ def _strip_line_breaks(value: str) -> str:
 
 
 def _unknown(turn: Turn, name: str) -> str:
-    """What is told of a call of no tool; nothing, where nothing but its form says that it is one."""
+    """Return the fault of a call of an unknown tool; none if only its form suggests a call."""
     return check_call(name.strip(), {}, {tool.name: tool for tool in turn.tools.values()})[1]
 
 

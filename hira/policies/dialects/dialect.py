@@ -18,7 +18,7 @@ from hira.policies.dialects.lenient import Beyond, decode_json
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What the model wants done. `id` ties a native call to its result."""
+    """A tool call of the model. `id` ties a native call to its result."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -27,9 +27,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A turn as read: what was said, what is to be called, and how the turn stands in the conversation.
+    """A parsed turn: its text, its calls, and its form in the conversation.
 
-    `error`, if not empty, tells the model what was wrong with its call; `calls` is then empty.
+    `error`, if not empty, explains the fault of a call to the model; `calls` is then empty.
     """
 
     text: str
@@ -39,7 +39,7 @@ class Parsed:
 
 
 def missing(arguments: Mapping[str, Any], tool: "Tool") -> str:
-    """What a call lacks, told to the model; empty if it has every parameter it must have."""
+    """Describe, for the model, the required parameters that a call lacks; empty if it has all."""
     lacking = [name for name in tool.parameters.get("required", ()) if arguments.get(name) in (None, "")]
     return f"The call of {tool.name} lacks {', '.join(lacking)}; it takes {', '.join(tool.fields)}." if lacking else ""
 
@@ -51,7 +51,7 @@ class Dialect(Protocol):
     def name(self) -> str: ...
 
     def instructions(self, tools: "Sequence[Tool]") -> Filled:
-        """What a prompt says about calling these tools."""
+        """Format the instructions of a prompt for calling these tools."""
         ...
 
     def stops(self, tools: "Sequence[Tool]", several: int) -> tuple[str, ...]:
@@ -81,10 +81,10 @@ _CODE_SPAN = compile_lazily(r"```.*?```|`[^`\n]+`", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A call as it stands in a turn, from `start` to `end`.
+    """A call in the text of a turn, from `start` to `end`.
 
-    `closed` is what the conversation keeps of it. Without a `call`, `error` tells the model what was wrong with it;
-    with neither, the model began to write a result itself, and what it wrote from `start` on counts for nothing.
+    `closed` is the form that the conversation keeps. Without a `call`, `error` explains its fault to the model; without
+    either, the model began to write a result itself, and its text from `start` on is dropped.
     """
 
     start: int
@@ -95,9 +95,9 @@ class Written:
 
 
 def turn_of(completion: Completion, begin: "re.Pattern[str]") -> str:
-    """The text in which calls may stand: the visible one, or the reasoning if the stop string fired in there.
+    """Return the text that may contain calls: the visible one, or the reasoning if the stop string fired in there.
 
-    White space around it stays, so that a conversation of token ids goes on from what the model wrote.
+    Surrounding white space is kept, so that a conversation of token ids continues exactly where the model stopped.
     """
     if not completion.text.strip() and begin.search(completion.reasoning):
         return completion.reasoning
@@ -206,7 +206,7 @@ def example(tool: Tool) -> Call:
 
 
 def format_results(pairs: Sequence[tuple[Call, str]], notice: Filled | None) -> tuple[Message, ...]:
-    """Results in one user message, in the order of their calls, with hira's own notice behind them."""
+    """Format results as one user message, in the order of their calls, followed by hira's own notice."""
     parts = [f"{RESULT}\n{safe(text)}\n{RESULT_END}" for _, text in pairs]
     text = "\n\n".join([*parts, notice] if notice else parts)
     return (Message("user", text, prompt="result", values={"results": list(pairs)}),)
@@ -219,10 +219,10 @@ _MOST = 1_000
 def rewritten(
     messages: Sequence[Message], tools: Sequence[Tool], old: Dialect, new: Dialect, understood: Sequence[Tool] = ()
 ) -> list[Message]:
-    """The messages of a conversation in the dialect `old`, with its calls as text in the dialect `new`.
+    """Return the messages of a conversation in the dialect `old` with its calls as text in the dialect `new`.
 
-    What prompts say about calling these tools is said in the new way; results that stand together become one message.
-    Calls of tools that are only `understood` are rewritten as well.
+    The instructions of prompts are replaced too; consecutive results become one message. Calls of tools that are only
+    `understood` are rewritten as well.
     """
     told, tells = old.instructions(tools), new.instructions(tools)
     known = {tool.name: tool for tool in (*tools, *understood)}
@@ -252,12 +252,12 @@ def rewritten(
 
 
 def _pairs(message: Message) -> list[tuple[Call, str]]:
-    """The call that a message answers, with its text as it stands there; it may have been shortened."""
+    """Return the call that a message answers, with its text in the message, which may have been shortened."""
     return [(call, message.text) for call, _ in message.values.get("results", ())]
 
 
 def _write_native_call(call: ToolCall, known: dict[str, Tool], dialect: Dialect) -> str:
-    """A native call as text; one that could not be read, or of no tool of these, says only that it was made."""
+    """Write a native call as text; an unreadable one, or one of an unknown tool, is only mentioned."""
     try:
         arguments = decode_json(call.arguments or "{}")
     except ValueError:

@@ -61,7 +61,7 @@ class Json:
 
 
 def _follows_instructions(written: str, calls: Sequence[Call]) -> bool:
-    """Whether calls are written as the instructions say, so that the conversation keeps them to the letter."""
+    """Return whether calls follow the instructions, so that the conversation can keep them unchanged."""
     at = 0
     for call in calls:
         gap = _BESIDE.match(written, at)

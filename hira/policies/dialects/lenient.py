@@ -1,5 +1,5 @@
-"""JSON as models write it: single quotes, bare keys, trailing commas, raw new lines, Python's literals, a bracket that
-is missing at the end. What could mean two things is not read."""
+"""Reads JSON as models write it: single quotes, bare keys, trailing commas, raw new lines, Python's literals, a missing
+bracket at the end. Ambiguous text is not read."""
 
 import json
 import re
@@ -74,8 +74,8 @@ def read_value(text: str, at: int = 0) -> tuple[Any, int]:
 
 
 def read_arguments(text: str, at: int) -> tuple[list[Any], dict[str, Any], int]:
-    """The positional and the named arguments of a call in Python's syntax, from behind its opening parenthesis, and
-    where the call ends. Raises `ValueError` for anything but literals."""
+    """Read the positional and named arguments of a call in Python's syntax, from after its opening parenthesis. Also
+    return where the call ends. Raises `ValueError` for anything but literals."""
     reader = _Reader(text, at, quoting="python")
     try:
         return (*reader.arguments(), reader.at)
@@ -84,7 +84,7 @@ def read_arguments(text: str, at: int) -> tuple[list[Any], dict[str, Any], int]:
 
 
 class _Unclear(Exception):
-    """What is written could mean several things, or nothing."""
+    """The text has several meanings, or none."""
 
 
 class _Reader:
@@ -171,7 +171,7 @@ class _Reader:
         raise _Unclear("a string without an end")
 
     def _closes(self, bracket: str) -> bool:
-        """Whether the bracket comes next, or the text is over without it."""
+        """Return whether the bracket comes next, or the text ends without it."""
         return self._takes(bracket) or bool(self.loose and _OVER.match(self.text, self.at))
 
     def _separates(self, bracket: str) -> None:

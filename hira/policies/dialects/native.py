@@ -64,7 +64,7 @@ class Native:
 
 
 def _read_calls_in_text(completion: Completion, tools: Sequence[Tool], several: int) -> Parsed:
-    """A turn without a structured call: what was said, or the calls that the server left in the text."""
+    """Parse a turn without a structured call: its text, or the calls that the server left in it."""
     own = Parsed(strip_thought(completion), (), assistant(verbatim(completion)))
     found = find_calls_of_turn(own, completion, tools, several)
     if found is None:
@@ -79,7 +79,7 @@ def _read_calls_in_text(completion: Completion, tools: Sequence[Tool], several: 
 
 
 def _repair(written: ToolCall, call: Call) -> ToolCall:
-    """The call as the model wrote it where that is what was read; else as it was read."""
+    """Return the call unchanged if its arguments are the parsed ones, otherwise with the parsed ones."""
     try:
         same = decode_json(written.arguments) == call.arguments
     except json.JSONDecodeError:

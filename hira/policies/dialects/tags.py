@@ -1,7 +1,7 @@
-"""HiRA's special tokens: `<|begin_call_subtask|> … <|end_call_subtask|>` and their kin (HiRA, appendix).
+"""HiRA's special tokens, such as `<|begin_call_subtask|> … <|end_call_subtask|>` (HiRA, appendix).
 
-The tokens of the paper's tools are kept to the letter; a tool of your own gets `<|begin_NAME_call|>`. A body is the
-bare value where a tool takes one parameter, `name: value` lines where it takes several, or one JSON object.
+The tokens of the paper's tools are exactly the paper's; your own tool gets `<|begin_NAME_call|>`. A body is the bare
+value if the tool has one parameter, `name: value` lines if it has several, or one JSON object.
 """
 
 import json

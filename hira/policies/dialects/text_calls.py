@@ -1,6 +1,6 @@
-"""Calls that a model wrote into its text, in whatever form it was trained on.
+"""Reads calls that a model wrote into its text, in any form on which models are trained.
 
-Every dialect looks for them in a turn that holds no call of its own. A turn is read in linear time.
+Every dialect uses it for a turn that contains no call in its form. It takes linear time.
 """
 
 import json
@@ -35,8 +35,8 @@ Write = Callable[[Call, Tool], str]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The calls of a turn, which stand from `start` to `end` of its text. Without calls, `error` tells the model what
-    is wrong with the first one."""
+    """The calls of a turn, from `start` to `end` of its text. Without calls, `error` explains the fault of the first
+    one to the model."""
 
     start: int
     end: int
@@ -45,8 +45,8 @@ class Found:
 
 
 def find_calls(text: str, tools: Sequence[Tool], *, cut: bool = False, several: int = 1) -> Found | None:
-    """The first calls in a text, at most `several`, with nothing said between them. None if there is none, nor anything
-    that is meant as one. What follows a result that the model wrote itself is not read."""
+    """Find the first calls in a text, at most `several`, without text between them. None if the text contains no call,
+    nor anything meant as one. Text after a result that the model wrote itself is not read."""
     turn = Turn(text.partition(RESULT)[0], {plain(tool.name): tool for tool in tools}, cut)
     opening = opening_of(tuple(tool.name for tool in tools))
     at, tried, quoted = 0, 0, _CODE.search(turn.text)
@@ -64,21 +64,21 @@ def find_calls(text: str, tools: Sequence[Tool], *, cut: bool = False, several: 
 
 
 def holds_more(text: str, tools: Sequence[Tool], several: int) -> bool:
-    """Whether a text holds more calls than are read of one turn, so that nothing of the rest will be."""
+    """Return whether a text contains more calls than one turn may have, so that the rest will not be read."""
     found = find_calls(text, tools, cut=True, several=several + 1)
     return found is not None and len(found.calls) > several
 
 
 def drop_calls(answer: str, tools: Sequence[Tool]) -> str:
-    """An answer up to the first call that stands in it: a call is no answer, whoever wrote it."""
+    """Return an answer up to its first call: a call is not an answer, whoever wrote it."""
     found = find_calls(answer, tools)
     said = answer if found is None else answer[: found.start].strip()
     return answer if found and said and not found.calls else said
 
 
 def fit_arguments(arguments: Any, tool: Tool) -> Any:
-    """Arguments as the tool takes them, where it is clear what was meant: JSON in a string, the bare value of the only
-    parameter, an object in a list, words of the tool's own schema beside them."""
+    """Convert arguments to the tool's schema if their meaning is clear: JSON in a string, the bare value of the only
+    parameter, an object in a list, extra words of the tool's own schema."""
     fields = tool.fields
     only = fields[0] if len(fields) == 1 or len(tool.parameters.get("required", ())) == 1 else ""
     if isinstance(arguments, str) and (written := arguments.lstrip()).startswith(("{", "[")):
@@ -99,7 +99,7 @@ def fit_arguments(arguments: Any, tool: Tool) -> Any:
 
 
 def _read_following(turn: Turn, opening: "re.Pattern[str]", begun: "re.Match[str]", read: Read, several: int) -> Found:
-    """What was read, with the calls that follow it."""
+    """Return the call that was read, and those that follow it."""
     near = turn.text[max(0, begun.start() - NEAR) : begun.start()]
     dress = BEFORE.search(near)
     start, calls, end = begun.start() - (len(dress[0]) if dress else 0), list[Call](), read.end
@@ -120,7 +120,7 @@ def _read_following(turn: Turn, opening: "re.Pattern[str]", begun: "re.Match[str
 
 
 def _opens(text: str, quoted: "re.Match[str]", begun: "re.Match[str]") -> bool:
-    """Whether a call is how a block of code begins; further within, and in a line, it is quoted."""
+    """Return whether a block of code begins with the call; later in the block, or within a line, a call is quoted."""
     fence = _FENCE.match(text, quoted.start())
     return bool(fence and fence.end() <= begun.start() and DRESS.fullmatch(text, fence.end(), begun.start()))
 
@@ -144,7 +144,7 @@ def find_calls_of_turn(own: Parsed, completion: Completion, tools: Sequence[Tool
 
 
 def text_of_turn(own: Parsed, completion: Completion) -> str:
-    """Where calls are looked for: what was said, or what was thought where nothing was said."""
+    """Return the text in which to look for calls: the visible text, or the reasoning without any."""
     said = verbatim(completion) if own.error else own.message.text
     return said if said.strip() else completion.reasoning
 

@@ -111,7 +111,7 @@ def _read(inner: str, tools: Mapping[str, Tool]) -> tuple[Call | None, str]:
 
 
 def _find_tool_name(text: str) -> str:
-    """What stands between the tags of a tool's name, empty if nothing does."""
+    """Return the text between the tags of a tool's name, empty without any."""
     begin = _TOOL.search(text)
     end = begin and _TOOL_END.search(text, begin.end())
     return text[begin.end() : end.start()].strip() if begin and end else ""

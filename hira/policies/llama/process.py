@@ -20,14 +20,14 @@ from hira.core.errors import EndpointError
 
 PROGRAM = Path(__file__).with_name("server.py")
 TELL_AFTER, TELL_EVERY = 1.0, 15.0
-"""Seconds of loading until the person is told, and between two such lines."""
+"""Seconds of loading before the first notice, and between two notices."""
 _SHOWN = 300
 _LOG_BYTES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """What is served and how: `window` is in tokens for each of the `slots`, which answer side by side."""
+    """The configuration of the server: `window` is in tokens for each of the `slots`, which answer concurrently."""
 
     path: str
     alias: str
@@ -74,7 +74,8 @@ class LlamaServer:
         return self._slots.setdefault(loop, asyncio.Semaphore(self.config.slots))
 
     async def base_url(self, tell: Callable[[str], None] | None = None) -> str:
-        """Wait until the model is loaded; `tell` is told when that takes long. `EndpointError` if the server ends."""
+        """Wait until the model is loaded; `tell` gets a notice if that takes long. Raises `EndpointError` if the server
+        ends."""
         ready = asyncio.wrap_future(self._ready)
         waited, wait = 0.0, TELL_AFTER
         while not (await asyncio.wait([ready], timeout=wait))[0]:
@@ -106,7 +107,7 @@ class LlamaServer:
         self._log.close()
 
     def _start(self) -> None:
-        """Hand over the configuration and wait for the address. Runs in a thread of its own."""
+        """Pass the configuration and wait for the address. Runs in a separate thread."""
         assert self._process.stdin  # noqa: S101 - it is a pipe
         assert self._process.stdout  # noqa: S101 - it is a pipe
         address = ""

@@ -1,7 +1,7 @@
-"""llama.cpp's server, run as a program of its own.
+"""llama.cpp's server as a separate program.
 
 It reads one line of JSON from standard input, writes its address to standard output once the model is loaded, and ends
-when standard input is closed. That happens when the process that started it ends, in whatever way.
+when standard input is closed, which happens however the parent process ends.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""The engine that samples with transformers: requests of all coroutines are decoded together, in a thread of its own.
+"""The engine that samples with transformers: it decodes the requests of all coroutines together, in a separate thread.
 
-The thread lives as long as there is work. Rows of one adapter make one batch; batches of several adapters take turns.
+The thread lives as long as there is work. Rows of one adapter form one batch; batches of several adapters take turns.
 """
 
 import asyncio
@@ -115,8 +115,8 @@ class BatchingEngine:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """No sampling inside. The step under way is finished first; rows in flight go on afterwards, and read their
-        tokens again with the weights of then."""
+        """Pause sampling inside the context. The current step finishes first; rows in flight continue afterwards, and
+        read their tokens again with the new weights."""
         with self._changed:
             self._pauses += 1
             while self._thread is not None:
@@ -255,8 +255,7 @@ class BatchingEngine:
         self._waiting.extendleft(reversed([row for row in rows if not row.done]))
 
     def _in_memory(self, work: Callable[[], None], rows: Sequence[Asked]) -> None:
-        """Do the work. If the device's memory is not enough for it, go on with half as many rows; a row that is alone
-        fails."""
+        """Do the work. If the device runs out of memory, continue with half as many rows; a single row fails."""
         try:
             work()
         except torch.OutOfMemoryError as error:

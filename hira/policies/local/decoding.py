@@ -92,9 +92,9 @@ _GROWTH = 128
 
 
 class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
-    """One layer's keys and values, of shape (B, heads, T, size), in room that is made for many tokens at a time.
+    """One layer's keys and values, of shape (B, heads, T, size), with space allocated for many tokens at a time.
 
-    The layer that transformers brings copies all it holds for every token.
+    The layer of transformers copies everything for every token.
     """
 
     def __init__(self, **named: object) -> None:
@@ -176,9 +176,9 @@ _DONE_SHARE = 0.25
 
 
 class Batch:
-    """Rows that share one cache, right-aligned. `reads` bounds the tokens of prompts that are read at once.
+    """Rows that share one cache, right-aligned. `reads` bounds the prompt tokens that are read at once.
 
-    `done` are rows that have ended and whose outcome nobody has been told yet.
+    `done` are finished rows whose outcome has not been delivered yet.
     """
 
     def __init__(self, model: Any, *, reads: int) -> None:
@@ -203,7 +203,7 @@ class Batch:
         return len(self.rows) * self.width
 
     def admit(self, rows: Sequence[Asked]) -> None:
-        """Read the rows' prompts, sample a token for each, and let those that go on join the batch."""
+        """Read the rows' prompts, sample a token for each, and add the unfinished ones to the batch."""
         parts: list[tuple[Cache, list[int], list[Asked]]] = []
         for part in _chunks(rows, self._reads):
             chunk = [row for row in part if not row.cancelled]  # nobody waits for a prompt that was given up meanwhile
@@ -277,7 +277,7 @@ class Batch:
         return logits
 
     def _gather(self, parts: Sequence[tuple[Cache, list[int], list[Asked]]], without: Sequence[Asked] = ()) -> None:
-        """Put the batch together anew: those of its rows that go on, and the rows of the parts."""
+        """Rebuild the batch from its unfinished rows and the rows of the parts."""
         kept = [(at, row) for at, row in enumerate(self.rows) if not row.done and row not in without]
         whole = list(parts)
         if kept and self._cache:

@@ -1,4 +1,4 @@
-"""What samples: token ids in, token ids and their log-probabilities out; and one reply in the making."""
+"""Sampling engines: token ids in, token ids and their log-probabilities out; and one reply in progress."""
 
 import asyncio
 import math
@@ -21,11 +21,11 @@ Seen = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """What was sampled after a prompt. `ids` hold everything the model wrote, the token that ended its turn included.
+    """The sampled reply to a prompt. `ids` contain everything the model wrote, including the token that ended its turn.
 
     `logprobs` are those of the model's own distribution at the request's temperature (1 where it is 0), before top-p
-    and top-k. `stop` is the stop string that ended the turn, None if a token of the model or the length did.
-    `version` counts the updates of the weights that it was sampled with.
+    and top-k. `stop` is the stop string that ended the turn, None if a token of the model or the length did. `version`
+    counts the updates of the weights that it was sampled with.
     """
 
     ids: tuple[int, ...]
@@ -98,11 +98,10 @@ class Pieces:
 
 @dataclass(slots=True, eq=False)
 class Asked:
-    """A reply that is being sampled. `limit` counts its tokens; `draw` is its own source of random numbers.
+    """A reply in progress. `limit` is its most tokens; `draw` is its own source of random numbers.
 
-    `sampled` and `logprobs` grow together. A reply that only repeats itself ends as one that is too long. A row that
-    was put back into the queue goes on where it was. A row that is `done` tells who waits for it only when `deliver`
-    is called.
+    `sampled` and `logprobs` grow together. A reply that only repeats itself ends like one that is too long. A row that
+    was put back into the queue continues where it was. A `done` row informs its caller only when `deliver` is called.
     """
 
     prompt: tuple[int, ...]
@@ -177,7 +176,7 @@ class Asked:
             self.future.set_exception(asyncio.CancelledError())
 
     def _find_stop(self, token: int) -> str | None:
-        """The stop string that the text so far holds, of several the one that stands first."""
+        """Return the first stop string in the text so far."""
         if not self.stops:
             return None
         self._tail += self.pieces[token]

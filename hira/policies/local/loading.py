@@ -1,6 +1,6 @@
-"""Models of this process by name: a folder, or a model of the Hub. Loaded once, when it is first asked for.
+"""Local models by name: a folder, or a model of the Hub. Each is loaded once, at its first use.
 
-All who name one base share its weights and its engine; each of their adapters is beside it, and none is merged.
+All users of one base share its weights and its engine; adapters are added to it, and never merged.
 """
 
 import asyncio
@@ -91,8 +91,8 @@ class OpenedLocally:
 
 
 def open_local(name: str, adapter: str = "", *, seconds: float = SECONDS) -> Policy:
-    """The policy of a model of this process. `name` may be the folder of an adapter, which names its base; a call may
-    take so many `seconds`."""
+    """Open the policy of a local model. `name` may be the folder of an adapter, which names its base; `seconds` bounds
+    a call."""
     return OpenedLocally(name, adapter, seconds)
 
 
@@ -134,7 +134,7 @@ def _read(name: str, tokens_from: str) -> tuple[Any, Any]:
 
 
 def _with_adapter(model: Any, adapter: str) -> Any:
-    """The model with the adapter beside those that it has already, under its path as a name."""
+    """Add the adapter to the model, in addition to its others and under its path as a name."""
     from peft import PeftModel
 
     hide_renaming_warnings()
@@ -147,12 +147,13 @@ def _with_adapter(model: Any, adapter: str) -> Any:
 
 
 def adapter_name(adapter: str) -> str:
-    """What an adapter is called in its model: modules have no dots in their names."""
+    """Return the name of an adapter in its model: names of modules contain no dots."""
     return adapter.replace(".", "_")
 
 
 def _try_loading(name: str, read: Callable[[], Any]) -> Any:
-    """What is read. Whatever the libraries raise about a folder or the Hub is told in its first line."""
+    """Return what `read` loads. Any exception of the libraries about a folder or the Hub becomes an error with its
+    first line."""
     try:
         return read()
     except HiraError:

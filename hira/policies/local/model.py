@@ -1,4 +1,4 @@
-"""What a loaded model takes, and which adapter speaks."""
+"""The inputs that a loaded model takes, and its active adapter."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext

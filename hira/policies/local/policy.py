@@ -1,4 +1,4 @@
-"""Weights in this process behind the policy seam; the same class answers questions and makes rollouts."""
+"""Local weights as a policy; the same class answers questions and makes rollouts."""
 
 import asyncio
 from array import array
@@ -29,7 +29,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What the model is asked to go on from: `ids`, and the same as `text`; `before` is the row that it lengthens."""
+    """The prompt that the model continues: `ids`, and the same as `text`; `before` is the row that it lengthens."""
 
     ids: tuple[int, ...]
     text: str
@@ -37,10 +37,10 @@ class Prompt:
 
 
 class Conversations:
-    """The open rows of all conversations of one policy; the least recently used are forgotten over `kept`.
+    """The open rows of all conversations of one policy; beyond `kept`, the least recently used are forgotten.
 
-    Rows of runs that ask the same are told apart by their messages, which are objects of their own in each run.
-    `counts` tells `turns`, `rows` (begun), and of those `broken` ones, whose conversation had a row that does not fit.
+    Rows of runs with the same questions are distinguished by their message objects, of which each run has its own.
+    `counts` counts `turns`, `rows` begun, and `broken` rows, whose conversation had a row that does not fit.
     """
 
     def __init__(self, template: Template, *, kept: int = KEPT) -> None:
@@ -52,7 +52,7 @@ class Conversations:
         self._named: dict[str, dict[int, dict[int, Row]]] = {}
 
     def prompt(self, request: Request) -> Prompt:
-        """The ids to go on from. Nothing is kept of a turn until `keep` is told what came of it."""
+        """Return the ids to continue. A turn is kept only once `keep` gets its outcome."""
         text = self.template.prompt(request)
         rows = self._candidates(request)
         fitting = [number for number, row in rows.items() if len(row.text) < len(text) and text.startswith(row.text)]
@@ -114,7 +114,7 @@ def _rank_row(row: Row, request: Request) -> tuple[int, int]:
 
 
 def _earlier(row: Row, request: Request) -> bool:
-    """Whether the request goes on from where the row was asked."""
+    """Return whether the request continues the row."""
     known = row.messages
     if known and known[-1].role == "assistant":
         known = known[:-1]  # it is carried on in a new message
@@ -131,7 +131,7 @@ _THOUGHT = "<thinking>"
 
 
 class Streamed:
-    """Tells what a watcher has not yet seen of a reply. What may be the beginning of a stop string is held back."""
+    """Sends the watcher the new text of a reply. Text that may be the beginning of a stop string is held back."""
 
     def __init__(self, template: Template, request: Request, watch: Watch, *, opened: bool) -> None:
         self._template = template
@@ -172,7 +172,7 @@ class Streamed:
         self._push(reasoning, text[: min([len(text) - self._held, *found])].rstrip() if len(text) > self._held else "")
 
     def _push(self, reasoning: str, text: str) -> None:
-        """Hand on what is new; what was told before and is no beginning of it is not taken back."""
+        """Send the new text; earlier text that is not a beginning of it is not taken back."""
         told = self._told
         if reasoning.startswith(told[0]) and reasoning != told[0]:
             self._watch(Delta(reasoning[len(told[0]) :], reasoning=True))

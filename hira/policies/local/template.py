@@ -52,7 +52,7 @@ def check_template(tokenizer: Any, where: str) -> None:
 
 @lru_cache(maxsize=64)
 def try_rendering(asked: str) -> str:
-    """What is wrong with the templates; kept, since one template renders for many conversations."""
+    """Describe the faults of the templates; cached, because one template renders many conversations."""
     command = [sys.executable, "-P", "-c", _START]
     environ = {"PYTHONPATH": str(Path(hira.__file__).parent.parent), "PATH": ""}
     try:
@@ -121,8 +121,8 @@ _THOUGHT_OPENS = ("<think>", "<thinking>")
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What a template can do. `system`: a system message; `repeats`: two messages of one speaker in a row; `tools`:
-    tools, calls and their results; `keeps`: what was thought stays in the prompt when the conversation goes on."""
+    """The abilities of a template. `system`: a system message; `repeats`: two consecutive messages of one speaker;
+    `tools`: tools, calls and their results; `keeps`: reasoning stays in the prompt of later turns."""
 
     system: bool
     repeats: bool
@@ -133,7 +133,7 @@ class Abilities:
 class Template:
     """Renders requests with a tokenizer's chat template, and turns text into ids and back.
 
-    `ends` are tokens that end a turn beside those that are found out. Raises `UsageError` if the tokenizer has no
+    `ends` are tokens that end a turn, in addition to those that are found. Raises `UsageError` if the tokenizer has no
     template, or one that renders no plain conversation, or one that does not end.
     """
 
@@ -152,7 +152,7 @@ class Template:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a person who trains or runs with this template should know, one line each."""
+        """Notices for a person who trains or runs with this template, one line each."""
         told = []
         if not self.can.keeps:
             told.append("the chat template removes earlier thoughts from the prompt: each later turn begins a new row")
@@ -163,7 +163,7 @@ class Template:
         return tuple(told)
 
     def prompt(self, request: Request) -> str:
-        """The text that the model goes on from: all messages, and the beginning of its turn or what it carries on."""
+        """Return the text that the model continues: all messages, and the beginning of its turn or the message that it continues."""
         if kinds := [media.kind for message in request.messages for media in message.media]:
             raise media_refused(kinds[0], where=self.where)
         if request.tools and not self.can.tools:
@@ -177,7 +177,7 @@ class Template:
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of the ids as it stands in the middle of a conversation, special tokens included."""
+        """Return the text of the ids as in the middle of a conversation, including special tokens."""
         return self._decode([*self._anchor, *ids])[len(self._anchored) :]
 
     def _ends(self) -> frozenset[int]:
@@ -237,7 +237,7 @@ class Template:
         return _works(lambda: text in self._render_messages(messages, tools))
 
     def _takes_tools(self) -> bool:
-        """Whether the template shows tools, calls and results, with the text beside a call."""
+        """Return whether the template shows tools, calls and results, and the text of a turn with a call."""
         messages, tools = (user("probe"), _CALLED, _RESULT), (_PROBE_TOOL,)
         shown = ("hira_probe", _SAID, _ASKED, _FOUND)
         return self._shows("hira_probe", messages[:1], tools) and all(
@@ -245,7 +245,7 @@ class Template:
         )
 
     def _keeps(self) -> bool:
-        """Whether a turn, thought and all, stays in the prompt as it was when the conversation goes on."""
+        """Return whether a turn stays unchanged in later prompts, including its reasoning."""
         said = assistant(f"<think>\nprobe\n</think>\n\n{_SAID}")
 
         def kept() -> bool:
@@ -256,7 +256,7 @@ class Template:
 
 
 def opens_thought(prompt: str) -> bool:
-    """Whether a prompt ends inside a thought, because the template opened it for the model."""
+    """Return whether a prompt ends inside reasoning, because the template opened it for the model."""
     return prompt.rstrip().endswith(_THOUGHT_OPENS)
 
 

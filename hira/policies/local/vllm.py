@@ -31,16 +31,16 @@ _REFUSED = (400, 404, 405)
 """How a server answers that was started without adapters."""
 _START = "start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 and --enable-lora"
 _TAKEN = "already been loaded"
-"""What vLLM says, with a 400, of a name that it has."""
+"""vLLM's message, with a 400, about a name that it has loaded."""
 
 
 class VllmEngine:
     """Samples at the server of `base_url`, such as http://127.0.0.1:8000/v1, which serves `model`.
 
-    `ends` are the tokens that end a turn beside the model's own. An adapter is loaded under its name and version, so
-    that what was under way with the one before it is not mixed with the next, and under a tag of this engine's own, so
-    that several may be at one server. `aclose` unloads them. `open` asks the server how long a prompt may be. May be
-    used from one event loop after another.
+    `ends` are the tokens that end a turn, in addition to the model's own. An adapter is loaded under its name and
+    version, so that replies in flight never mix two versions, and under a tag of this engine, so that several engines
+    can share one server. `aclose` unloads them. `open` asks the server for the longest prompt. The engine may be used
+    from one event loop after another.
     """
 
     def __init__(
@@ -108,8 +108,8 @@ class VllmEngine:
         return sampled
 
     async def load(self, adapter: str, folder: Path, version: int) -> None:
-        """Let an adapter speak with the weights in `folder`, which the server has to see under the same path. Versions
-        before it that nobody is answered by any more are unloaded. What is loaded already is not loaded again."""
+        """Load an adapter with the weights in `folder`, which the server must see under the same path. Earlier versions
+        without replies in flight are unloaded. A loaded version is not loaded again."""
         name = f"{adapter}-{self._tag}@{version}"
         if self._served.get(adapter) == name:
             return
@@ -197,7 +197,7 @@ class VllmEngine:
 def _read_sampled(
     reply: Mapping[str, Any], prompt: Sequence[int], stops: Sequence[str], version: int, *, where: str
 ) -> Sampled:
-    """What the reply holds. `BadReply` where ids and log-probabilities do not fit: nothing is ever guessed."""
+    """Parse the reply. Raises `BadReply` if ids and log-probabilities do not fit: nothing is ever guessed."""
     try:
         choice = reply["choices"][0]
         ids = tuple(int(token) for token in choice["token_ids"])

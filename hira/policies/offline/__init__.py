@@ -34,7 +34,7 @@ ROLES: Mapping[str, Callable[[Asked], Act]] = {
     "rubric_pointwise": roles.rate_report,
     "rubric_pairwise": roles.prefer_report,
 }
-"""What each prompt makes `offline` do. Any other prompt sets a question to solve with the tools that are offered."""
+"""The action of `offline` for each prompt. Any other prompt is a question to solve with the offered tools."""
 
 
 class OfflinePolicy:

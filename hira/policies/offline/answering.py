@@ -34,7 +34,7 @@ class Passage:
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """A sentence as plain text and its content words: its `own`, those of the title and heading `above` it, and those
-    of the sentence `before` it that its pronoun points back to. `subject` is the first of its own, if it has none."""
+    of the sentence `before` it to which its pronoun refers. `subject` is the first of its own, if it has none."""
 
     text: str
     id: str
@@ -69,7 +69,7 @@ def split_questions(text: str) -> list[str]:
 
 @lru_cache(maxsize=2_000)
 def read_sentences(passage: Passage) -> tuple[Sentence, ...]:
-    """The sentences of a passage. Questions, headings, code, rows of tables and what only announces are none."""
+    """Return the sentences of a passage, without questions, headings, code, rows of tables and announcements."""
     read, found = Passages(FENCE.sub("\n", passage.text)), list[Sentence]()
     title = frozenset(words(passage.title))
     for at, (sentence, heading, before) in enumerate(zip(read.sentences, read.headings, read.antecedents, strict=True)):
@@ -122,7 +122,7 @@ _DENIES = re.compile(r"\b(?:not|no|never|none|neither|nor|unlike)\b|n[’']t\b",
 
 @dataclass(frozen=True)
 class Question:
-    """What a question asks, as far as its words tell."""
+    """The parsed words of a question."""
 
     text: str
 
@@ -139,7 +139,8 @@ class Question:
         return next((value for form, value in _KINDS if form.search(self.text)), None)
 
     def is_answered_by(self, one: Sentence) -> bool:
-        """Whether a sentence covers all that is asked, denies what is denied, and adds a value of the wanted kind."""
+        """Return whether a sentence covers the whole question, denies what it denies, and adds a value of the wanted
+        kind."""
         begins = not one.subject or holds(one.subject, self.required)
         held = one.own | (one.above | one.before if begins else frozenset())
         if not all(holds(word, held) for word in self.required) or _INSTRUCTS.search(self.text):
@@ -155,7 +156,8 @@ class Question:
         return not one.own <= self.required
 
     def is_new(self, value: "re.Match[str]") -> bool:
-        """Whether a value is not in the question. A single word at the start of a sentence has to precede the verb."""
+        """Return whether a value is not in the question. A single word at the start of a sentence must precede the
+        verb."""
         stems, known = words(value[0]), frozenset(words(self.text))
         follows = stem_of(" ".join(value.string[value.end() :].split()[:1]))
         inside = value.start() or " " in value[0] or holds(follows, self.required)
@@ -163,7 +165,7 @@ class Question:
 
 
 def _defines(subject: str, text: str) -> bool:
-    """Whether a sentence says what something is: "A is …" or "… is A"."""
+    """Return whether a sentence is a definition of the subject: "A is …" or "… is A"."""
     named, verb = rf"(?:an? |the )?\b{re.escape(subject)}\b", r"\b(?:is|are|was|were)\b"
     start = "" if " " in subject else r"^\W*"
     return bool(re.search(rf"{start}{named}(?: \([^()]*\))? {verb} (?!not\b)|\w {verb} {named}", text, re.IGNORECASE))
@@ -180,7 +182,7 @@ def cite(one: Sentence) -> str:
 
 
 def refuse(question: str, read: Sequence[Passage] = ()) -> str:
-    """That nothing answers the question, with the nearest sentence that was read, for whoever knows how to go on."""
+    """Return a refusal with the nearest sentence of the sources, for a reader who can use it."""
     near = [cite(one) for one in rank(question, read)[:1] if one.id and not one.own.isdisjoint(words(question))]
     return "\n".join([f"{NOTHING}: {question}", *near])
 
@@ -211,8 +213,8 @@ def find_bridge(question: str, passages: Sequence[Passage]) -> tuple[Sentence, s
 
 
 def _replace_description(question: str, held: frozenset[str], left: frozenset[str], name: str) -> str:
-    """The question with a name in place of the words that describe it ("the architect of …"), unchanged if no function
-    word joins these, others stand between them, or they say of what kind the answer is."""
+    """Return the question with a name in place of the words that describe it ("the architect of …"). Return it
+    unchanged if no function word joins these, if others are between them, or if they name the kind of the answer."""
     spans = [(match.start(), match.end(), stem_of(match[0])) for match in re.finditer(r"[^\W_][\w’'.-]*\w", question)]
     at = [place for place, (_, _, stem) in enumerate(spans) if stem in held]
     inside = [stem for _, _, stem in spans[at[0] : at[-1]]]
@@ -231,12 +233,12 @@ def stem_of(word: str) -> str:
 
 
 def holds(word: str, held: frozenset[str]) -> bool:
-    """Whether a stem is among these, if need be with another ending."""
+    """Return whether a stem is among these, possibly with another ending."""
     return word in held or any(_share_stem(word, other) for other in held)
 
 
 def _share_stem(one: str, other: str) -> bool:
-    """Whether two stems differ in an ending, or as "study" and "studied", "build" and "built" do."""
+    """Return whether two stems differ only in an ending, or like "study" and "studied", "build" and "built"."""
     short, long = sorted((one, other), key=len)
     if len(short) > 4 and short[:-1] == long[:-1] and {short[-1], long[-1]} in ({"y", "i"}, {"d", "t"}):
         return True

@@ -15,7 +15,7 @@ NOTICES = frozenset(
     "result repeated unreadable empty cut record_again mams_begin conclude matpo_planner_summary matpo_worker_summary"
     " react_report_close".split()
 )
-"""Prompts that set no task of their own."""
+"""Prompts that set no task."""
 ASKING = ("purpose", "task", "subtask", "question", "query", "topic", "problem")
 """Values that ask something, the first that a prompt has."""
 
@@ -26,7 +26,7 @@ Program = Generator[Calls, list[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What a role does next: says `text` and makes `calls`, each a tool's name and its arguments."""
+    """The next step of a role: it says `text` and makes `calls`, each a tool's name and its arguments."""
 
     text: str
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
@@ -64,7 +64,7 @@ class Asked:
 
     @property
     def question(self) -> str:
-        """What is asked, without what was said before in a conversation and without instructions after the question."""
+        """The question, without earlier turns of a conversation and without instructions after it."""
         named = next(filter(None, map(self.value, ASKING)), self.text)
         asked = " ".join(named.partition("\n\n")[0].split())
         return match[0] if (match := re.match(r".*[?？]", asked)) else asked
@@ -109,7 +109,7 @@ def write_act(act: Act, asked: Asked) -> tuple[str, tuple[ToolCall, ...]]:
 
 
 def advance(program: Program, asked: Asked) -> Act:
-    """What a role does next: its first calls that the conversation holds no result of yet, or its last word."""
+    """Return the next step of a role: its first calls without a result in the conversation, or its last word."""
     several, left = asked.number("several", 1), asked.number("limit", 10) - len(asked.results)
     known = {(call.name, spell(call.arguments)): text for call, text in asked.results}
     try:

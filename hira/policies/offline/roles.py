@@ -39,7 +39,7 @@ def record(**values: Any) -> Act:
 
 
 def answer(asked: Asked) -> Act:
-    """What the passages of the prompt say to the question, else for another role what is nearest to it."""
+    """Answer the question from the passages of the prompt; for another role, otherwise name the nearest sentence."""
     text, read = _answered(asked, asked.question)
     return Act(refuse(asked.question, read) if NOTHING in text and asked.prompt in REPORTING else text)
 
@@ -53,7 +53,7 @@ def verify(asked: Asked) -> Act:
 
 
 def _answered(asked: Asked, question: str) -> tuple[str, list[Passage]]:
-    """The answer from the passages and notes of the prompt, and what was read."""
+    """Return the answer from the passages and notes of the prompt, and these passages and notes."""
     read = find_passages("\n\n".join(str(value) for value in asked.values.values()))
     notes = map(_NOTE.match, asked.list_entries("known", "notes"))
     read += [Passage(note[2], "", "", note[1]) for note in notes if note]
@@ -63,7 +63,7 @@ def _answered(asked: Asked, question: str) -> tuple[str, list[Passage]]:
 
 
 def combine(asked: Asked) -> Act:
-    """What the steps of a plan brought, and nothing if one of them brought nothing."""
+    """Combine the results of a plan's steps; refuse if one of them has none."""
     return Act(conclude(asked.value("brought")) or f"{NOTHING}: {asked.question}")
 
 
@@ -185,14 +185,15 @@ def _worth_telling(topic: str, read: Sequence[Passage]) -> list[Sentence]:
 
 
 def _covers_half(query: str, one: Sentence) -> bool:
-    """Whether a sentence holds a word of the query and, with its heading, half of them."""
+    """Return whether a sentence contains a word of the query and, together with its heading, half of them."""
     wanted, held = set(words(query)), one.own | one.above | one.before
     half = 2 * sum(holds(word, held) for word in wanted) >= len(wanted)
     return half and any(holds(word, one.own) for word in wanted)
 
 
 def _write_report(topic: str, read: Sequence[Passage], before: str = "") -> str:
-    """The report before with what was read about the topic, in a section for each document; empty if both are."""
+    """Extend the earlier report with the sentences about the topic, in a section for each document; empty without
+    both."""
     sections = {title: lines.splitlines() for title, lines in _SECTION.findall(before)}
     titles = {one.id: " ".join(one.title.split()) for one in read}
     for one in _worth_telling(topic, read):

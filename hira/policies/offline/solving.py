@@ -57,7 +57,7 @@ def find_expression(question: str) -> str:
 FURTHER = "Explore documents for it: looking it up found nothing."
 MEDIA = re.compile(r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|mp3|wav|flac|ogg|m4a|mp4|mov|webm|mkv)\b", re.IGNORECASE)
 REPORTING = frozenset("deep_search reader code matpo_subtask search_o1_condense mars_system1".split())
-"""Prompts of roles that work for another: their refusal names what is nearest, for the other to go on."""
+"""Prompts of roles that work for another: their refusal names the nearest sentence, which may help the other."""
 _ROOT = re.compile(r"^- ((?:/|[A-Za-z]:[/\\])[^(\n]*?)(?: \(.*)?$", re.MULTILINE)
 _PRINTING = """# Print the paragraphs that share words with the question.
 from pathlib import Path
@@ -175,7 +175,7 @@ def conclude(brought: str) -> str:
 
 
 def find_statements(brought: str) -> list[Passage]:
-    """What a report states with the id of a source."""
+    """Find the statements of a report that cite a source."""
     lines = (re.sub(r"^(?:Conclusion|Result): ", "", match[0]) for match in _CITING.finditer(brought))
     found = [Passage(find_cited(line)[0], "", "", CITED.sub("", line).strip()) for line in lines]
     return [one for one in found if words(one.text)]
