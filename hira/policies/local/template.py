@@ -163,7 +163,7 @@ class Template:
         return tuple(told)
 
     def prompt(self, request: Request) -> str:
-        """Return the text that the model continues: all messages, and the beginning of its turn or the message that it continues."""
+        """Return the text that the model continues: all messages, and the beginning of its turn or of its message."""
         if kinds := [media.kind for message in request.messages for media in message.media]:
             raise media_refused(kinds[0], where=self.where)
         if request.tools and not self.can.tools:
