@@ -59,9 +59,9 @@ class FakeWeb:
     ...     fetcher = Fetcher(allow=[web.host])
 
     `pages` are HTML, bytes or `Served`, by path (with its query, where that matters). A search finds the pages that
-    share words with it, or those that `hits` names for a key whose words it contains. `failures` are served in order, one
-    a search, before anything is found: a status, or `Served`. With `together` no search is answered before this many
-    have arrived.
+    share words with it, or those that `hits` names for a key whose words it contains. `failures` are served in order,
+    one a search, before anything is found: a status, or `Served`. With `together` no search is answered before this
+    many have arrived.
     """
 
     def __init__(
