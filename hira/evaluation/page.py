@@ -1,8 +1,9 @@
-"""`report.html`: bars and tables of the rows, and every question with the answer of each way of asking.
+"""`report.html`: plots and tables of the rows, and every question with the answer of each way of asking.
 
 The page shows model output as text only, and the policy in its head blocks all other scripts and every download.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -16,6 +17,9 @@ from hira.evaluation.statistics import Interval
 from hira.evaluation.summary import Row
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
+_LIMIT = re.compile(r"(\d+) subtasks(?:, (.+))?")
+Series = tuple[str, Sequence[tuple[float, Interval]]]
+"""A name, and values with the accuracy at each."""
 LONGEST = 600
 """The most characters of an answer that the page shows."""
 
@@ -45,10 +49,19 @@ def _sections(found: Sequence[Row]) -> list[str]:
     accuracy = [(names[row.name], row.accuracy.value if row.accuracy else None, row.accuracy) for row in found]
     drawn = draw_bars(accuracy, "accuracy in %", share=True)
     sections = [_section("Accuracy", "share of right answers in %, with 95 % intervals", drawn)]
+    if limits := _limits(found):
+        drawn = draw_points(limits, "subtasks at most")
+        sections.append(_section("Accuracy against the limit of subtasks", "as in HiRA, Fig. 3", drawn))
     if any(row.variant.startswith("without ") for row in found):
         sections.append(_section("Ablation", "what each part is worth, as in HiRA, Table 2", _ablation(found)))
     if any(row.categories for row in found):
         sections.append(_section("By category", "right answers in %", _categories(found, names)))
+    costs: list[Series] = [
+        (names[row.name], [(row.tokens, row.accuracy)]) for row in found if row.accuracy and row.tokens
+    ]
+    if len(costs) > 1:
+        drawn = draw_points(costs, "tokens a question, in and out", logarithmic=True)
+        sections.append(_section("Accuracy against tokens", "with 95 % intervals", drawn))
     calls = draw_bars([(names[row.name], row.calls, None) for row in found], "calls of models a question")
     tools = draw_bars([(names[row.name], row.tool_calls, None) for row in found], "calls of tools a question")
     length = draw_bars(
@@ -69,6 +82,16 @@ def shorten_names(found: Sequence[Row]) -> dict[str, str]:
         kept = [one for one, differs in zip(part, differ, strict=True) if one and differs]
         shown[row.name] = " · ".join(kept) or ("whole" if row.workflow == "hira" else row.name)
     return shown
+
+
+def _limits(found: Sequence[Row]) -> list[Series]:
+    """Return the series of a sweep: for each model and variant, the limits of subtasks with their accuracy."""
+    series: dict[str, list[tuple[float, Interval]]] = {}
+    for row in found:
+        if row.accuracy and (limit := _LIMIT.fullmatch(row.variant)):
+            name = limit[2] or ("experts described" if row.workflow == "hira" else row.workflow)
+            series.setdefault(" · ".join(filter(None, (row.model, name))), []).append((float(limit[1]), row.accuracy))
+    return list(series.items())
 
 
 def _ablation(found: Sequence[Row]) -> str:
@@ -164,6 +187,7 @@ def _answer(record: Record, name: str) -> str:
 
 WIDTH, LABELS, BAR = 720, 190, 26
 """The width of a plot, the most for its names on the left, and the distance between bars."""
+COLOURS = 6
 
 
 def draw_bars(values: Sequence[tuple[str, float | None, Interval | None]], unit: str, *, share: bool = False) -> str:
@@ -188,6 +212,51 @@ def draw_bars(values: Sequence[tuple[str, float | None, Interval | None]], unit:
     height = BAR * len(values) + 20
     parts.append(f'<text class="axis" x="{left + plot / 2:.0f}" y="{height - 4}" text-anchor="middle">{unit}</text>')
     return f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(unit)}">{"".join(parts)}</svg>'
+
+
+def draw_points(series: Sequence[Series], unit: str, *, logarithmic: bool = False) -> str:
+    """Return accuracy against values as SVG: for each series its points with whiskers, joined by a line, and its name
+    after the last. On a logarithmic axis all values are above 0."""
+    xs = sorted({x for _, points in series for x, _ in points})
+    if logarithmic:
+        steps = [step * 10.0**power for power in range(-1, 12) for step in (1, 3)]
+        xs = [step for step in steps if xs[0] / 3.3 < step < xs[-1] * 3.3]
+    scale = math.log10 if logarithmic else float
+    left, top, width, height = 46, 8, WIDTH - LABELS - 46, 320
+    within = [interval for _, points in series for _, interval in points]
+    low = math.floor(10 * min(interval.low for interval in within))
+    high = max(low + 1, math.ceil(10 * max(interval.high for interval in within)))
+
+    def place(x: float, share: float) -> tuple[float, float]:
+        across = (scale(x) - scale(xs[0])) / ((scale(xs[-1]) - scale(xs[0])) or 1.0)
+        return left + width * across, top + height * (high - 10 * share) / (high - low)
+
+    parts = []
+    for tenth in range(low, high + 1):
+        y = place(xs[0], tenth / 10)[1]
+        parts.append(f'<path class="grid" d="M{left} {y:.1f}H{left + width}"/>')
+        parts.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{10 * tenth}</text>')
+    for x in xs:
+        across = place(x, 0)[0]
+        parts.append(f'<text x="{across:.1f}" y="{top + height + 18}" text-anchor="middle">{x:,.12g}</text>')
+    taken: list[tuple[float, float, float]] = []
+    for at, (name, points) in enumerate(series):
+        middle = [place(x, interval.value) for x, interval in points]
+        line = "L".join(f"{x:.1f} {y:.1f}" for x, y in middle)
+        parts.append(f'<g class="s{at % COLOURS}"><path class="line" d="M{line}"/>')
+        for x, interval in points:
+            (across, upper), (_, y), (_, lower) = (place(x, y) for y in (interval.high, interval.value, interval.low))
+            parts.append(f'<path class="whisker faint" d="M{across:.1f} {upper:.1f}V{lower:.1f}"/>')
+            parts.append(f'<circle cx="{across:.1f}" cy="{y:.1f}" r="4"/>')
+        across, y = middle[-1]
+        end = across + 7 * len(name) + 10
+        while any(across < right and x < end and abs(y - other) < BAR / 2 for x, right, other in taken):
+            y += 1
+        taken.append((across, end, y))
+        parts.append(f'<text class="label" x="{across + 10:.1f}" y="{y + 4:.1f}">{escape(name[:30])}</text></g>')
+    parts.append(f'<text x="{left + width / 2:.0f}" y="{top + height + 38}" text-anchor="middle">{unit}</text>')
+    title = escape(f"accuracy in % against {unit}")
+    return f'<svg viewBox="0 0 {WIDTH} {top + height + 46}" role="img" aria-label="{title}">{"".join(parts)}</svg>'
 
 
 def _file(name: str) -> str:

@@ -7,8 +7,8 @@ import pytest
 from browser import browser, missing
 
 from hira.evaluation import report
-from hira.evaluation.cells import Cell, ablation
-from hira.evaluation.page import draw_bars, page
+from hira.evaluation.cells import Cell, ablation, sweep
+from hira.evaluation.page import draw_bars, draw_points, page
 from hira.evaluation.record import Record, Score, Spent
 from hira.evaluation.statistics import Interval
 from hira.evaluation.summary import rows
@@ -46,8 +46,29 @@ def test_an_ablation_is_shown_as_differences_and_what_is_unscored_as_such() -> N
     assert 'class="unscored"' in shown([cell], [record(cell, 1, correct=None)])
 
 
-def test_bars_take_any_values() -> None:
+def test_a_sweep_is_shown_as_one_line_for_each_variant() -> None:
+    swept = sweep([1, 2, 4], "hira", [], 1)
+    made = shown(swept, [record(cell, at, correct=at < 2) for cell in swept for at in range(3)])
+    plot = made.partition("Accuracy against the limit of subtasks")[2].partition("</section>")[0]
+    assert (plot.count('class="line"'), plot.count("<circle")) == (2, 6)
+    assert "experts described" in plot
+    assert "not described" in plot
+
+
+def test_accuracy_is_shown_against_tokens_where_ways_can_be_compared() -> None:
+    cells = [Cell("hira"), Cell("mars")]
+    records = [record(cell, 1, correct=cell.workflow == "mars") for cell in cells]
+    title = "Accuracy against tokens"
+    plot = shown(cells, records).partition(title)[2].partition("</section>")[0]
+    assert re.findall(r'class="label"[^>]*>(\w+)<', plot) == ["hira", "mars"]
+    assert title not in shown(cells[:1], records[:1])
+
+
+def test_plots_take_any_values() -> None:
     whole = Interval(1.0, 1.0, 1.0)
+    assert draw_points([("a", [(1.0, whole)])], "limit").count("<circle") == 1
+    powers = [(f"p{at}", [(10.0**at, whole)]) for at in range(8)]
+    assert draw_points(powers, "tokens", logarithmic=True).count("<circle") == 8
     drawn = draw_bars([("a", None, None), ("b", 0.0, None), ("c", 1.0, whole)], "share", share=True)
     assert drawn.count("<rect") == 2
     assert "<svg" in draw_bars([], "tokens")
