@@ -28,8 +28,10 @@ LINKS = 40
 KEPT = 16
 LINK_TEXT = 80
 _NO_CONTENT = {
+    "blocked": "blocks programs: it shows a bot check or a refusal instead of its content",
     "empty": "holds no text",
     "script": "shows its content only in a browser that runs its scripts",
+    "paywall": "shows its content only to subscribers",
 }
 _NO_NAME = re.compile(r"[^\w.-]+")
 _SUFFIXES = {

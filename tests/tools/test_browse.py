@@ -74,8 +74,10 @@ async def test_a_url_may_come_in_the_brackets_and_quotes_that_models_put_around_
 @pytest.mark.parametrize(
     ("page", "why"),
     [
+        ("<title>Just a moment...</title><p>Checking your browser</p>", "blocks programs"),
         ("<div></div>", "holds no text"),
         ("<div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript>", "runs its scripts"),
+        ("<p>The first sentence only. Subscribe to continue reading.</p>", "only to subscribers"),
         (Served("<p>Forbidden words of the server.</p>", status=403), "status 403"),
         (Served(b"\x89PNG\r\n", "image/png"), "is an image"),
         (Served(b"\x00\x01\x02" * 50, "application/octet-stream"), "binary"),

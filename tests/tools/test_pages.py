@@ -81,10 +81,15 @@ def test_the_article_is_found_below_longer_comments():
 @pytest.mark.parametrize(
     ("html", "state"),
     [
-        ("<html><body><div></div></body></html>", "empty"),
-        ("<div id=root></div><noscript>Please enable JavaScript.</noscript><script></script>", "script"),
+        ("", "empty"),
+        ("<title>Just a moment...</title><p>Checking your browser before you go on.</p>", "blocked"),
+        (
+            "<div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript><script></script>",
+            "script",
+        ),
         ("<div id=app>Loading</div><script src=a.js></script><script src=b.js></script>", "script"),
-        (f"<p>{BODY * 3}</p><script>x()</script><script>y()</script>", "ok"),
+        (f'<script type="application/ld+json">{{"isAccessibleForFree": "False"}}</script><p>{BODY * 2}</p>', "paywall"),
+        (f"<p>{BODY * 40}</p><p>Subscribe to read more. Access denied was a song of 1998.</p>", "ok"),
     ],
 )
 def test_a_page_that_is_no_content_says_so(html, state):
@@ -99,6 +104,83 @@ def test_cells_that_take_several_columns_or_rows_keep_the_others_under_theirs():
     assert rows == ["| Group |  | C |", "| a | b | c |", "| a | d | c |", "| e | f | c |", "| g | h |"]
 
 
+SHORT = "The committee met on Tuesday to speak about the matter at length, and several members had their say. " * 4
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("", "Request unsuccessful. Incapsula incident ID: 123-456"),
+        ("DuckDuckGo", "Please complete the following challenge to confirm this search was made by a human."),
+        (
+            "Attention Required! | Cloudflare",
+            (
+                "Sorry, you have been blocked. Why have I been blocked? This website is using a security service to "
+                "protect itself from online attacks. The action you just performed triggered the security solution. "
+                "You can email the site owner to let them know you were blocked. Please include the Ray ID."
+            ),
+        ),
+        ("Zugriff verweigert", "Bitte bestätigen Sie, dass Sie kein Roboter sind."),
+        ("安全验证", "请完成下方验证后继续操作"),
+    ],
+)
+def test_a_wall_is_told_in_many_languages(title, text):
+    assert extract(f"<title>{title}</title><h1>{title}</h1><p>{text}</p>").state == "blocked"
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("Captcha", f"A CAPTCHA tells people and programs apart. It was invented in 1997. {SHORT}"),
+        (
+            "Blocked (film)",
+            (
+                "Blocked is a 2019 film about a road that has been closed. It opens with the line: you have been blocked. "
+                "The film was shot in Leeds over a single summer."
+            ),
+        ),
+        ("The Kama", "The Kama is a river in Russia."),
+        ("Access denied: a history", f"Are you a robot? the box asks. {BODY * 20} Access denied, it said."),
+    ],
+)
+def test_an_article_is_none_however_it_is_called(title, text):
+    assert extract(f"<title>{title}</title><article><p>{text}</p></article><script>x()</script>").state == "ok"
+
+
+@pytest.mark.parametrize(
+    "noscript",
+    ["Bitte aktivieren Sie JavaScript.", "请启用JavaScript"],
+)
+def test_a_shell_of_scripts_is_told_in_many_languages(noscript):
+    shell = f"<title>App</title><div id=app></div><script src=a.js></script><noscript>{noscript}</noscript>"
+    assert extract(shell).state == "script"
+    assert extract("<title>App</title><div id=app></div><script src=a.js></script>").state == "script"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Subscribe to continue reading",
+        "Dieser Artikel ist nur für Abonnenten verfügbar.",
+        "この記事は会員限定です。残り1200文字",
+        "Материал доступен только подписчикам",
+    ],
+)
+def test_a_paywall_is_told_where_it_stands_beside_the_article(line):
+    page = f"<title>News</title><article><p>{SHORT}</p></article>{{}}"
+    assert extract(page.format(f"<div><p>{line}</p></div>")).state == "paywall"
+    assert extract(page.format("<p>Weather: rain. Subscribe to our newsletter.</p>")).state == "ok"
+    long = f"<title>News</title><article><p>{BODY * 40}</p></article><p>{line}</p>"
+    assert extract(long).state == "ok"
+
+
+def test_a_page_whose_frame_asks_for_subscribers_is_free_all_the_same():
+    tag = "aside"
+    frame = f"<{tag}><p>Already a subscriber? Sign in. Subscribe for unlimited access.</p></{tag}>"
+    for page in (f"{frame}<article><p>{SHORT}</p></article>", f"<article><p>{SHORT * 5}</p></article>{frame}"):
+        assert extract(f"<title>News</title>{page}").state == "ok"
+
+
 @pytest.mark.parametrize(
     "piece", ["<!-- x>", "<a <", "<p x='", "<script>", pytest.param("<td><tr>", marks=pytest.mark.heavy(seconds=3))]
 )
@@ -111,7 +193,7 @@ def test_hostile_markup_takes_no_quadratic_time(piece):
 @given(st.text(st.sampled_from(list("<>/!-[]?=\"' &;#xpatdivliulrhn\x00é"))))
 def test_no_markup_is_too_broken_to_read(html):
     page = extract(html, "http://a.example/")
-    assert page.state in {"ok", "empty", "script"}
+    assert page.state in {"ok", "empty", "script", "blocked", "paywall"}
 
 
 def test_stray_end_tags_do_not_tear_tables_and_blocks():
