@@ -132,7 +132,13 @@ def trained(size: Size, adapters: dict[str, str], folder: Path, words: Any) -> M
             train=TrainConfig(steps=size.steps, lr=1e-4, budget=size.budget, save_every=1000),
         )
         trainer = RoleTrainer(
-            weights, words, updates, Collector(runner, rollouts, engine.paused), credit, folder, updated=engine.updated
+            weights,
+            words,
+            updates,
+            Collector(runner, rollouts, engine.pause),
+            credit,
+            folder,
+            on_update=engine.record_update,
         )
         began = time.perf_counter()
         trainer.run()

@@ -150,13 +150,13 @@ class Way:
         live = LivePolicy("random", self.words, sampling, ADAPTERS)
         with asyncio.Runner() as runner, Clock(engine) as clock:
             agentic, piped = Agentic(self.rollouts(live), made, search=False), made.limits is not None
-            collector: Collector | PipelinedCollector = Collector(runner, agentic, engine.paused)
+            collector: Collector | PipelinedCollector = Collector(runner, agentic, engine.pause)
             if made.limits is not None:
-                collector = PipelinedCollector(runner, agentic, made.limits, gate, self.folder, paused=engine.paused)
+                collector = PipelinedCollector(runner, agentic, made.limits, gate, self.folder, pause=engine.pause)
             course = Course(clock)
 
-            def updated(step: int) -> None:
-                engine.updated(step)
+            def record_update(step: int) -> None:
+                engine.record_update(step)
                 gate.open()
 
             trainer = RoleTrainer(
@@ -166,7 +166,7 @@ class Way:
                 course.collecting(collector),
                 course.crediting(mask_credit(RECIPE.credit)),
                 self.folder,
-                updated=course.updating(updated),
+                on_update=course.updating(record_update),
             )
             trainer.add_callback(Ends(self.load.seconds))
             try:
@@ -174,7 +174,7 @@ class Way:
             finally:
                 if isinstance(collector, PipelinedCollector):
                     collector.close()
-                with engine.paused():  # its thread has ended, and what it held is there for the next way
+                with engine.pause():  # its thread has ended, and what it held is there for the next way
                     pass
         return self._told(course, engine, gate)
 

@@ -137,7 +137,7 @@ async def pipeline(world: World, seconds: float, least: int, problems: int) -> T
     while asyncio.get_running_loop().time() < seconds:
         batch = await schedule.take()
         await _update(batch, world, told, schedule.version)
-        schedule.updated()
+        schedule.record_update()
     await schedule.aclose()
     return _ended(told, world)
 

@@ -12,7 +12,7 @@ from hira.core.errors import Stop, UsageError
 from hira.evaluation.files import rows_of
 from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.evaluation.rewards.match import extract_answer
-from hira.evaluation.scorers import judging
+from hira.evaluation.scorers import open_judge
 from hira.evaluation.statistics import Interval, wilson
 from hira.runtime.settings import Settings
 
@@ -54,7 +54,7 @@ async def measure_agreement(path: Path, judge: str, settings: Settings) -> Agree
         raise UsageError(f"{judge!r} is not a judge", fix=f"choose one of {', '.join(JUDGES)}")
     rows = read_labels(path)
     verdicts: dict[int, tuple[bool | None, str]] = {}
-    async with judging(settings, None) as context:
+    async with open_judge(settings, None) as context:
 
         async def ask(at: int) -> tuple[int, bool | None, str]:
             question, answer, response, _ = rows[at]
@@ -104,7 +104,7 @@ def compare_verdicts(judge: str, labels: Sequence[bool], verdicts: Sequence[tupl
 
 
 def compute_kappa(counts: Mapping[tuple[bool, bool], int]) -> float:
-    """Compute Cohen's kappa of two raters from the counts of their pairs of verdicts; 0 if there are none."""
+    """Compute Cohen's kappa of two raters from the counts of their pairs of verdicts; 0 without pairs."""
     total = sum(counts.values()) or 1
     first = sum(count for (one, _), count in counts.items() if one) / total
     second = sum(count for (_, other), count in counts.items() if other) / total

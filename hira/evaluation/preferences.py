@@ -20,7 +20,7 @@ from hira.evaluation.record import Record, read
 from hira.evaluation.rewards.rubric_judge import pairwise, pointwise, score
 from hira.evaluation.rewards.rubrics import GENERAL
 from hira.evaluation.run import RECORDS
-from hira.evaluation.scorers import judging
+from hira.evaluation.scorers import open_judge
 from hira.evaluation.statistics import Interval, bootstrap, cohens_d, wilson
 from hira.runtime.settings import Settings, did_you_mean
 
@@ -254,7 +254,7 @@ async def evaluate_preferences(
         raise UsageError(f"unknown way of scoring {strange[0]!r}", fix=did_you_mean(strange[0], WAYS))
     pairs = pairs_of(path)
     found = []
-    async with judging(settings, judge) as context:
+    async with open_judge(settings, judge) as context:
         for name in names or WAYS:
             known = {one: margin async for one, margin in margins(WAYS[name], pairs, context, concurrency)}
             found.append(agreement(name, [known[pair.id] for pair in pairs], scored=name not in SIGNS))

@@ -30,7 +30,7 @@ def manifest(plan: Plan, rows: Sequence[Row]) -> dict[str, Any]:
         "models": sorted({cell.model or plan.settings.model or "the default" for cell in plan.cells}),
         "workflows": sorted({cell.workflow for cell in plan.cells}),
         "seeds": sorted({cell.seed for cell in plan.cells}),
-        "settings": plan.shown()["settings"],
+        "settings": plan.to_json()["settings"],
         "prompts_digest": prompts()["all"],
         "prompts": prompts()["each"],
         "search_success": {row.name: row.success_rate(SEARCHES) for row in rows},

@@ -55,8 +55,8 @@ class Plan:
     def total(self) -> int:
         return len(self.items) * len(self.cells)
 
-    def shown(self) -> dict[str, Any]:
-        """Return the plan as recorded, without any key. Two plans with the same `shown` are one evaluation."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as recorded, without any key. Two plans with the same JSON values are one evaluation."""
         settings = {k: v for k, v in self.settings.to_json().items() if k not in ("cache", "journal")}
         return {
             "data": self.data,
@@ -138,7 +138,7 @@ class Evaluation:
             what = f"{folder} is or contains the documents, so results written there would be read as documents"
             raise UsageError(what, fix="name another folder with --output")
         folder.mkdir(parents=True, exist_ok=True)
-        shown = json.loads(json.dumps(plan.shown(), default=str))
+        shown = json.loads(json.dumps(plan.to_json(), default=str))
         known = _read_plan(folder)
         if known is not None and known != shown:
             different = ", ".join(key for key in shown if shown[key] != known.get(key))

@@ -154,7 +154,7 @@ async def numeric(item: Item, answer: Answer) -> Score:
 def score_by_race(context: RunContext) -> Scorer:
     """Return a scorer of the target's share against the item's `reference`, by its `criteria`."""
 
-    async def scored(item: Item, answer: Answer) -> Score:
+    async def score_answer(item: Item, answer: Answer) -> Score:
         dimensions, reference = require_race(item)
         found = await judge_race(_own(context, item), item.question, dimensions, answer.text, reference)
         if found is None:
@@ -162,7 +162,7 @@ def score_by_race(context: RunContext) -> Scorer:
         told = ", ".join(f"{name} {share:.4f}" for name, share in found.dimensions.items())
         return Score(None, found.overall, "race", told)
 
-    return scored
+    return score_answer
 
 
 def score_by_fact(context: RunContext | None) -> Scorer:
@@ -170,7 +170,7 @@ def score_by_fact(context: RunContext | None) -> Scorer:
     by hira's own check or, with a judge, by its reading of the stored source. The note has the number (effective
     citations)."""
 
-    async def scored(_item: Item, answer: Answer) -> Score:
+    async def score_answer(_item: Item, answer: Answer) -> Score:
         pairs = {(one.claim, one.source): one for one in answer.citations if not one.attributed}
         if not pairs:
             return Score(None, 0.0, "fact", "0 of 0 citations")
@@ -185,13 +185,13 @@ def score_by_fact(context: RunContext | None) -> Scorer:
         held = checked.count("supported")
         return Score(None, held / len(checked), "fact", f"{held} of {len(checked)} citations")
 
-    return scored
+    return score_answer
 
 
 def score_by_rubric(context: RunContext) -> Scorer:
     """Return a scorer by the item's `rubric`, item by item, normalised to 0 to 1."""
 
-    async def scored(item: Item, answer: Answer) -> Score:
+    async def score_answer(item: Item, answer: Answer) -> Score:
         rubric = require_rubric(item)
         found = await score(_own(context, item), rubric, item.question, answer.text)
         if found.normalised is None:
@@ -199,7 +199,7 @@ def score_by_rubric(context: RunContext) -> Scorer:
         told = ", ".join(f"{one.title} {rated}" for one, rated in zip(rubric.items, found.ratings, strict=True))
         return Score(None, found.normalised, "rubric", told)
 
-    return scored
+    return score_answer
 
 
 def _own(context: RunContext, item: Item) -> RunContext:
@@ -234,7 +234,7 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
     if metric == "fact" and not judge:
         yield score_by_fact(None)
         return
-    async with judging(settings, judge) as context:
+    async with open_judge(settings, judge) as context:
         if metric in REPORTS:
             yield REPORTS[metric](context)
         else:
@@ -242,7 +242,7 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
 
 
 @asynccontextmanager
-async def judging(settings: Settings, judge: str | None) -> AsyncIterator[RunContext]:
+async def open_judge(settings: Settings, judge: str | None) -> AsyncIterator[RunContext]:
     """Open a run context whose role `judge` is the judging model, at temperature 0. The limits of that role apply to
     all its judgements; those of a run do not."""
     own = settings.roles.get(JUDGE, RoleSettings())
@@ -290,7 +290,7 @@ def score_by_judge(name: str, context: RunContext) -> Scorer:
     """Return a judge as a scorer. Each answer has a separate run context, so that no conversation outlives its
     judgement."""
 
-    async def judged(item: Item, answer: Answer) -> Score:
+    async def score_answer(item: Item, answer: Answer) -> Score:
         if not item.answerable:
             return score_abstention(answer, name)
         if not answer.text:
@@ -303,4 +303,4 @@ def score_by_judge(name: str, context: RunContext) -> Scorer:
         note = ": ".join(part for part in (verdict.grade, verdict.reason) if part)
         return Score(verdict.correct, float(verdict.correct), name, note, verdict.extracted)
 
-    return judged
+    return score_answer

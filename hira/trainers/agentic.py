@@ -158,13 +158,13 @@ class Agentic:
         """Collect the groups of an update, all steps of all its problems."""
         own = self.rollouts
         asked = choose_problems(own.problems, update, own.config.questions, own.seed)[own.share[0] :: own.share[1]]
-        with self.telling():
+        with self.report_progress():
             groups = await together([self.through(problem, update) for problem in asked])
         return self.collect_groups([one for many in groups for one in many])
 
-    def telling(self) -> AbstractContextManager[None]:
+    def report_progress(self) -> AbstractContextManager[None]:
         """Report the progress from time to time, with the calls that wait longest."""
-        return self.rollouts.telling(lambda: f"{self.sampled} outputs sampled")
+        return self.rollouts.report_progress(lambda: f"{self.sampled} outputs sampled")
 
     def collect_groups(self, groups: "Sequence[StepGroup]") -> Collected:
         """Return the groups as the trainer takes them. Raises `HiraError` if too many outputs failed."""

@@ -26,7 +26,7 @@ from hira.runtime.settings import Settings, did_you_mean
 from hira.runtime.settings import load as load_settings
 from hira.trainers.configuration import Configuration, DataConfig, ModelConfig, RewardConfig, SourceConfig
 from hira.trainers.credit import Credit
-from hira.trainers.credit.masking import leaving_out_overlong, mask_credit
+from hira.trainers.credit.masking import exclude_overlong, mask_credit
 from hira.trainers.recipes import RECIPES, Data, Judges, Recipe
 from hira.trainers.records import unwritable
 from hira.trainers.rollouts import Problem
@@ -235,7 +235,7 @@ def credit_of(plan: TrainingPlan) -> Credit:
     credit: Credit = partial(plan.recipe.credit, **options)
     if plan.recipe.staged and part.masking:
         credit = mask_credit(credit, tau=part.mastered, target=part.entropy)
-    return leaving_out_overlong(credit) if plan.configuration.train.mask_overlong else credit
+    return exclude_overlong(credit) if plan.configuration.train.mask_overlong else credit
 
 
 def read_start(folder: Path) -> float:

@@ -146,8 +146,8 @@ def watch_tools(tools: Toolbox, down: list[ToolDown], waiting: Waiting = lambda 
 
 def _watch_python(python: OpenPython, watch: Callable[[Tool], Tool]) -> OpenPython:
     @asynccontextmanager
-    async def opened(subtask: str) -> AsyncIterator[Tool]:
+    async def open_watched(subtask: str) -> AsyncIterator[Tool]:
         async with python(subtask) as session:
             yield watch(session)
 
-    return opened
+    return open_watched

@@ -35,7 +35,7 @@ class _Checked(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _known_keys_only(cls, values: Any) -> Any:
+    def _check_keys(cls, values: Any) -> Any:
         for key in values if isinstance(values, Mapping) else ():
             if key not in cls.model_fields:
                 raise UsageError(f"unknown key {key!r}", fix=did_you_mean(str(key), cls.model_fields))

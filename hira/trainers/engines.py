@@ -75,8 +75,8 @@ SAMPLED = "sampled"
 class ServedEngine:
     """Samples at the server of `base_url`, which serves the base as `model` and reads the run's `folder` by its path.
 
-    `weights` is the PEFT model in training. The first sample after `updated` passes its adapters to the server; they
-    must not change while anything is sampled.
+    `weights` is the PEFT model in training. The first sample after `record_update` passes its adapters to the server;
+    they must not change while anything is sampled.
     """
 
     def __init__(self, base_url: str, model: str, weights: Any, template: Template, folder: Path) -> None:
@@ -115,10 +115,10 @@ class ServedEngine:
         await self._current()
         return await self._engine.sample(prompt, sampling, stops, adapter, seen=seen)
 
-    def updated(self, version: int) -> None:
+    def record_update(self, version: int) -> None:
         self.version = version
 
-    def paused(self) -> AbstractContextManager[None]:
+    def pause(self) -> AbstractContextManager[None]:
         """Do nothing: the weights change here, and the server samples with a copy."""
         return nullcontext()
 

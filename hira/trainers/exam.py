@@ -25,7 +25,7 @@ async def take_exam(rollouts: Rollouts, attempts: int = 1) -> list[Score]:
             done.append(await rollouts.play(problem, 0, at, exam=True))
 
     said = f"of {len(asked)} answers of the exam at temperature {rollouts.temperature:g}"
-    with rollouts.telling(lambda: f"{len(done)} {said}"):
+    with rollouts.report_progress(lambda: f"{len(done)} {said}"):
         await together([ask(problem, at) for problem, at in asked])
     return [one.score for one in done if one.attempt.status != "infra_failed"]
 

@@ -57,7 +57,7 @@ def _refuse_scoring(**_: Any) -> list[float | None]:
 class RoleTrainer(GRPOTrainer):
     """Trains the adapters of `model`, a PEFT model that has those of `configuration.model`.
 
-    `collect` makes the rollouts of an update, `credit` their advantages; `updated` gets the number of steps so far
+    `collect` makes the rollouts of an update, `credit` their advantages; `on_update` gets the number of steps so far
     whenever the weights have changed. Metrics and sample rollouts go to `folder`, checkpoints below it.
     """
 
@@ -70,15 +70,15 @@ class RoleTrainer(GRPOTrainer):
         credit: Credit,
         folder: Path,
         *,
-        updated: Callable[[int], None] = lambda _: None,
+        on_update: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.config = config = configuration.train
         self.adapters = configuration.model.adapters
         self.collect = collect
         self.credit = credit
         self.folder = folder
-        self.updated = updated
-        self.beating = partial(print_progress, 30.0, lambda _: None)
+        self.on_update = on_update
+        self.show_progress = partial(print_progress, 30.0, lambda _: None)
         self._held: list[tuple[Micro, Batch]] | None = None
         self._told: dict[str, float] = {}
         self.over = False
@@ -225,7 +225,7 @@ class RoleTrainer(GRPOTrainer):
         means = Means()
         total = torch.zeros((), device=self.accelerator.device)
         done: list[Micro] = []
-        with self.beating(lambda: f"{len(done)} of {len(batches)} micro-batches of the update done"):
+        with self.show_progress(lambda: f"{len(done)} of {len(batches)} micro-batches of the update done"):
             for micro, batch in batches:
                 with self._alone(model, last=len(done) == len(batches) - 1), too_little(micro, self.config.budget):
                     activate(self._bare, micro.adapter or self._first_adapter)
@@ -331,7 +331,7 @@ class RoleTrainer(GRPOTrainer):
         if self._canary:
             adapter, ids = self._canary
             check_sound(self._bare, ids, adapter, self.accelerator.device, step)
-        self.updated(step)
+        self.on_update(step)
         moved = step > min(self.config.warmup, 1)  # the first step of a warm-up has a rate of 0
         if self._canary and not self._effective and moved and self._get_learning_rate() > 0:
             check_effect(self._bare, ids, adapter, self.accelerator.device)

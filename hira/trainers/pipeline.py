@@ -37,7 +37,7 @@ class PipelinedCollector:
         gate: Gate,
         folder: Path,
         *,
-        paused: Callable[[], AbstractContextManager[None]] = nullcontext,
+        pause: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.runner = runner
         self.agentic = agentic
@@ -45,13 +45,13 @@ class PipelinedCollector:
         self.gate = gate
         process, processes = agentic.rollouts.share
         self.path = folder / (SCHEDULE if processes == 1 else f"{process}-{SCHEDULE}")
-        self.paused = paused
+        self.pause = pause
         self.schedule: Schedule[Output] | None = None
 
     def __call__(self, update: int) -> Collected:
         collected = self.runner.run(self._take(update))
         for _ in range(2):  # replies arrive a moment before the engine's thread ends
-            with self.paused():
+            with self.pause():
                 pass
         return collected
 
@@ -64,8 +64,8 @@ class PipelinedCollector:
     async def _take(self, update: int) -> Collected:
         schedule = self.schedule = self.schedule or self._begin_schedule(update)
         self.gate.open()
-        schedule.updated(update)
-        with self.agentic.telling():
+        schedule.record_update(update)
+        with self.agentic.report_progress():
             batch = await schedule.take()
             await self.gate.close()
         made = [StepGroup(one.name, self.problem(one.problem), one.outputs) for one in batch]

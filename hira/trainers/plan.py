@@ -209,12 +209,12 @@ def base(shape: Shape, bits: int) -> int:
 def adapters(shape: Shape, work: Work) -> dict[str, int]:
     """Return the bytes of adapters and optimiser. Adapters are fp32 over bf16, bf16 over 4 bits, else as the base; Adam
     keeps two values for each."""
-    each = _kept(work.bits)
+    each = _get_trained_width(work.bits)
     trained = shape.lora(work.rank, work.targets) * work.adapters
     return {"adapters": each * trained, "optimiser": 2 * each * trained}
 
 
-def _kept(bits: int) -> int:
+def _get_trained_width(bits: int) -> int:
     """Return the bytes of a trained number."""
     return {4: 2, 64: 8}.get(bits, 4)
 
@@ -230,7 +230,7 @@ def _rollout(shape: Shape, work: Work) -> dict[str, int]:
     return {
         "keys and values": cache,
         "keys and values, moved": cache,
-        "reading prompts": read * a_token + _unpacked(shape, work.bits),
+        "reading prompts": read * a_token + _measure_unpacked(shape, work.bits),
         "choosing tokens": (width + 12) * work.at_once * shape.words,
         "workspace": WORKSPACE,
     }
@@ -240,7 +240,7 @@ def _update(shape: Shape, work: Work) -> dict[str, int]:
     """Return the bytes of an update. The peak is in the backward pass: of the last layer, or of the scoring of tokens,
     whichever is more."""
     tokens, width = max(work.budget, work.longest), WIDTHS[work.bits]
-    each = _kept(work.bits)
+    each = _get_trained_width(work.bits)
     trained = shape.lora(work.rank, work.targets)
     kept = width * shape.hidden * shape.layers * tokens
     layer = tokens * layer_bytes(shape, work.rank, width)
@@ -252,7 +252,7 @@ def _update(shape: Shape, work: Work) -> dict[str, int]:
     return {
         "gradients": each * trained * work.adapters + 2 * trained,
         "activations kept": kept,
-        "one layer, or scoring": max(layer, scoring) + _unpacked(shape, work.bits),
+        "one layer, or scoring": max(layer, scoring) + _measure_unpacked(shape, work.bits),
         "batch": tokens * 60,
         "workspace": WORKSPACE,
     }
@@ -279,7 +279,7 @@ def saved_bytes(shape: Shape, rank: int, width: int = 2) -> int:
     return width * (4 * shape.inner + 6 * shape.hidden) + rest * width // 4
 
 
-def _unpacked(shape: Shape, bits: int) -> int:
+def _measure_unpacked(shape: Shape, bits: int) -> int:
     """Return the bytes of one matrix of a 4-bit base, unpacked for its product."""
     return 2 * max(taken * given for taken, given in shape.matrices.values()) if bits == 4 else 0
 

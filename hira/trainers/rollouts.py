@@ -64,11 +64,11 @@ def open_contexts(session: "Session") -> OpenContext:
     """Return a function that opens run contexts like those of a user: the same tools, budgets and dialects."""
 
     @asynccontextmanager
-    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
+    async def open_context(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
         async with session.open_context(run, problem.question, problem.files, (reader,)) as context:
             yield context
 
-    return opened
+    return open_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Rollouts:
             asked += self._others(update, again, wanted - sum(map(_has_signal, groups)), asked) if again else []
             new = asked[len(groups) :]
             of = len(asked) * self.config.attempts
-            with self.telling(lambda: f"{len(done)} of {of} rollouts done"):  # noqa: B023 - called within this turn only
+            with self.report_progress(lambda: f"{len(done)} of {of} rollouts done"):  # noqa: B023 - called within this turn only
                 groups += await together([self._group(problem, update, gate, done) for problem in new])
             if sum(map(_has_signal, groups)) >= wanted:
                 break
@@ -193,13 +193,13 @@ class Rollouts:
     def _prepare(self, context: RunContext, run: str, seed: int, trouble: "Trouble") -> None:
         """Prepare the run context for training: seeds, deadlines, watched tools."""
 
-        def seeded(role: str, part: RoleConfig) -> RoleConfig:
+        def seed_role(role: str, part: RoleConfig) -> RoleConfig:
             policy = SeededPolicy(
                 part.policy, run, seed_of(seed, role), self.config.call_seconds, self.underway, trouble.broken
             )
             return replace(part, policy=policy, sampling=set_training_sampling(part.sampling, self.temperature))
 
-        context.cast = {role: seeded(role, part) for role, part in context.cast.items()}
+        context.cast = {role: seed_role(role, part) for role, part in context.cast.items()}
         if self.day is not None:
             context.rollout.began = self.day
         context.tools = watch_tools(context.tools, trouble.down, partial(self.underway.call, run))
@@ -237,7 +237,7 @@ class Rollouts:
             fix = "raise rollouts.window, take a model with a longer one, or give the roles less to read"
             raise _make_error(silent, played, "ended before the model said a word", fix)
 
-    def telling(self, done: Callable[[], str]) -> AbstractContextManager[None]:
+    def report_progress(self, done: Callable[[], str]) -> AbstractContextManager[None]:
         """Report the progress from time to time, with the calls that wait longest."""
 
         def say() -> str:
@@ -351,27 +351,27 @@ class Collects(Protocol):
 class Collector:
     """Makes rollouts for a trainer without an event loop: one loop, from the first update to the last.
 
-    `paused` is the engine's: it waits until no reply is being sampled, as it must be before weights change.
+    `pause` is the engine's: it waits until no reply is being sampled, as it must be before weights change.
 
     >>> with asyncio.Runner() as runner:
-    ...     collect = Collector(runner, rollouts, engine.paused)
-    ...     trainer = RoleTrainer(model, tokenizer, updates, collect, matpo, folder, updated=engine.updated)
+    ...     collect = Collector(runner, rollouts, engine.pause)
+    ...     trainer = RoleTrainer(model, tokenizer, updates, collect, matpo, folder, on_update=engine.record_update)
     """
 
     def __init__(
         self,
         runner: asyncio.Runner,
         rollouts: Collects,
-        paused: Callable[[], AbstractContextManager[None]] = nullcontext,
+        pause: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.runner = runner
         self.rollouts = rollouts
-        self.paused = paused
+        self.pause = pause
 
     def __call__(self, update: int) -> Collected:
         try:
             return self.runner.run(self.rollouts.collect(update))
         finally:
             for _ in range(2):  # the first time, abandoned calls may still leave its queue
-                with self.paused():
+                with self.pause():
                     pass

@@ -60,7 +60,7 @@ class Schedule(Generic[T]):
 
     >>> while batch := await schedule.take():
     ...     await train(batch)
-    ...     schedule.updated()
+    ...     schedule.record_update()
 
     Staleness is bounded by waiting, and nothing is thrown away: an update waits for the groups that it would make too
     old. `total` is the number of problems, None for no end; `first` the number to begin with, `again` problems to begin
@@ -107,7 +107,7 @@ class Schedule(Generic[T]):
         self._updating = bool(taken)
         return taken
 
-    def updated(self, version: int | None = None) -> None:
+    def record_update(self, version: int | None = None) -> None:
         """Record that the weights have changed."""
         self.version = self.version + 1 if version is None else version
         self._updating = False

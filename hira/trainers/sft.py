@@ -174,12 +174,12 @@ def run_sft(
     folder: Path,
     *,
     resume: bool,
-    begun: Callable[[], None] = lambda: None,
+    on_start: Callable[[], None] = lambda: None,
     tell: Tell,
-    stepped: Callable[[Mapping[str, Any]], None],
+    on_step: Callable[[Mapping[str, Any]], None],
 ) -> None:
-    """Teach each adapter the conversations of its roles, and save it. File names are relative to `folder`; `begun` is
-    called before anything is written."""
+    """Teach each adapter the conversations of its roles, and save it. File names are relative to `folder`; `on_start`
+    is called before anything is written."""
     if not (plan.configuration.sft.conversations or plan.problems):
         fix = 'write conversations = "FILE" below [sft], or train = "questions.jsonl" below [data]'
         raise UsageError("there is nothing to learn from", fix=fix)
@@ -187,7 +187,7 @@ def run_sft(
     configuration = plan.configuration
     part, adapters = configuration.sft, configuration.model.adapters
     rows = _read_conversations(plan, tokenizer, folder / part.conversations, tell) if part.conversations else None
-    begun()
+    on_start()
     if rows is None:
         rows = _drop_long(plan, _sample_own(plan, tokenizer, model, tell, resume=resume), tell)
     for name in dict.fromkeys(adapters.values()):
@@ -207,13 +207,13 @@ def run_sft(
             LessonOrder(own, configuration),
             configuration,
             place,
-            tell=_report_steps(name, stepped),
+            tell=_report_steps(name, on_step),
         ).train(resume_from_checkpoint=str(done) if done else None)
     save_adapters(plan, model, tokenizer)
 
 
-def _report_steps(name: str, stepped: Callable[[Mapping[str, Any]], None]) -> Callable[[int, float], None]:
-    return lambda step, loss: stepped({"adapter": name, "step": step, "loss": loss})
+def _report_steps(name: str, on_step: Callable[[Mapping[str, Any]], None]) -> Callable[[int, float], None]:
+    return lambda step, loss: on_step({"adapter": name, "step": step, "loss": loss})
 
 
 def _read_conversations(plan: TrainingPlan, tokenizer: Any, file: Path, tell: Tell) -> Sequence[Row]:

@@ -66,7 +66,7 @@ class Training:
     day: float | None = None
     name: str = ""
     tell: Callable[[str], None] = lambda _: None
-    stepped: Told = lambda _: None
+    on_step: Told = lambda _: None
 
     @property
     def limits(self) -> Limits | None:
@@ -140,19 +140,19 @@ class Training:
         self, runner: asyncio.Runner, rollouts: Rollouts, engine: AnyEngine, gate: Gate
     ) -> Collector | PipelinedCollector:
         if not self.staged:
-            return Collector(runner, rollouts, engine.paused)
+            return Collector(runner, rollouts, engine.pause)
         agentic = Agentic(rollouts, self.configuration.marsrl, self.search)
         if self.limits is None:
-            return Collector(runner, agentic, engine.paused)
-        return PipelinedCollector(runner, agentic, self.limits, gate, self.folder, paused=engine.paused)
+            return Collector(runner, agentic, engine.pause)
+        return PipelinedCollector(runner, agentic, self.limits, gate, self.folder, pause=engine.pause)
 
     def _train(self, runner: asyncio.Runner, context: Session, engine: AnyEngine, gate: Gate, since: int) -> None:
         own, every = PartialState(), self.configuration.exam.every
         rollouts = self.rollouts(context, (own.process_index, own.num_processes))
         collector = self._collector(runner, rollouts, engine, gate)
 
-        def updated(step: int) -> None:
-            engine.updated(step)
+        def finish_update(step: int) -> None:
+            engine.record_update(step)
             gate.open()
             if step == self.configuration.train.steps or (every and step % every == 0):
                 self._examine(runner, context, step)
@@ -165,12 +165,12 @@ class Training:
             collector,
             self.credit,
             self.folder,
-            updated=updated,
+            on_update=finish_update,
         )
-        trainer.beating = partial(print_progress, rollouts.config.heartbeat_seconds, self.tell)
-        trainer.add_callback(MetricsCallback(self.stepped))
+        trainer.show_progress = partial(print_progress, rollouts.config.heartbeat_seconds, self.tell)
+        trainer.add_callback(MetricsCallback(self.on_step))
         if since:
-            engine.updated(since)
+            engine.record_update(since)
         else:
             self._examine(runner, context, 0)
         try:
@@ -196,7 +196,7 @@ class Training:
             told |= summarise_scores([one for part in scores for one in part], name)
         if own.is_main_process:
             records.append(self.folder / records.EXAMS, [told])
-            self.stepped({"exam": True, **told})
+            self.on_step({"exam": True, **told})
 
     def _is_over(self, step: int) -> bool:
         """Save the adapters of a new best exam; return whether the last exams brought no improvement."""
@@ -240,18 +240,18 @@ def run_grpo(
     plan: TrainingPlan,
     *,
     resume: bool = False,
-    begun: Callable[[], None] = lambda: None,
+    on_start: Callable[[], None] = lambda: None,
     tell: Tell = lambda _: None,
-    stepped: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    on_step: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> None:
-    """Train to the last step and save the adapters. With `resume`, as if the run had never stopped. `begun` is called
-    when everything is open and nothing has been written yet."""
+    """Train to the last step and save the adapters. With `resume`, as if the run had never stopped. `on_start` is
+    called when everything is open and nothing has been written yet."""
     own = PartialState(
         cpu=not torch.cuda.is_available()
     )  # must come first: on a CPU it finds other processes only with `cpu`
     tokenizer, model = open_weights(plan)
-    training = make_training(plan, tokenizer, model, tell=tell, stepped=stepped)
-    begun()
+    training = make_training(plan, tokenizer, model, tell=tell, on_step=on_step)
+    on_start()
     training.run(resume=resume)
     if own.is_main_process:
         save_adapters(plan, model, tokenizer)
@@ -264,7 +264,7 @@ def make_training(
     model: Any,
     *,
     tell: Tell = lambda _: None,
-    stepped: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    on_step: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> Training:
     """Return the run of a plan with its weights."""
     return Training(
@@ -283,5 +283,5 @@ def make_training(
         held_out=plan.held_out,
         day=plan.began,
         tell=tell,
-        stepped=stepped,
+        on_step=on_step,
     )

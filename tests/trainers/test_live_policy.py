@@ -124,11 +124,11 @@ async def test_a_role_speaks_with_its_adapter_and_tells_the_version_of_its_weigh
     assert [one.model for one in told.values()] == ["tiny:planner@0", "tiny:worker@0", "tiny@0", "tiny:planner@0"]
     assert told["planner"].text == told["1/planner"].text
     assert len({one.text for one in told.values()}) == 3
-    with engine.paused(), torch.no_grad():
+    with engine.pause(), torch.no_grad():
         for name, parameter in model.named_parameters():
             if "lora_B.planner" in name:
                 parameter.mul_(-3)
-        engine.updated()
+        engine.record_update()
     later = {name: await live.complete(request) for name, request in asked.items()}
     assert later["planner"].model == "tiny:planner@1"
     assert later["planner"].text != told["planner"].text, "the new weights speak"

@@ -109,14 +109,14 @@ def learned(
         own = Rollouts(opened, None, PROBLEMS, ByWords(exact), config=TWO)  # type: ignore[arg-type]
         agentic = Agentic(own, StageConfig(roles=tuple(sorted(roles or ()))))
         piped = PipelinedCollector(
-            runner, agentic, pipeline.limits, gate, folder, paused=engine.paused
+            runner, agentic, pipeline.limits, gate, folder, pause=engine.pause
         ) if pipeline else None  # fmt: skip
 
-        def updated(step: int) -> None:
-            engine.updated(step)
+        def record_update(step: int) -> None:
+            engine.record_update(step)
             gate.open()
 
-        collector = piped or Collector(runner, agentic, engine.paused)
+        collector = piped or Collector(runner, agentic, engine.pause)
 
         def collect(update: int) -> Collected:
             if update == stop:
@@ -129,7 +129,7 @@ def learned(
         train = TrainConfig(steps=steps, lr=0.02, save_every=2, checkpointing=False, keep=5,
                             old="sampler" if pipeline else "trainer")  # fmt: skip
         whole = Configuration(model=ModelConfig(adapters=ADAPTERS, bits=32), train=train)
-        run = RoleTrainer(made, words, whole, collect, credit, folder, updated=updated)
+        run = RoleTrainer(made, words, whole, collect, credit, folder, on_update=record_update)
         try:
             run.run(resume=resume)
         finally:

@@ -116,7 +116,7 @@ async def trained(
         if not overlapping:
             await world.gate.close()
         await asyncio.sleep(seconds)
-        schedule.updated()
+        schedule.record_update()
         world.gate.open()
     await schedule.aclose()
     await asyncio.sleep(0)

@@ -16,7 +16,7 @@ from hira.cli.shell import Shell
 from hira.core.errors import DialectError, EndpointError, UsageError
 from hira.evaluation.data import Wanted, load
 from hira.evaluation.files import Item
-from hira.evaluation.scorers import judging, scorer_of
+from hira.evaluation.scorers import open_judge, scorer_of
 from hira.runtime.settings import Settings
 from hira.runtime.settings import load as load_settings
 from hira.trainers.curation.filters import Alike, Challenge, Stage
@@ -51,7 +51,7 @@ async def _curate(curating: Curating, args: argparse.Namespace, shell: Shell, se
     async with AsyncExitStack() as stack:
         context = score = None
         if stages - LOCAL - {"challenge"}:
-            context = await stack.enter_async_context(judging(settings, args.judge))
+            context = await stack.enter_async_context(open_judge(settings, args.judge))
         if "challenge" in stages:
             words = args.metric in ("match", "em", "numeric")
             judge = None if words else args.judge
@@ -107,7 +107,7 @@ async def _generate(
     make: Callable[[str, RunContext], Awaitable[Item | None]],
 ) -> int:
     lost = 0
-    async with judging(settings, args.judge or args.model) as context:
+    async with open_judge(settings, args.judge or args.model) as context:
 
         async def one(name: str) -> Item | None:
             return await make(name, RunContext(context.cast, Rollout("", name, "curation"), budget=context.budget))

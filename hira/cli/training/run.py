@@ -149,12 +149,18 @@ def sft(args: argparse.Namespace, shell: Shell) -> int:
     places = [last_checkpoint(place) for place in sorted(plan.folder.glob("sft/*"))]
     saved = next((place for place in reversed(places) if place), None)
 
-    def begun() -> None:
+    def announce_start() -> None:
         assembly.write_configuration(plan)
         shell.tell(f"hira-train: {found.describe(saved, plan.configuration.sft.save_every)}")
 
-    run_sft(plan, shell.folder, resume=found.begun, begun=begun, tell=lambda line: shell.tell(f"hira-train: {line}"),
-            stepped=lambda one: shell.tell(f"  step {one['step']}: loss {one['loss']:.4f}"))  # fmt: skip
+    run_sft(
+        plan,
+        shell.folder,
+        resume=found.begun,
+        on_start=announce_start,
+        tell=lambda line: shell.tell(f"hira-train: {line}"),
+        on_step=lambda one: shell.tell(f"  step {one['step']}: loss {one['loss']:.4f}"),
+    )
     profile.write_run_profiles(plan)
     starts = " ".join(f"model.start.{name}={place}" for name, place in profile.adapters_of(plan.folder).items())
     shell.say(f"hira-train grpo … {starts}")
@@ -186,7 +192,7 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         return OK
     saved = last_checkpoint(plan.folder)
 
-    def begun() -> None:
+    def announce_start() -> None:
         assembly.write_configuration(plan)
         shell.tell(f"hira-train: {found.describe(saved, own.train.save_every)}")
         if wrong := explain_window(own.rollouts.window, own_window(own.model.name, shell.folder)):
@@ -202,9 +208,9 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
     run_grpo(
         plan,
         resume=found.begun,
-        begun=begun,
+        on_start=announce_start,
         tell=lambda line: shell.tell(f"hira-train: {line}"),
-        stepped=Steps(shell, own.train.steps),
+        on_step=Steps(shell, own.train.steps),
     )
     profile.write_run_profiles(plan)
     shell.tell(f"hira-train: done; how it went: hira-train show {plan.folder}")

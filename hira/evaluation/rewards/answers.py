@@ -69,12 +69,12 @@ class ByJudge:
         last: Verdict | None = None
         told: list[str] = []
 
-        def heard(event: Event) -> None:
+        def collect_notice(event: Event) -> None:
             if isinstance(event, Notice):
                 told.append(event.text)
 
         for reference in references:
-            conversation = RunContext({"*": self.part}, events=Events(heard)).conversation("judge")
+            conversation = RunContext({"*": self.part}, events=Events(collect_notice)).conversation("judge")
             try:
                 last = await self.judge(conversation, rollout.question, reference, answer)
             except Stop as stop:

@@ -114,7 +114,7 @@ class BatchingEngine:
                 del self._open[id(row)]
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
+    def pause(self) -> Iterator[None]:
         """Pause sampling inside the context. The current step finishes first; rows in flight continue afterwards, and
         read their tokens again with the new weights."""
         with self._changed:
@@ -128,7 +128,7 @@ class BatchingEngine:
                 self._pauses -= 1
                 self._start()
 
-    def updated(self, version: int | None = None) -> None:
+    def record_update(self, version: int | None = None) -> None:
         """The weights have changed: replies tell this version from now on, None counts one more."""
         with self._changed:
             self.version = self.version + 1 if version is None else version

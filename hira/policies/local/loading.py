@@ -45,7 +45,7 @@ class Base:
         with self._lock:
             template, engine = self._loaded = self._loaded or self._load()
             if adapter:
-                with engine.paused():
+                with engine.pause():
                     engine.model = _with_adapter(engine.model, adapter)
             return LocalPolicy(model, template, engine, adapter_name(adapter) or None, seconds=seconds)
 

@@ -46,7 +46,7 @@ def mars(
         many_twos += len(attempts)
         for attempt, reward, advantage in zip(attempts, rewards, gained, strict=True):
             rows = [row for row in attempt.rows if row.role == system2]
-            twos += _weighted(rows, Key(group.problem, system2), reward, advantage, 1)
+            twos += _weigh_rows(rows, Key(group.problem, system2), reward, advantage, 1)
         pool = [(attempt, name) for attempt in attempts for name in _of(attempt, system1)]
         paid = [float(attempt.reward or 0.0) for attempt, _ in pool]
         sizes += [len(pool)] if pool else []
@@ -58,7 +58,7 @@ def mars(
         many_ones += sum(times)
         for (attempt, name), reward, advantage, often in zip(pool, paid, worth, times, strict=True):
             rows = [row for row in attempt.rows if row.conversation == name]
-            ones += _weighted(rows, Key(group.problem, system1), reward, advantage, often)
+            ones += _weigh_rows(rows, Key(group.problem, system1), reward, advantage, often)
     scale = many_twos / many_ones if many_ones else 1.0
     scaled = [Weighted(one.row, one.group, one.reward, one.advantage, one.weight * scale) for one in ones]
     excluded = sum(len(group.attempts) - len(group.counting) for group in groups)
@@ -80,7 +80,7 @@ def _of(attempt: Attempt, role: str) -> list[str]:
     return list(dict.fromkeys(row.conversation for row in attempt.rows if row.role == role))
 
 
-def _weighted(rows: Sequence[Row], key: Key, reward: float, advantage: float, often: int) -> list[Weighted]:
+def _weigh_rows(rows: Sequence[Row], key: Key, reward: float, advantage: float, often: int) -> list[Weighted]:
     """Return the rows of one sample, weighted so that their tokens sum to `often`; none if it was not drawn."""
     tokens = sum(row.tokens for row in rows)
     return [Weighted(row, key, reward, advantage, often / tokens) for row in rows] if often else []

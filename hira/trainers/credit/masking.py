@@ -58,10 +58,10 @@ def drop_mastered(credited: Credited, *, tau: float = MASTERED, target: float = 
 def mask_credit(credit: Credit, *, tau: float = MASTERED, target: float = ENTROPY) -> Credit:
     """Return the credit followed by the masking, for the trainer."""
 
-    def masked(groups: Sequence[Group]) -> Credited:
+    def mask(groups: Sequence[Group]) -> Credited:
         return drop_mastered(credit(groups), tau=tau, target=target)
 
-    return masked
+    return mask
 
 
 def drop_overlong(credited: Credited) -> Credited:
@@ -82,6 +82,6 @@ def _weight(rows: Sequence[Weighted]) -> float:
     return sum(one.weight * one.row.tokens for one in rows)
 
 
-def leaving_out_overlong(credit: Credit) -> Credit:
+def exclude_overlong(credit: Credit) -> Credit:
     """Return the credit without overlong conversations, for the trainer."""
     return lambda groups: drop_overlong(credit(groups))

@@ -245,7 +245,7 @@ def rename_lesson(tokenizer: Any) -> Callable[[Row, random.Random], Row]:
     kinds = [[_id(tokenizer, name) for name in names] for names in (*KINDS, YEARS, DAYS)]
     sources = [[_id(tokenizer, f"{slash}s{at}") for at in range(1, IDS + 1)] for slash in ("", "/")]
 
-    def changed(row: Row, chance: random.Random) -> Row:
+    def vary(row: Row, chance: random.Random) -> Row:
         other = dict[int, int]()
         for ids in kinds:
             other.update(zip(ids, chance.sample(ids, len(ids)), strict=True))
@@ -253,12 +253,12 @@ def rename_lesson(tokenizer: Any) -> Callable[[Row, random.Random], Row]:
         for ids in sources:
             other.update((one, ids[at]) for one, at in zip(ids, order, strict=True))
 
-        def exchanged(ids: Sequence[int]) -> tuple[int, ...]:
+        def exchange(ids: Sequence[int]) -> tuple[int, ...]:
             return tuple(other.get(one, one) for one in ids)
 
-        return replace(row, prompt=exchanged(row.prompt), completion=exchanged(row.completion))
+        return replace(row, prompt=exchange(row.prompt), completion=exchange(row.completion))
 
-    return changed
+    return vary
 
 
 def _id(tokenizer: Any, text: str) -> int:

@@ -37,7 +37,7 @@ SAVE_EVERY = 5
 @dataclass(frozen=True)
 class Demo:
     """One demo in a folder. `base` is `tiny`, a model with random weights, or for a pretrained recipe a GGUF file's
-    name or a model's folder. `tell` gets a line for each stage, `stepped` the figures of each step. A stopped demo
+    name or a model's folder. `tell` gets a line for each stage, `on_step` the figures of each step. A stopped demo
     resumes from its last checkpoint; without one it begins again."""
 
     folder: Path
@@ -46,7 +46,7 @@ class Demo:
     sizes: Sizes
     base: str = TINY
     tell: Callable[[str], None] = lambda _: None
-    stepped: Callable[[Mapping[str, Any]], None] = lambda _: None
+    on_step: Callable[[Mapping[str, Any]], None] = lambda _: None
 
     @property
     def is_stopped(self) -> bool:
@@ -163,7 +163,7 @@ class Demo:
         from hira.trainers.muon import Muon
         from hira.trainers.sft import LessonOrder, SftTrainer
 
-        own, varied, stepped = self.sizes, self.recipe.varied, self.stepped
+        own, varied, on_step = self.sizes, self.recipe.varied, self.on_step
         records.cut(self.folder / "sft" / records.METRICS, -1)
         trained = sum(one.numel() for one in learner.parameters() if one.requires_grad)
         self.tell(f"supervised training of {trained:,} parameters, {own.learning} steps")
@@ -174,7 +174,7 @@ class Demo:
             self.configuration,
             self.folder / "sft",
             optimizer=None if self.recipe.pretrained else Muon(learner, matrices=own.matrices, rate=own.learning_rate),
-            tell=lambda step, loss: stepped({"stage": "sft", "step": step, "of": own.learning, "loss": loss}),
+            tell=lambda step, loss: on_step({"stage": "sft", "step": step, "of": own.learning, "loss": loss}),
         ).train()
 
     def _open(self) -> tuple[Any, Any]:
@@ -211,7 +211,7 @@ class Demo:
             day=DAY,
             name="demo",
             tell=self.tell,
-            stepped=self.stepped,
+            on_step=self.on_step,
         )
 
     def _leave(self) -> None:

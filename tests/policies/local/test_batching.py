@@ -225,7 +225,7 @@ async def test_nothing_is_sampled_while_paused_and_what_was_under_way_goes_on_wi
     long = asyncio.create_task(engine.sample(prompt(1), Sampling(1.0, max_tokens=400, seed=4), seen=seen.append))
     while len(seen) < 5:
         await asyncio.sleep(0.001)
-    with engine.paused():
+    with engine.pause():
         steps = engine.steps
         waiting = asyncio.create_task(engine.sample(prompt(2), PLAIN))
         await asyncio.sleep(0.05)
@@ -233,7 +233,7 @@ async def test_nothing_is_sampled_while_paused_and_what_was_under_way_goes_on_wi
         before = len(seen)
         with torch.no_grad():
             changing.lm_head.weight.mul_(0.5)
-        engine.updated()
+        engine.record_update()
     after, sampled = await long, await waiting
     assert (after.version, (await many(engine, 3))[0].version) == (0, 1)
     assert sampled.ids

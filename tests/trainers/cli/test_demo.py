@@ -70,7 +70,7 @@ def test_a_demo_that_is_stopped_goes_on_as_if_nothing_had_happened_to_a_model_th
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Demo(tmp_path / "half", MATPO_DEMO, 0, sizes, stepped=stopped).run()
+        Demo(tmp_path / "half", MATPO_DEMO, 0, sizes, on_step=stopped).run()
     assert not (tmp_path / "half" / "adapters").exists()
     err = io.StringIO()
     shell = Shell(io.StringIO(), io.StringIO(), err, {}, tmp_path, tmp_path)
