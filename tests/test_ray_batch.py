@@ -10,6 +10,10 @@ from hira import Settings
 from hira.cli import main
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
+from hira.evaluation.cells import grid
+from hira.evaluation.files import Item
+from hira.evaluation.run import Evaluation, Plan
+from hira.evaluation.scorers import match
 from hira.runtime.batch import Question
 from hira.runtime.ray_batch import RayBatch
 
@@ -58,3 +62,14 @@ def test_the_command_writes_the_same_file(folder: Path) -> None:
     lines = [json.loads(line) for line in (folder / "a.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [line["question"] for line in lines] == QUESTIONS
     assert not (folder / "a.jsonl.runs").exists()
+
+
+async def test_an_evaluation_is_asked_on_the_cluster(folder: Path) -> None:
+    items = tuple(Item(name, text, (str(high),)) for (name, high), text in zip(TOWERS.items(), QUESTIONS, strict=True))
+    settings = Settings(model="offline", docs=(folder / "docs",))
+    plan = Plan("towers", items, tuple(grid(["hira", "rag"], [], 1)), settings)
+    evaluation = Evaluation(plan, folder / "out", match, ray="local")
+    records = [one async for one in evaluation.each()]
+    assert len(records) == 8
+    assert all(one.score.correct for one in records)
+    assert not evaluation.left

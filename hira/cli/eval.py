@@ -93,7 +93,7 @@ async def _evaluate(plan: Plan, folder: Path, args: argparse.Namespace, shell: S
     working = asyncio.current_task()
     assert working is not None  # noqa: S101 - asyncio.run has made it
     async with scorer_of(plan.metric, plan.settings, args.judge) as score:
-        evaluation = Evaluation(plan, folder, score)
+        evaluation = Evaluation(plan, folder, score, ray=args.ray or "")
         counts = Counts(len(plan.items), [cell.name for cell in plan.cells])
         for record in evaluation.records:
             _count(counts, record)

@@ -77,7 +77,7 @@ def _add_asking(commands: Any) -> None:
         "--batch", metavar="FILE", help="file of questions, one per line: text, or JSON with question, id and files"
     )
     group.add_argument("--concurrency", type=int, metavar="N", help="questions at a time (8)")
-    group.add_argument("--ray", metavar="ADDRESS", help="ask on a Ray cluster: local, auto, ray://HOST:PORT")
+    _ray(group)
     ask.add_argument("--approve", action="store_true", help="ask before each subtask runs; you can edit or reject it")
     _dry_run(ask)
     _output(ask, "; with --batch: the answers as JSON lines")
@@ -207,6 +207,7 @@ def _evaluation(command: Parser) -> None:
     group.add_argument(
         "-o", "--output", metavar="FOLDER", help="output folder (eval/DATA); run the same command again to resume"
     )
+    _ray(group)
     _json(command)
     _quiet(command)
 
@@ -387,6 +388,10 @@ def _continue(command: Parser) -> None:
         metavar="RUN",
         help="follow up on a recorded run, with its settings; `last` is the newest",
     )
+
+
+def _ray(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--ray", metavar="ADDRESS", help="ask on a Ray cluster: local, auto, ray://HOST:PORT")
 
 
 def _dry_run(command: Parser) -> None:

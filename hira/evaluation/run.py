@@ -25,6 +25,7 @@ from hira.evaluation.record import Record, Score, read, record_of
 from hira.evaluation.scorers import Scorer, check
 from hira.journal import NoJournal, StillGoing
 from hira.runtime.batch import Batch, Done, Question
+from hira.runtime.ray_batch import RayBatch
 from hira.runtime.settings import Settings
 
 RECORDS, PLAN, JOURNAL = "records.jsonl", "plan.json", "journal.sqlite"
@@ -129,10 +130,11 @@ class Evaluation:
     other question would meet too, such as a refused key; it ends the evaluation, which can be resumed.
     """
 
-    def __init__(self, plan: Plan, folder: Path, score: Scorer) -> None:
+    def __init__(self, plan: Plan, folder: Path, score: Scorer, *, ray: str = "") -> None:
         self.plan = plan
         self.folder = folder
         self.score = score
+        self.ray = ray
         self.failure: HiraError | None = None
         if any(among(one, [folder]) for one in plan.settings.docs):
             what = f"{folder} is or contains the documents, so results written there would be read as documents"
@@ -149,7 +151,7 @@ class Evaluation:
         self._name = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
         self._done = {(one.cell, one.id) for one in self.records}
         self._recorded: frozenset[str] | None = None
-        self._many: dict[str, Batch] = {}
+        self._many: dict[str, Batch | RayBatch] = {}
         self._watching: dict[str, Watched] = {}
         self._stopped = False
 
@@ -176,7 +178,7 @@ class Evaluation:
         """Ask the missing questions, and yield their records as they are written."""
         with (self.folder / RECORDS).open("a", encoding="utf-8") as file:
             _whole_lines(self.folder / RECORDS, file)
-            async with aclosing(self._ask_missing()) as finished:
+            async with aclosing(self._ask_on_ray() if self.ray else self._ask_missing()) as finished:
                 async for record in finished:
                     if record is not None:
                         file.write(record.line + "\n")
@@ -199,6 +201,20 @@ class Evaluation:
                 async for record in finished:
                     yield record
 
+    async def _ask_on_ray(self) -> AsyncGenerator[Record | None, None]:
+        """Ask one cell after the other on the Ray cluster, where calls of tools are not counted."""
+        for cell in self.plan.cells:
+            tasks = {task.item.id: task for task in self.left if task.cell == cell and not self._stopped}
+            questions = [self._question(task) for task in tasks.values()]
+            if not questions:
+                continue
+            batch = RayBatch(self._settings(cell), questions, address=self.ray, concurrency=self.plan.concurrency)
+            self._many[cell.name] = batch
+            async with aclosing(batch.each()) as finished:
+                async for done in finished:
+                    task, seconds = tasks[done.question.id], done.answer.rollout.usage.seconds
+                    yield await self._score(task, done, Watched(), seconds)
+
     async def _read_begun(self, hira: Hira) -> frozenset[str]:
         """Return the runs that were begun before; only these are looked up when their questions are asked."""
         journal = (await hira.open_session()).journal
@@ -217,6 +233,7 @@ class Evaluation:
         watched = self._watching[question.begin_as] = Watched()
         began = time.monotonic()
         batch = self._many[task.cell.name]
+        assert isinstance(batch, Batch)  # noqa: S101 - not on Ray
         done = await batch.answer(question)
         del self._watching[question.begin_as]
         return await self._score(task, done, watched, time.monotonic() - began)
