@@ -35,11 +35,12 @@ def build_parser(version: str) -> Parser:
     main.add_argument("--version", action="version", version=f"hira {version}")
     commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_asking(commands)
-    init = _add(commands, "init", "write a hira.toml for this folder")
+    init = _add(commands, "init", "write a hira.toml for this folder, and test it")
     init.add_argument(
         "--docs", action="append", metavar="PATH", help="file or folder to search (default: found automatically)"
     )
     init.add_argument("--force", action="store_true", help="overwrite a hira.toml that is there")
+    init.add_argument("--no-try", action="store_true", help="do not ask the model a test question")
     doctor = _add(
         commands, "doctor", "show the configuration, what works, and how to turn on the rest", _model, _sources
     )

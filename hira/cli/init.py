@@ -1,4 +1,4 @@
-"""`hira init`: a commented hira.toml from what is found here. No key is written."""
+"""`hira init`: a commented hira.toml from what is found here, and a question that tests it. No key is written."""
 
 import argparse
 import asyncio
@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hira.cli import OK
+from hira.cli import NO_EVIDENCE, OK, PARTIAL, main
 from hira.cli.shell import Shell
 from hira.core.errors import NotTrusted, UsageError
 from hira.policies import LOCAL_PORTS
+from hira.policies.names import OFFLINE
 from hira.policies.probe import Probe, find_local
 from hira.runtime.settings import FILE, SEARCH_KEYS, load
 from hira.runtime.settings.trust import check_harmless
@@ -54,11 +55,17 @@ def init(args: argparse.Namespace, shell: Shell) -> int:
     _write(path, format_settings(found), force=args.force)
     shell.remark(f"wrote {path}")
     try:
-        load({}, shell.environ, shell.folder, shell.home)
+        settings = load({}, shell.environ, shell.folder, shell.home)
     except NotTrusted as error:  # the endpoint that was found and written just now
         error.allow()
-    shell.remark('hira doctor shows the settings; try them: hira ask "question"')
-    return OK
+        settings = load({}, shell.environ, shell.folder, shell.home)
+    if args.no_try or settings.model in ("", OFFLINE):
+        shell.remark('hira doctor shows the settings; try them: hira ask "question"')
+        return OK
+    question = "What are the documents about?" if found.docs else "What is 17 * 23?"
+    shell.remark(f'testing it: hira ask "{question}"')
+    code = main(["ask", question], shell)
+    return OK if code in (NO_EVIDENCE, PARTIAL) else code  # the model answered
 
 
 async def find_configuration(shell: Shell, docs: Sequence[str]) -> Found:

@@ -15,6 +15,7 @@ from hira.cli.flags import build_parser
 from hira.cli.init import Found, format_settings
 from hira.policies.probe import Probe
 from hira.runtime.settings import TRUST, load
+from hira.testing import Endpoint
 from hira.workflows import WORKFLOWS
 
 KEY, SERPER = "sk-very-secret-key-0001", "serper-secret-0002"
@@ -48,6 +49,18 @@ def test_init_writes_what_it_finds_no_key_and_over_no_file(place: Command) -> No
     file.symlink_to(other)
     assert place("init", "--force").code == 2
     assert other.read_text(encoding="utf-8") == "kept\n"
+
+
+def test_init_asks_a_connected_model_a_test_question(place: Command) -> None:
+    with Endpoint(lambda _: "They are about apples.") as endpoint:
+        connected = {"HIRA_MODEL": endpoint.model, "HIRA_BASE_URL": endpoint.base_url, "HIRA_API_KEY": "k"}
+        said = place("init", **connected)
+        assert said.code == 0, said.err
+        assert "They are about apples." in said.out
+        asked = len(endpoint.requests)
+        assert place("init", "--force", "--no-try", **connected).code == 0
+        assert len(endpoint.requests) == asked
+    assert place("init", "--force", **connected).code == 3
 
 
 @pytest.mark.parametrize("docs", ["nowhere", "../elsewhere"])
