@@ -1,4 +1,5 @@
-"""What roles may call. `@tool` makes one of any typed function; the rest of the package makes the built-in ones."""
+"""Tools that roles may call. `@tool` turns any typed function into one; the rest of the package creates the built-in
+ones."""
 
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.tools.toolbox import Toolbox

@@ -1,6 +1,6 @@
-"""Which addresses may be opened: public ones, in every spelling, and of these only those that a model was shown.
+"""The addresses that may be opened: public ones, in every spelling, and of these only those that a model has seen.
 
-A page can tell a model to put what it knows into a URL and open it. A URL opened as it was shown carries nothing out.
+A page can tell a model to put what it knows into a URL and open it. A URL that is opened unchanged leaks nothing.
 """
 
 import ipaddress
@@ -54,7 +54,7 @@ _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
 class Refused(ToolError):
-    """hira does not open this address, whatever is there."""
+    """An address that hira does not open, whatever is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Place:
 
 
 def public(address: str) -> bool:
-    """Whether an IP address is one of the public internet, also when it only wraps an IPv4 address."""
+    """Return whether an IP address belongs to the public internet, also for one that only wraps an IPv4 address."""
     try:
         one = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -83,7 +83,7 @@ def public(address: str) -> bool:
 
 
 def _find_wrapped(one: IPv6Address) -> list[IPv4Address]:
-    """IPv4 addresses that a 6to4 or ISATAP address leads to."""
+    """Return the IPv4 addresses that a 6to4 or ISATAP address leads to."""
     found = []
     if one in _6TO4:
         found.append(IPv4Address((int(one) >> 80) & 0xFFFFFFFF))
@@ -93,7 +93,8 @@ def _find_wrapped(one: IPv6Address) -> list[IPv4Address]:
 
 
 def check_url(url: str, allow: Collection[str] = ()) -> Place:
-    """The place a URL names, or `Refused` with the reason. `allow` holds "host:port" entries that the user opened.
+    """Return the place that a URL names. Raises `Refused` with the reason. `allow` holds "host:port" entries of the
+    user.
 
     Blanks after the host are escaped, as browsers do.
     """
@@ -125,7 +126,7 @@ def check_url(url: str, allow: Collection[str] = ()) -> Place:
 
 
 def _host(parts: SplitResult, url: str) -> str:
-    """The host in lower-case ASCII: compatibility forms folded, so that ①②⑦ and 127 are one, IDN encoded."""
+    """Return the host in lower-case ASCII: compatibility forms folded, so that ①②⑦ equals 127, IDN encoded."""
     host = unicodedata.normalize("NFKC", parts.hostname or "").replace("。", ".").rstrip(".").lower()
     if not host or "%" in host or "/" in host:
         raise Refused(f"the host of {quote_url(url)} cannot be read")
@@ -154,7 +155,7 @@ def _check(host: str, port: int, url: str) -> None:
 
 
 def quote_url(url: str) -> str:
-    """The URL as a text for the model may quote it."""
+    """Return the URL as a text for the model may quote it."""
     return repr(clean(url if len(url) <= 200 else url[:200] + "…"))
 
 
@@ -165,7 +166,7 @@ _TRIPLET = compile_lazily(r"%[0-9a-f]{2}", re.IGNORECASE)
 
 
 def canonicalise_url(url: str) -> str:
-    """The one spelling of a URL: http and https are one, host and escapes in one case, no fragment, no last slash.
+    """Return the one spelling of a URL: http for https, host and escapes in one case, no fragment, no last slash.
 
     The query stays exactly as it is.
     """
@@ -189,17 +190,17 @@ def _quote_part(text: str) -> str:
 
 
 def in_one_case(url: str) -> str:
-    """A URL with its escapes as `%2F`: a model that writes some as `%2f` says nothing by it to the server."""
+    """Return a URL with its escapes as `%2F`: a model that writes some as `%2f` tells the server nothing by it."""
     return _TRIPLET.sub(lambda match: match[0].upper(), url)
 
 
 def is_allowed(url: str, seen: Container[str]) -> bool:
-    """Whether a URL may be opened; `seen` holds spelled URLs."""
+    """Return whether a URL may be opened; `seen` holds canonical URLs."""
     return canonicalise_url(url) in seen
 
 
 def is_on_host(url: str, hosts: Collection[str]) -> bool:
-    """Whether a URL is on one of these hosts, or on a host below one."""
+    """Return whether a URL is on one of these hosts, or on a subdomain of one."""
     try:
         host = (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:
@@ -209,12 +210,12 @@ def is_on_host(url: str, hosts: Collection[str]) -> bool:
 
 
 def urls(text: str) -> list[str]:
-    """The http(s) URLs that stand in a text, each once, without the punctuation around them."""
+    """Return the http(s) URLs in a text, each once, without the punctuation around them."""
     return list(dict.fromkeys(_trim(match[0]) for match in _URL.finditer(text)))
 
 
 def _trim(url: str) -> str:
-    """The URL without the punctuation after it, and without brackets that close what it does not open."""
+    """Return the URL without the punctuation after it, and without closing brackets that it does not open."""
     unopened = {closing: url.count(closing) - url.count(opening) for closing, opening in _PAIRS.items()}
     end = len(url)
     while end and (url[end - 1] in _AFTER or unopened.get(url[end - 1], 0) > 0):

@@ -1,4 +1,4 @@
-"""The tool "browse": a page as readable text with its links, and of a long one what matters for the intent."""
+"""The tool "browse": a page as readable text with its links, or the passages of a long one that fit the intent."""
 
 import asyncio
 import re
@@ -44,7 +44,7 @@ _SUFFIXES = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A page that was read: its last URL, its text, where it leads, and why it ends early, if it does."""
+    """A page that was read: its final URL, its text, its links, and why it ends early, if it does."""
 
     url: str
     document: Document
@@ -53,10 +53,10 @@ class Reading:
 
 
 def browse_tool(fetcher: Fetcher, *, seen: set[str], blocked: Collection[str] = ()) -> Tool:
-    """The tool "browse" for one run. Only URLs in `seen` are opened, spelled as `hira.tools.addresses.spelled` does.
+    """Create the tool "browse" for one run. It opens only URLs in `seen`, which are canonical (`canonicalise_url`).
 
-    `seen` begins with the URLs of the question and is shared with the run's search; what a page shows is added to it.
-    `blocked` hosts, and those below them, are not opened.
+    `seen` begins with the URLs of the question and is shared with the run's search; URLs on pages are added to it.
+    `blocked` hosts, and their subdomains, are not opened.
     """
     from pydantic import Field
 
@@ -86,7 +86,7 @@ def browse_tool(fetcher: Fetcher, *, seen: set[str], blocked: Collection[str] = 
 
 
 def _find_url(url: str, seen: set[str]) -> str:
-    """The URL without what models put around it, if it was seen."""
+    """Return the URL without what models put around it, if it was seen. Raises `ToolError` otherwise."""
     bare = printable(url).strip().strip("<>\"'`")
     for one in (bare, *urls(bare)[:1]):
         if is_allowed(one, seen):
@@ -98,7 +98,7 @@ def _find_url(url: str, seen: set[str]) -> str:
 
 
 async def open_page(got: Fetched) -> Reading:
-    """`read` beside the event loop: what parses a large page is a child process with limits."""
+    """Read without blocking the event loop: a child process with limits parses large pages."""
     page = None
     if got.kind == "html" and got.status < 400:
         body = got.body.decode("latin-1")
@@ -114,12 +114,12 @@ async def _run_apart(url: str, size: int, function: Callable[..., T], *arguments
 
 
 def parse_page(body: str, content_type: str, url: str) -> Page:
-    """A page from its bytes, which `body` holds as Latin-1."""
+    """Parse a page from its bytes, which `body` holds as Latin-1."""
     return extract(Fetched(url, 200, content_type, body.encode("latin-1")).text, url)
 
 
 def read(got: Fetched, page: Page | None = None) -> Reading:
-    """What came back as readable text; `page` is what was made of its HTML. Raises `ToolError` where there is none."""
+    """Turn a response into readable text; `page` is its parsed HTML. Raises `ToolError` if it holds no text."""
     if got.status >= 400:
         raise ToolError(f"{quote_url(got.url)} answered with an error, status {got.status}")
     if got.kind == "html":
@@ -145,7 +145,7 @@ def _check(page: Page, got: Fetched) -> None:
 
 
 def _not_loaded(got: Fetched) -> str:
-    """Why there is no text, where that is because of how the page came; empty if it came whole."""
+    """Return why there is no text if the page did not load completely; empty otherwise."""
     return f"could not be loaded: {got.cut}" if got.cut else ""
 
 
@@ -154,7 +154,7 @@ def _document(got: Fetched, title: str, text: str) -> Document:
 
 
 def _path(got: Fetched) -> Path:
-    """A file name for what came back, made of its URL; it ends in the suffix of its kind."""
+    """Return a file name for a response, from its URL; it ends in the suffix of its kind."""
     parts = urlsplit(got.url)
     name = _NO_NAME.sub("_", PurePosixPath(unquote(parts.path)).name)[-100:] or parts.hostname or "page"
     declared = got.content_type.partition(";")[0].strip().lower()
@@ -163,7 +163,7 @@ def _path(got: Fetched) -> Path:
 
 
 def _file(got: Fetched) -> Document:
-    """A PDF or office file, by the readers of local files."""
+    """Read a PDF or office file with the readers of local files."""
     with tempfile.TemporaryDirectory(prefix="hira-page-", ignore_cleanup_errors=True) as folder:
         path = Path(folder, _path(got).name)
         path.write_bytes(got.body)
@@ -174,7 +174,7 @@ def _file(got: Fetched) -> Document:
 
 
 def show(reading: Reading, intent: str) -> tuple[Observation, set[str]]:
-    """The page as the model is shown it, and the URLs that it is shown, as they are spelled."""
+    """Return the page in the form for the model, and the URLs that it shows, in canonical form."""
     document = reading.document
     pieces = cut(document)
     order, note = choose_passages([piece.full for piece in pieces], intent)
@@ -191,7 +191,7 @@ def show(reading: Reading, intent: str) -> tuple[Observation, set[str]]:
 
 
 def _choose_links(links: tuple[Link, ...], intent: str) -> list[Link]:
-    """At most `LINKS` of them in the order of the page: those that fit the intent, then the first."""
+    """Choose at most `LINKS` links, in the order of the page: those that fit the intent, then the first ones."""
     if len(links) <= LINKS:
         return list(links)
     fitting = BM25([f"{link.text} {_words(link.url)}" for link in links]).best(intent, LINKS)

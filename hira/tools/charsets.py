@@ -1,4 +1,4 @@
-"""Bytes to text, by what a server and the bytes themselves say of their encoding."""
+"""Bytes to text, by the encoding that a server and the bytes themselves declare."""
 
 import codecs
 import re
@@ -33,9 +33,10 @@ _CONTROLS = bytes(range(9)) + bytes(range(14, 27)) + bytes(range(28, 32))
 
 
 def decode_page(body: bytes, content_type: str = "") -> str:
-    """A web page: byte-order mark, then the HTTP header, then UTF-8, then the page's own declaration, then cp1252.
+    """Decode a web page: byte-order mark, then the HTTP header, then UTF-8, then the page's own declaration, then
+    cp1252.
 
-    Only names of text encodings are believed; what cannot be decoded becomes U+FFFD.
+    Only names of text encodings are trusted; undecodable bytes become U+FFFD.
     """
     header = _CHARSET.search(content_type)
     return _decode(body, find_codec(header[1]) if header else "")
@@ -52,7 +53,7 @@ def decode_file(data: bytes) -> str | None:
 
 
 def find_codec(name: str) -> str:
-    """The codec of that name if it is one of text; browsers read the older names as their later supersets."""
+    """Return the codec of that name if it is one of text; older names mean their later supersets, as in browsers."""
     try:
         codec = codecs.lookup(name).name
     except (LookupError, ValueError):
@@ -71,5 +72,5 @@ def _decode(data: bytes, charset: str) -> str:
     except UnicodeDecodeError:
         declared = _DECLARED.search(data[:4096])
         own = find_codec(declared[1].decode("ascii", "ignore")) if declared else ""
-        # a declaration that can be read as ASCII stands in no UTF-16
+        # a declaration that can be read as ASCII is not in UTF-16
         return data.decode("utf-8" if own.startswith("utf-") else own or "cp1252", "replace")

@@ -1,9 +1,8 @@
-"""Opening a URL that a model chose, so that nothing but the public web can be reached and nothing can grow too large.
+"""Opening a URL that a model chose, so that it can reach only the public web and nothing can grow too large.
 
-A redirect is followed by hand and checked like the first URL. A name is resolved once, all its addresses are checked,
-and a checked one is dialled. No cookies, connections or referrers are kept between two fetches; cookies go
-back to their site within the redirects of one. A page that cannot be
-read to its end is cut there, and says so.
+Redirects are followed by hand and checked like the first URL. A name is resolved once, all its addresses are checked,
+and a checked one is dialled. No cookies, connections or referrers are kept between two fetches; cookies go back to
+their site within the redirects of one. A page that cannot be read to its end is cut there, and says so.
 """
 
 import asyncio
@@ -38,16 +37,16 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 HOPS = 8
 CONNECT_SECONDS = 8.0
 HEAD_SECONDS = 10.0
-"""Until an answer begins: one that never does holds nobody up for the whole time of a page."""
+"""Until an answer begins, so that a silent server does not take the whole time of a page."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _BINARY_START = 1024
 _STRAY = 100
-"""A zero byte among so many does not make a text something else; nor do more of them in what is declared HTML."""
-# nothing is tried again inside of what was skipped: a page of comments could ask for more ways than there is time for
+"""One zero byte per this number of bytes is still text; in declared HTML, more are tolerated."""
+# skipped parts are never retried: a page of comments could otherwise take far too long
 _HTML = re.compile(
     rb"\W{0,3}\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
-# what browsers take for HTML where nothing is declared
+# beginnings that browsers treat as HTML if no type is declared
 _TAG = re.compile(
     rb"\s*<(?:!--|/?(?:script|iframe|h[1-6]|div|font|table|a|style|title|b|br|p|meta|span)[\s>])", re.IGNORECASE
 )
@@ -55,7 +54,7 @@ _TAG = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What came back, also for 404 and 403. `cut` says why `body` ends early, and is empty if it is whole."""
+    """A response, also one with status 404 or 403. `cut` says why `body` ends early, and is empty if it is whole."""
 
     url: str
     status: int
@@ -65,7 +64,7 @@ class Fetched:
 
     @property
     def kind(self) -> Kind:
-        """What the body is, by its first bytes before its declared type."""
+        """The kind of the body, by its first bytes before its declared type."""
         declared = self.content_type.partition(";")[0].strip().lower()
         start = self.body[:_BINARY_START]
         wide = "utf-" in self.content_type.lower() or start.startswith((b"\xff\xfe", b"\xfe\xff"))
@@ -87,9 +86,9 @@ class Fetched:
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """All addresses of a name, asked of the system's resolver.
+    """Return all addresses of a name, from the system's resolver.
 
-    In threads that are left behind where it does not answer: asyncio's own are a handful, and others wait for them.
+    It runs in threads that are abandoned if it does not answer, because asyncio has only a few, which others need.
     """
     from anyio import to_thread
 
@@ -100,7 +99,7 @@ async def resolve(host: str, port: int) -> list[str]:
 
 @dataclass(slots=True)
 class _Body:
-    """A body as it comes in: decoded with at most one compression layer, both sides bounded by `limit`."""
+    """A body as it arrives: decoded with at most one compression layer, both sides bounded by `limit`."""
 
     limit: int
     encoding: str
@@ -139,7 +138,8 @@ class _Body:
             self.cut = "its compression is broken"
 
     def _decompress(self, chunk: bytes) -> bytes:
-        """Decode a chunk as far as the limit allows; what is left belongs to the next member of a gzip file."""
+        """Decode a chunk as far as the limit allows; return the rest, which belongs to the next member of a gzip
+        file."""
         if self._inflate is None:
             raw = self.encoding == "deflate" and chunk[0] & 0x0F != 8
             self._inflate = zlib.decompressobj(-zlib.MAX_WBITS if raw else 32 + zlib.MAX_WBITS)
@@ -188,12 +188,12 @@ class _Pinned(httpcore.AsyncNetworkBackend):
 
 
 class Fetcher:
-    """Opens public URLs. `allow` holds "host:port" entries of local servers that the user wants opened all the same.
+    """Opens public URLs. `allow` holds "host:port" entries of local servers that the user nevertheless wants opened.
 
-    `limit` bounds the bytes of a page on the wire and decoded, `seconds` everything together. `contact` (an address or
-    URL of the person who runs this) is sent along, so that a site's owner can reach them. `once` keeps what came back,
-    for runs that share it. `resolve` and `dial` are the name service and the network, `proxies` says which proxy the
-    way out leads through; tests give their own.
+    `limit` bounds the bytes of a page on the wire and decoded, `seconds` the whole fetch. `contact` (an address or URL
+    of the person who runs this) is sent along, so that a site's owner can reach them. `once` keeps responses, for runs
+    that share it. `resolve` and `dial` are the name service and the network, `proxies` returns the proxy for a host;
+    tests pass their own.
     """
 
     def __init__(  # noqa: PLR0913 - three of them are the network, for tests
@@ -219,7 +219,8 @@ class Fetcher:
         self._ssl: ssl.SSLContext | None = None
 
     async def get(self, url: str) -> Fetched:
-        """Open a URL, over its redirects. `Refused` if it may not be opened, `ToolError` if nothing came back."""
+        """Open a URL and follow its redirects. Raises `Refused` if it may not be opened, `ToolError` if there is no
+        response."""
         if self.once is None:
             return await self._get(url)
         return await self.once(url, lambda: self._get(url), lambda got: got.status < HTTPStatus.BAD_REQUEST)
@@ -238,7 +239,7 @@ class Fetcher:
         raise ToolError(f"{quote_url(url)} redirects more than {HOPS} times")
 
     async def _hop(self, place: Place, deadline: float, cookies: "httpx.Cookies") -> Fetched | str:
-        """One request: what came back, or the URL it redirects to."""
+        """Make one request; return the response, or the URL that it redirects to."""
         answer: list[tuple[Fetched, _Body]] = []
         try:
             async with asyncio.timeout_at(deadline):
@@ -258,7 +259,8 @@ class Fetcher:
     async def _request(
         self, place: Place, answer: list[tuple[Fetched, _Body]], cookies: "httpx.Cookies"
     ) -> Fetched | str:
-        """Send and read. The head of the answer and its growing body stand in `answer` as soon as they are known."""
+        """Send a request and read the response. `answer` gets its head and its growing body as soon as they are
+        known."""
         backend = _Pinned(place, self.resolve, self._way_out(place))
         timeouts = {"connect": CONNECT_SECONDS, "read": self.seconds, "write": CONNECT_SECONDS, "pool": CONNECT_SECONDS}
         async with (
@@ -280,7 +282,7 @@ class Fetcher:
             return Fetched(head.url, head.status, head.content_type, bytes(body.data), body.cut)
 
     def _way_out(self, place: Place) -> httpcore.AsyncNetworkBackend:
-        """The network, or a tunnel through the proxy; servers of one's own network are dialled directly."""
+        """Return the network, or a tunnel through the proxy; servers of the user's own network are dialled directly."""
         proxy = "" if place.allowed else self.proxies(place.url.partition(":")[0], place.host)
         try:
             return Tunnel(read_proxy(proxy), self.dial) if proxy else self.dial
@@ -288,14 +290,14 @@ class Fetcher:
             raise ToolError(f"{quote_url(place.url)} cannot be opened: {error.what}") from None
 
     def _context(self, place: Place) -> ssl.SSLContext | None:
-        """Made once: loading the certificates takes longer than many a request."""
+        """Create it once: loading the certificates takes longer than many requests."""
         if place.url.startswith("https:") and self._ssl is None:
             self._ssl = httpcore.default_ssl_context()
         return self._ssl
 
 
 def identification(contact: str = "") -> dict[str, str]:
-    """Headers that say who asks and why, without posing as a browser."""
+    """Return headers that say who asks and why, without posing as a browser."""
     who = f"; contact: {contact}" if contact else ""
     headers = {
         "User-Agent": f"hira/{__version__} (reads single pages to answer a person's question{who})",
@@ -307,7 +309,7 @@ def identification(contact: str = "") -> dict[str, str]:
 
 
 def _with_cookies(headers: Mapping[str, str], cookies: "httpx.Cookies", place: Place) -> dict[str, str]:
-    """The headers of a request, with the cookies that earlier answers of the same fetch set for its site."""
+    """Return the headers of a request, with the cookies that earlier answers of the same fetch set for its site."""
     import httpx
 
     request = httpx.Request("GET", place.url)
@@ -347,7 +349,7 @@ def _header(value: bytes) -> str:
 
 
 def _encoding(headers: Mapping[str, str], place: Place) -> str:
-    """The one compression of a body: "gzip", "deflate" or none. Chains and what was not asked for are refused."""
+    """Return the compression of a body: "gzip", "deflate" or "". Raises `ToolError` for chains and other encodings."""
     encoding = headers.get("content-encoding", "").strip().lower()
     layers = [one.strip().removeprefix("x-") for one in encoding.split(",")]
     layers = [one for one in layers if one not in {"", "identity", "none"}]

@@ -1,4 +1,5 @@
-"""The tool "files": the files that the user attached to the question, what programs of the run wrote, and no others."""
+"""The tool "files": the files that the user attached to the question, files that programs of the run wrote, and no
+others."""
 
 import asyncio
 import re
@@ -21,7 +22,7 @@ from hira.tools.media import how_to_see
 from hira.tools.python import folder
 
 LARGEST = 64 * 2**20
-"""Bytes of what a program wrote that are read."""
+"""The most bytes that are read of a file that a program wrote."""
 ENTRIES = 10_000
 _LISTED = 80
 _FIRST_WORDS = 60
@@ -30,16 +31,16 @@ _RANGE = re.compile(r"(\D*)(\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A part of a document as the model asks for it: "page 3", "sheet Sales", "part 2 of 7"."""
+    """A part of a document as the model requests it: "page 3", "sheet Sales", "part 2 of 7"."""
 
     name: str
     text: str
 
 
 def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
-    """The tool "files", which reads these files. Raises `UsageError` for one that cannot be attached.
+    """Create the tool "files", which reads these files. Raises `UsageError` for one that cannot be attached.
 
-    In the folder `work` programs of the run write; what they wrote is read by the path that they were told with.
+    Programs of the run write into the folder `work`; their files are read by the paths that the model has seen.
     """
     from pydantic import Field
 
@@ -73,15 +74,15 @@ def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
         """Read a file that the user attached. Of a long one you are told the parts first; then ask for one of them."""
         return await asyncio.to_thread(show_part, path, part)
 
-    # a program may write its file anew, and what it holds then is something else
+    # not pure with a work folder: a program may rewrite its file
     made: Tool = tool(read_attached, name="files", seconds=300.0, pure=work is None)
     beside = " Files that a program wrote can be read as well, by their paths." if work else ""
     return replace(made, description=f"{made.description} The attached files: {', '.join(attached) or 'none'}.{beside}")
 
 
 def _find_place(work: Path, path: str) -> str:
-    """The place in the work folder that a path means, as programs name what was written there (`../1/a.xlsx`), or that
-    has this name alone; empty if it means none."""
+    """Return the place in the work folder that a path means, in the form that programs use (`../1/a.xlsx`) or as a
+    unique file name; empty if it means none."""
     wanted = path.strip().strip("\"'`")
     inner = wanted.removeprefix(f"{work}/").removeprefix("./").removeprefix("../")
     if inner.startswith("/") or ".." in inner.split("/"):
@@ -93,7 +94,8 @@ def _find_place(work: Path, path: str) -> str:
 
 
 def _read_written(work: Path, place: str) -> Document | None:
-    """What a program wrote there, None if there is no such file. It is read as bytes first: a link leads nowhere."""
+    """Read a file that a program wrote, None if there is no such file. Its bytes are copied first, so that no link is
+    followed."""
     try:
         data = folder.read(work, place, LARGEST + 1)
     except (OSError, ValueError):
@@ -107,7 +109,7 @@ def _read_written(work: Path, place: str) -> Document | None:
 
 
 def _mark_computed(seen: Observation) -> Observation:
-    """What was read of a file that a program made: a claim rests on it as on what a program printed."""
+    """Mark the passages of a program's file as a computation: it supports a claim as the program's output does."""
     made = (
         replace(one, source=replace(one.source, text=f"{OUTPUT}{one.source.text}", kind="computation"))
         for one in seen.passages
@@ -116,7 +118,7 @@ def _mark_computed(seen: Observation) -> Observation:
 
 
 def check_attached(file: Path) -> None:
-    """Raise `UsageError` for a file that is not there, that cannot be named to a model, or that nothing can read."""
+    """Raise `UsageError` for a file that does not exist, cannot be named to a model, or cannot be read."""
     if not is_text(str(file)):
         fix = "rename what is not UTF-8 in it"
         raise UsageError(f"the path of file {printable(str(file))!r} is not UTF-8", fix=fix)
@@ -131,7 +133,7 @@ def check_attached(file: Path) -> None:
 
 
 def _find_attached(attached: dict[str, Path], path: str) -> str:
-    """The attached file that a path means: as it was given, in full, or by its name alone; empty if it means none."""
+    """Return the attached file that a path means: as given, in full, or by its name alone; empty if it means none."""
     wanted = path.strip().strip("\"'`").removeprefix("./")
     for spelled in (lambda name: name.removeprefix("./"), lambda name: str(attached[name].resolve()), _name):
         if len(found := [name for name in attached if spelled(name).casefold() == wanted.casefold()]) == 1:
@@ -144,7 +146,7 @@ def _name(path: str) -> str:
 
 
 def show(name: str, document: Document, part: str) -> Observation:
-    """The document whole if it is short, a part of it, or the list of its parts."""
+    """Return the document whole if it is short, otherwise the requested part of it, or the list of its parts."""
     pieces = cut(document)
     sections = _sections(pieces)
     unread = f"no text in {', '.join(document.unread)}; {how_to_see(name)}" if document.unread else ""
@@ -160,7 +162,8 @@ def show(name: str, document: Document, part: str) -> Observation:
 
 
 def _sections(pieces: Sequence[Piece]) -> list[_Section]:
-    """The document in parts of at most about 3,000 tokens: by its places, and these, if they are longer, in numbers."""
+    """Split the document into parts of at most about 3,000 tokens: by its places, and longer ones into numbered
+    parts."""
     found: list[_Section] = []
     for place, group in groupby(pieces, key=lambda piece: piece.place):
         texts = _fill_parts(list(group))
@@ -195,7 +198,7 @@ def _listing(name: str, sections: list[_Section]) -> str:
 
 
 def _part(sections: list[_Section], pieces: Sequence[Piece], part: str) -> str:
-    """The parts that are asked for: by name, number or range; else the passages that have to do with the words."""
+    """Return the requested parts, by name, number or range; otherwise the passages that fit the words."""
     wanted = " ".join(part.casefold().split())
     chosen = [one for one in sections if wanted == one.name.casefold() or one.name.casefold().startswith(f"{wanted}, ")]
     if not chosen and (span := _RANGE.fullmatch(wanted)):
@@ -217,11 +220,11 @@ def _part(sections: list[_Section], pieces: Sequence[Piece], part: str) -> str:
 
 
 def _read_number(name: str, kind: str) -> int:
-    """The number in "page 3" or "part 3 of 7" if it is a part of that kind, else -1."""
+    """Return the number in "page 3" or "part 3 of 7" if it is a part of that kind, else -1."""
     match = re.match(r"(\D+) (\d+)", name.casefold())
     return int(match[2]) if match and (not kind or match[1] == kind) else -1
 
 
 def _short(name: str) -> str:
-    """ "part 3 of 7" may be asked for as "part 3"."""
+    """Shorten "part 3 of 7" to "part 3", so that it can be requested by that name."""
     return name.casefold().partition(" of ")[0]

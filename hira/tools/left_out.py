@@ -1,4 +1,5 @@
-"""What lies in folders of documents and is none: neither indexed nor open to programs, unless it is named itself."""
+"""Files in folders of documents that are not documents: neither indexed nor readable by programs, unless named
+explicitly."""
 
 from collections.abc import Collection
 from fnmatch import translate
@@ -7,9 +8,9 @@ from hira.core.patterns import compile_lazily
 
 # dependencies and caches
 FOLDERS = frozenset(["node_modules", "__pycache__", "__MACOSX", "site-packages"])
-# what a folder of `hira eval` holds from its beginning: questions, known answers, and what was said to them
+# files that every folder of `hira eval` holds: questions, known answers, and the replies
 _EVALUATION = frozenset(["plan.json", "records.jsonl"])
-# by the customs of the programs that write them, in small letters
+# the usual names of such files, in lower case
 _KEY_FILES = (
     *("hira.toml", "credentials", "credentials.*", "application_default_credentials.json", "secrets.*", "*.env"),
     *(".env", ".env.*", ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", ".htpasswd"),
@@ -20,7 +21,7 @@ _KEY_FILE = compile_lazily("|".join(map(translate, _KEY_FILES)))
 
 
 def holds_keys(name: str) -> bool:
-    """Whether a file of this name is one that usually holds keys or passwords.
+    """Return whether a file of this name usually holds keys or passwords.
 
     >>> holds_keys("hira.toml"), holds_keys("server.PEM"), holds_keys("id_rsa.pub")
     (True, True, False)
@@ -29,5 +30,5 @@ def holds_keys(name: str) -> bool:
 
 
 def is_evaluation(names: Collection[str]) -> bool:
-    """Whether a folder that holds these names is that of an evaluation, which would answer from its own answers."""
+    """Return whether a folder with these names is that of an evaluation, which would answer from its own answers."""
     return _EVALUATION.issubset(names)

@@ -1,6 +1,6 @@
 """A way out through the proxy that the user's environment names: a tunnel to an address that was checked here.
 
-The proxy is asked for the address and not for the name, so that it cannot be led elsewhere than what was checked.
+The proxy gets the address and not the name, so that it cannot connect to anything but the checked address.
 """
 
 import ssl
@@ -19,18 +19,18 @@ SECONDS = 8.0
 _LONGEST_HEAD = 16_384
 _MADE = 200
 Proxies = Callable[[str, str], str]
-"""The proxy's URL for a scheme and a host; empty for none."""
+"""Returns the proxy's URL for a scheme and a host; empty for none."""
 
 
 def of_environment(scheme: str, host: str) -> str:
-    """The proxy that `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` name, except for hosts of `NO_PROXY`."""
+    """Return the proxy that `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` name, except for hosts of `NO_PROXY`."""
     named = getproxies()
     return "" if proxy_bypass(host) else named.get(scheme) or named.get("all", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy to be spoken to: where, whether over TLS, and the line that names the user to it."""
+    """A proxy: its address, whether to use TLS, and the header line that authenticates the user."""
 
     host: str
     port: int
@@ -39,7 +39,7 @@ class Proxy:
 
 
 def read_proxy(url: str) -> Proxy:
-    """The proxy of a URL such as `http://user:password@proxy.example:3128`. Raises `UsageError` for other kinds."""
+    """Parse a proxy's URL such as `http://user:password@proxy.example:3128`. Raises `UsageError` for other kinds."""
     fix = "set HTTPS_PROXY to an http:// or https:// proxy, or name the hosts in NO_PROXY"
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
@@ -54,7 +54,7 @@ def read_proxy(url: str) -> Proxy:
 
 
 class Tunnel(httpcore.AsyncNetworkBackend):
-    """Dials an address through a proxy, with CONNECT. What comes out is a connection like a direct one."""
+    """Dials an address through a proxy, with CONNECT. The result is a connection like a direct one."""
 
     def __init__(self, proxy: Proxy, dial: httpcore.AsyncNetworkBackend) -> None:
         self.proxy, self.dial = proxy, dial
@@ -84,7 +84,7 @@ class Tunnel(httpcore.AsyncNetworkBackend):
     async def _await_tunnel(self, stream: httpcore.AsyncNetworkStream) -> None:
         head = b""
         while not head.endswith(b"\r\n\r\n"):
-            got = await stream.read(1, SECONDS)  # not a byte more: what follows is for TLS
+            got = await stream.read(1, SECONDS)  # not a byte more: the rest is for TLS
             head += got
             if not got or len(head) > _LONGEST_HEAD:
                 raise httpcore.ConnectError("the proxy did not answer with valid HTTP")

@@ -1,6 +1,6 @@
-"""The tools of one run, their record, and the stand-ins that replay it.
+"""The tools of one run, their record, and the substitutes that replay it.
 
-Experts take from a `Toolbox` what they need; what is None cannot be done in this run.
+Experts take the tools that they need from a `Toolbox`; a field of None means that this run cannot do it.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -13,18 +13,18 @@ from hira.core.messages import Media
 from hira.core.tool import Observation, Tool
 
 LONGEST_QUERY = 400
-"""Characters of a search's query."""
+"""The most characters of a search query."""
 OpenPython = Callable[[str], AbstractAsyncContextManager[Tool]]
 
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """`scholar` searches scholarly works alone, where a service for them is set up; `search` looks there too.
-    `python` opens a session for the subtask with that id: variables last as long as the session.
+    """`scholar` searches scholarly works alone, if a service for them is set up; `search` covers them too. `python`
+    opens a session for the subtask with that id: variables last as long as the session.
 
-    `media` reads an image, a sound or a video at a path for a model that can take it; raises `ToolError`. `visible` are
-    the names of what there is to be seen and heard from the beginning.
-    `extra` are the tools that the user brings, for every expert with a loop, `scoped` those for some experts by name.
+    `media` reads an image, a sound or a video at a path for a model that accepts it; raises `ToolError`. `visible` are
+    the names of the pictures, sounds and videos that exist from the beginning. `extra` are the user's own tools, for
+    every expert with a loop, `scoped` those for some experts by name.
     """
 
     search: Tool | None = None
@@ -38,13 +38,13 @@ class Toolbox:
     scoped: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict)
 
     def extra_for(self, expert: str) -> tuple[Tool, ...]:
-        """The user's tools that this expert is given."""
+        """Return the user's tools for this expert."""
         return (*self.extra, *self.scoped.get(expert, ()))
 
     @property
     def given(self) -> tuple[Tool, ...] | None:
-        """What the user gave that nobody else can use, because there is neither Python nor a search: the attached
-        files, and tools; None if there is nothing of it."""
+        """The user's attached files and tools if no other role can use them, because there is neither Python nor a
+        search; otherwise None."""
         own = (*([self.files] if self.files else []), *self.extra_for("reader"))
         return own if own and not (self.search or self.python) else None
 
@@ -56,7 +56,7 @@ _SINGLE = ("search", "scholar", "browse", "files")
 
 
 async def dump_toolbox(toolbox: Toolbox) -> dict[str, Any]:
-    """The toolbox as JSON values: each tool as a model is shown it."""
+    """Return the toolbox as JSON values: each tool as a model sees it."""
     single = {name: getattr(toolbox, name) for name in _SINGLE}
     return {
         **{name: _describe_tool(tool) for name, tool in single.items() if tool},
@@ -69,7 +69,7 @@ async def dump_toolbox(toolbox: Toolbox) -> dict[str, Any]:
 
 
 def stand_ins(record: Mapping[str, Any]) -> Toolbox:
-    """A toolbox that looks as the recorded one did. What it is asked for has to come from the record."""
+    """Return a toolbox that looks like the recorded one. The results of its tools have to come from the record."""
     python: Mapping[str, Any] = record.get("python", {})
 
     @asynccontextmanager
@@ -92,7 +92,7 @@ def _make_stand_ins(records: Sequence[Mapping[str, Any]]) -> tuple[Tool, ...]:
 
 async def _describe_python(toolbox: Toolbox) -> dict[str, Any]:
     assert toolbox.python is not None  # noqa: S101 - the caller has looked
-    async with toolbox.python("0") as python:  # nothing is started before its first call
+    async with toolbox.python("0") as python:  # nothing starts before the first call
         return _describe_tool(python)
 
 

@@ -1,4 +1,4 @@
-"""Office files and books are zip archives of XML. Opened here, within bounds, without entities.
+"""Office files are zip archives of XML. They are opened here, within bounds, without entities.
 
 A few kilobytes can unpack to gigabytes, by compression or by XML entities, so sizes are counted while unpacking and a
 document type declaration, which no office program writes, is refused.
@@ -19,7 +19,7 @@ MEMBER = 64 * 1024 * 1024
 TOTAL = 256 * 1024 * 1024
 RATIO = 300
 FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-"""For older programs, what stands beside it says the same."""
+"""For older programs; the element next to it has the same content."""
 _RATIO_FROM = 4 * 1024 * 1024
 _ENTRIES = 20_000
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -57,7 +57,7 @@ class Archive:
         return data
 
     def xml(self, name: str) -> Element:
-        """The root of a member; raises `ToolError` for a declared document type and for what is no XML."""
+        """Return the root of a member. Raises `ToolError` for a declared document type and for invalid XML."""
         data = self.read_without_doctype(name)
         try:
             return fromstring(data)  # noqa: S314 - `read_without_doctype` has refused every declaration of entities
@@ -65,13 +65,14 @@ class Archive:
             raise ToolError(f"{self.path.name} is damaged: {name!r} in it is not valid XML") from None
 
     def read_without_doctype(self, name: str) -> bytes:
-        """The bytes of an XML member that declares no document type, and so no entities."""
+        """Return the bytes of an XML member. Raises `ToolError` if it declares a document type, and so perhaps
+        entities."""
         data = self.read(name)
         refuse_doctype(data, f"{self.path.name}: {name!r}")
         return data
 
     def relations(self, name: str) -> dict[str, tuple[str, str]]:
-        """What a member refers to: id → (last word of the type, target), targets as member names."""
+        """Return the references of a member: id → (last word of the type, target), targets as member names."""
         place = PurePosixPath(name)
         rels = f"{place.parent}/_rels/{place.name}.rels".removeprefix("./")
         if rels not in self.names:
@@ -83,14 +84,14 @@ class Archive:
         }
 
     def title(self) -> str:
-        """The title that the document's properties give, "" if none."""
+        """Return the title in the document's properties, "" without one."""
         if "docProps/core.xml" not in self.names:
             return ""
         return self.xml("docProps/core.xml").findtext("{http://purl.org/dc/elements/1.1/}title") or ""
 
 
 def _target(place: PurePosixPath, target: str) -> str:
-    """A target as a member's name: absolute ones start at the archive's root, others beside the member."""
+    """Return a target as a member's name: absolute ones start at the archive's root, others in the member's folder."""
     parts: list[str] = []
     for step in (target if target.startswith("/") else f"{place.parent}/{target}").split("/"):
         if step == "..":
@@ -125,7 +126,7 @@ def refuse_doctype(data: bytes, what: str) -> None:
 
 
 def find_outermost(root: Element, tags: Collection[str]) -> list[Element]:
-    """The elements with these tags that stand in no other such element, through every wrapper, in order."""
+    """Return the elements with these tags that are not inside another such element, through every wrapper, in order."""
     found: list[Element] = []
     waiting = [root]
     while waiting:
@@ -139,7 +140,7 @@ def find_outermost(root: Element, tags: Collection[str]) -> list[Element]:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
-    """The archive. `ToolError` says what else it is: protected by a password, in the old format, damaged."""
+    """Open an archive. Raises `ToolError` if it is protected by a password, in the old format or damaged."""
     with path.open("rb") as file:
         if file.read(8) == _OLE:
             locked = _ENCRYPTED in file.read()

@@ -1,6 +1,6 @@
-"""What every reader makes of a file: a title and the text, in parts; and its passages of about 120 to 200 words.
+"""The result of every reader: a title and the text, in parts; and its passages of about 120 to 200 words.
 
-The full-text index knows words with spaces around them. Chinese, Japanese and Korean are therefore also indexed as
+The full-text index expects words with spaces around them. Chinese, Japanese and Korean are therefore also indexed as
 pairs of characters, and numbers also without the commas inside them.
 """
 
@@ -27,7 +27,7 @@ class Lacking(ToolError):
 class Part:
     """A page, a sheet, a slide or a chapter; `place` names it ("page 3", "sheet Sales"), "" for a whole file.
 
-    `media` says that there is something to see and no text, which is work for the multimodal expert.
+    `media` means that there is something to see and no text, which is work for the multimodal expert.
     """
 
     text: str
@@ -37,7 +37,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file that was read. Headings in `parts` are written the markdown way, table rows name their columns."""
+    """A file that was read. Headings in `parts` are in Markdown, table rows name their columns."""
 
     path: Path
     title: str
@@ -45,7 +45,7 @@ class Document:
 
     @property
     def text(self) -> str:
-        """The whole text; a part that has a place is introduced by it: "[page 3]"."""
+        """The whole text; the place of a part precedes it: "[page 3]"."""
         return "\n\n".join(f"[{part.place}]\n{part.text}" if part.place else part.text for part in self.parts)
 
     @property
@@ -55,7 +55,7 @@ class Document:
 
 
 def add_title(path: Path, parts: tuple[Part, ...], title: str = "") -> Document:
-    """A document under the title it gives itself, else its first heading, else the name of its file."""
+    """Return a document with its own title, otherwise its first heading, otherwise the name of its file."""
     given = clip_title(title)
     if given.lower().startswith(("untitled", "microsoft word -", "powerpoint presentation", "document")):
         given = ""
@@ -81,7 +81,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A passage of a document: where it stands, the headings above it ("Results › Sales"), and its own text."""
+    """A passage of a document: its place, the headings above it ("Results › Sales"), and its own text."""
 
     place: str
     heading: str
@@ -89,22 +89,23 @@ class Piece:
 
     @property
     def full(self) -> str:
-        """The text below its headings: a claim may rest on both."""
+        """The text after its headings: both can support a claim."""
         return "\n".join(line for line in (self.heading, self.text) if line)
 
 
 def words_in(text: str) -> int:
-    """The length in words; two Chinese, Japanese or Korean characters count as one."""
+    """Count the words of a text; two Chinese, Japanese or Korean characters count as one."""
     return len(text.split()) + (0 if text.isascii() else len(CJK.findall(text)) // 2)
 
 
 def fits(text: str) -> bool:
-    """Whether the text is at most one passage. What is very long is not counted: that would cost ten times its size."""
+    """Return whether the text is at most one passage. Very long texts are not counted: that would cost ten times their
+    size."""
     return len(text) <= MOST * _LONG_WORD and words_in(text) <= MOST
 
 
 def cut(document: Document) -> list[Piece]:
-    """The passages of a document in order. A passage never crosses a part or a heading."""
+    """Cut the document into passages, in order. A passage never crosses a part or a heading."""
     return [piece for part in document.parts for piece in _cut(part.text, part.place)]
 
 
@@ -112,7 +113,7 @@ def _cut(text: str, place: str) -> Iterator[Piece]:
     headings: list[tuple[int, str]] = []
     gathered: list[str] = []
     length = 0
-    bare = False  # the last heading has nothing below it yet
+    bare = False  # the last heading has no text yet
     for level, block in _blocks(text):
         size = words_in(block)
         if gathered and (level or (length + size > MOST and length >= ENOUGH)):
@@ -136,7 +137,8 @@ def _piece(place: str, headings: list[tuple[int, str]], gathered: list[str]) -> 
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str]]:
-    """Headings with their level; else level 0 and a paragraph, or a line of one that is too long, or a sentence."""
+    """Yield headings with their level, and at level 0 paragraphs; of a paragraph that is too long, its lines or
+    sentences."""
     for paragraph in _paragraphs(text):
         if heading := _HEADING.fullmatch(paragraph.strip()):
             yield len(heading[1]), paragraph.strip()
@@ -149,7 +151,7 @@ def _blocks(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Runs between empty lines; a heading is one by itself; inside a code fence nothing is a heading."""
+    """Yield the runs between empty lines; a heading is a separate run, and inside a code fence nothing is a heading."""
     fenced = False
     for run in _BLANK.split(text):
         lines: list[str] = []
@@ -167,7 +169,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _lines(line: str) -> Iterator[str]:
-    """A line as one block; one that is longer than a passage in sentences, and a sentence that is, in words."""
+    """Yield a line as one block; if it is longer than a passage, its sentences, and of a longer sentence, its words."""
     if fits(line):
         yield f"{line}\n"
         return
@@ -190,7 +192,8 @@ def _words(sentence: str) -> Iterator[str]:
 
 
 def write_pieces(pieces: Sequence[Piece], chosen: Sequence[int]) -> str:
-    """The chosen pieces with their places and headings where these change, and marks where pieces are left out."""
+    """Join the chosen pieces, with their places and headings where these change, and marks where pieces are left
+    out."""
     lines: list[str] = []
     before, last = Piece("", "", ""), -1
     for at in chosen:
@@ -219,7 +222,7 @@ _TERMS = 64
 
 
 def find_extra_words(text: str) -> str:
-    """The extra words to index for a text, "" for most."""
+    """Return the extra words to index for a text, "" for most."""
     extra = [re.sub(r"\D", "", number) for number in _GROUPED.findall(text)]
     if not text.isascii() and CJK.search(text):
         for match in re.finditer(r"[^\W_]+", unicodedata.normalize("NFKC", text)):
@@ -229,7 +232,7 @@ def find_extra_words(text: str) -> str:
 
 
 def _pieces(word: str) -> Iterator[str]:
-    """The pairs of characters of a word, the last character alone, and what stands between the scripts."""
+    """Yield the pairs of characters of a word, the last character alone, and the text between the scripts."""
     at = 0
     for run in _RUN.finditer(word):
         if run.start() > at:
@@ -241,9 +244,9 @@ def _pieces(word: str) -> Iterator[str]:
 
 
 def query_of(question: str) -> str:
-    """The question as an FTS5 query: its content words, any of them. "" if it holds no word.
+    """Return the question as an FTS5 query: any of its content words. "" if it has no word.
 
-    Every word stands in quotes, so nothing in a question is read as an operator.
+    Every word is in quotes, so that nothing in a question acts as an operator.
     """
     text = unicodedata.normalize("NFKC", question).replace("\0", " ")
     tokens = [match[0] for match in _TOKEN.finditer(text)]

@@ -1,6 +1,6 @@
-"""An index of the documents that a person named: made once, kept up to date by what changed, safe to share.
+"""An index of the documents that a person named: built once, updated with changes, safe to share.
 
-Two tools are made of it: `search` finds passages, `browse` opens a document that was found.
+Two tools use it: `search` finds passages, `browse` opens a document that was found.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from hira.tools.media import how_to_see
 
 Progress = Callable[[int, int], None]
 
-# part of the file's name: a change of the readers, the passages or the tables makes a new index
+# part of the file's name: increment it when the readers, the passages or the tables change
 _EDITION = 1
 _BATCH = 1_000
 _FRESH = 2_000_000_000
@@ -36,11 +36,11 @@ _LISTED = 5
 
 
 class Index:
-    """The documents below `paths` without what `exclude` names, searchable.
+    """A searchable index of the documents below `paths`, except those that `exclude` names.
 
-    `cache` is the folder in which the index is kept between runs, None keeps it in memory. Every set of paths has a
-    file of its own there, which several processes may use at once. `warnings` has one line for every file that could
-    not be read; reading goes on without it. Work is done in threads, never on the event loop.
+    `cache` is the folder in which the index is kept between runs, None keeps it in memory. Every set of paths has its
+    own file there, which several processes may use at once. `warnings` has one line for every file that could not be
+    read; reading continues without it. The work runs in threads, never on the event loop.
     """
 
     def __init__(
@@ -74,22 +74,23 @@ class Index:
             raise
 
     async def search(self, question: str, top: int = 10) -> list[Hit]:
-        """The passages that fit a question best. The first search brings the index up to date."""
+        """Return the passages that fit a question best. The first search brings the index up to date."""
         await self._ensure_fresh()
         return await asyncio.to_thread(self._store.search, question, top)
 
     async def open(self, name: str) -> Entry | None:
-        """The document that is shown under this name, with its passages in order."""
+        """Return the document with this shown name, with its passages in order."""
         await self._ensure_fresh()
         return await asyncio.to_thread(self._store.entry, name)
 
     async def names(self) -> list[str]:
-        """The documents as they are shown, in order."""
+        """Return the shown names of the documents, in order."""
         await self._ensure_fresh()
         return await asyncio.to_thread(self._store.names)
 
     async def take_new_warnings(self) -> list[str]:
-        """The warnings that no process with this index has taken yet. One that ceases and comes back is new again."""
+        """Return the warnings that no process with this index has taken yet. One that ceases and comes back is new
+        again."""
         return await asyncio.to_thread(self._store.take_new, list(dict.fromkeys(self.warnings)))
 
     def close(self) -> None:
@@ -104,7 +105,7 @@ class Index:
 
     def _refresh(self, on_progress: Progress | None) -> None:
         with self._turn:
-            # what is known is asked first: a file that another process adds during the walk must not look removed
+            # read the index before the walk: a file that another process adds meanwhile must not look removed
             known = self._store.known_stamps()
             found = walk(self.paths, self.exclude)
             if gone := known.keys() - {str(path) for path in found.files.values()}:
@@ -116,14 +117,15 @@ class Index:
             self._ready = not self._stopped.is_set()
 
     def _find_changed(self, files: dict[str, Path], known: dict[str, Stamp]) -> list[tuple[str, Path, Stamp | None]]:
-        """The files whose size or time differs from what is known, or that changed too lately for it to tell."""
+        """Return the files whose size or time differs from the index, or that changed too recently for these to be
+        reliable."""
         fresh = time.time_ns() - _FRESH
         changed: list[tuple[str, Path, Stamp | None]] = []
         for name, path in files.items():
             before = known.get(str(path))
             try:
                 about = path.stat()
-            except OSError:  # it went away since the walk; reading it will say so
+            except OSError:  # it disappeared after the walk; reading it will report that
                 changed.append((name, path, before))
                 continue
             if before is None or before[:2] != (about.st_size, about.st_mtime_ns) or about.st_mtime_ns > fresh:
@@ -131,7 +133,7 @@ class Index:
         return changed
 
     def _read(self, changed: list[tuple[str, Path, Stamp | None]], on_progress: Progress | None) -> list[str]:
-        """Read and put what changed, in batches; returns what could not be read."""
+        """Read and store the changed files, in batches; return a line for each file that could not be read."""
         unread: list[str] = []
         textless: dict[str, str] = {}
         batch: list[Entry] = []
@@ -165,7 +167,7 @@ class Index:
 
 
 def _describe_textless(why: dict[str, str]) -> list[str]:
-    """What is said of files without text: of one the reason, of several their number."""
+    """Describe files without text: one by its reason, several by their number."""
     if len(why) < 2:
         return list(why.values())
     shown = ", ".join(list(why)[:_NAMED]) + (", …" if len(why) > _NAMED else "")
@@ -173,7 +175,7 @@ def _describe_textless(why: dict[str, str]) -> list[str]:
 
 
 def format_warnings(warnings: Sequence[str]) -> list[str]:
-    """The first few warnings, and how many more there are."""
+    """Return the first few warnings, and the number of the others."""
     more = len(warnings) - _LISTED
     return [*warnings[:_LISTED], *([f"… and {more} more"] if more > 0 else [])]
 
@@ -199,12 +201,13 @@ def _entry(name: str, path: Path, stamp: Stamp, reader: FileReader) -> Entry:
 
 LONG = 3_000
 RELEVANT = 0.25
-"""The share of the best passage's score below which a passage is left out; such a one shares only common words."""
+"""A passage below this share of the best passage's score is left out; it shares only common words."""
 _NEAR = 5
 
 
 def search_documents(index: Index, *, top: int = 10) -> Tool:
-    """The tool "search": at most `top` relevant passages of the indexed documents, best first, with their files."""
+    """Create the tool "search": at most `top` relevant passages of the indexed documents, best first, with their
+    files."""
     from pydantic import Field
 
     async def search(
@@ -223,7 +226,7 @@ def search_documents(index: Index, *, top: int = 10) -> Tool:
 
 
 def _passage(hit: Hit) -> Passage:
-    """The passage; below its document's title, which is shown with it, only the headings beneath that one."""
+    """Return the hit as a passage, without the document's title in its heading, because the title is shown with it."""
     text = hit.piece.full
     heading = hit.piece.heading.removeprefix(hit.title).strip()
     shown = (f"({hit.piece.place})" if hit.piece.place else "", heading, hit.piece.text)
@@ -231,7 +234,7 @@ def _passage(hit: Hit) -> Passage:
 
 
 def browse_documents(index: Index) -> Tool:
-    """The tool "browse": a document of the index, whole, or what of a long one matters for the intent."""
+    """Create the tool "browse": a document of the index, whole, or the passages of a long one that fit the intent."""
     from pydantic import Field
 
     async def browse(
@@ -249,7 +252,8 @@ def browse_documents(index: Index) -> Tool:
 
 
 async def _find_name(index: Index, url: str) -> str:
-    """The one document that a path means: exactly, but for quotes, case, "./" and folders left out at its front."""
+    """Return the one document that a path means, apart from quotes, case, "./" and folders left out at its
+    beginning."""
     names = await index.names()
     wanted = url.strip().strip("\"'`<>").removeprefix("file://").removeprefix("./").replace("\\", "/").casefold()
     paths = [name for name in names if name.casefold() == wanted]
@@ -267,7 +271,8 @@ async def _find_name(index: Index, url: str) -> str:
 
 
 def show(entry: Entry, intent: str) -> Observation:
-    """A document of at most about 3,000 tokens whole, else its passages that matter for the intent, in their order."""
+    """Return a document of at most about 3,000 tokens whole, otherwise the passages that fit the intent, in their
+    order."""
     texts = [piece.full for piece in entry.pieces]
     order, note = choose_passages(texts, intent)
     source = Source(entry.name, entry.title, "\n\n".join(texts[at] for at in order), "file")
@@ -275,7 +280,7 @@ def show(entry: Entry, intent: str) -> Observation:
 
 
 def choose_passages(texts: list[str], intent: str) -> tuple[list[int], str]:
-    """Which of the passages are shown, in their order: all, or those that matter for the intent; and a note of it."""
+    """Choose the passages to show, in their order: all, or those that fit the intent; and return a note about it."""
     sizes = [tokens.count(text) for text in texts]
     if sum(sizes) <= LONG:
         return list(range(len(texts))), ""
@@ -288,13 +293,14 @@ def choose_passages(texts: list[str], intent: str) -> tuple[list[int], str]:
 
 
 def find_nearest(texts: list[str], intent: str) -> list[int]:
-    """Indexes of the texts that share a word with the intent, best first, each with the text after and before it."""
+    """Return the indexes of texts that share a word with the intent, best first, each followed by its two
+    neighbours."""
     best = BM25(texts).best(intent, len(texts))
     return list(dict.fromkeys(near for at in best for near in (at, at + 1, at - 1) if 0 <= near < len(texts)))
 
 
 def fit_within(sizes: list[int], order: Sequence[int], limit: int) -> list[int]:
-    """As many of `order`, from its front, as fit into the limit, at least one; sorted."""
+    """Return as many of `order`, from its beginning, as fit into the limit, at least one; sorted."""
     chosen: list[int] = []
     left = limit
     for at in order:

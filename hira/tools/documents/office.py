@@ -51,7 +51,7 @@ def read_pdf(path: Path) -> Document:
 
 
 def _unlock(reader: "PdfReader", path: Path) -> None:
-    """Many files are encrypted with no password, only to forbid printing; others cannot be opened."""
+    """Decrypt with the empty password: many files have it, only to forbid printing; others cannot be opened."""
     from pypdf.errors import DependencyError
 
     try:
@@ -63,11 +63,11 @@ def _unlock(reader: "PdfReader", path: Path) -> None:
 
 
 def page_of(page: "PageObject", number: int) -> Part:
-    """One page. If its content cannot be read as text, it can still be looked at."""
+    """Read one page. If its content cannot be read as text, it can still be looked at."""
     place = f"page {number}"
     try:
         text = page.extract_text()
-    except MemoryError:  # says nothing of the page, which would be kept as one without text
+    except MemoryError:  # not a fault of the page, which would be kept as one without text
         raise
     except Exception:  # noqa: BLE001 - one damaged page must not hide the others; it is marked as unread
         return Part("", place, media=True)
@@ -99,7 +99,7 @@ def read_docx(path: Path) -> Document:
 
 
 def _levels(archive: Archive) -> dict[str, int]:
-    """Style id → heading level. Style names are the same in every language version of Word; ids are not."""
+    """Map style ids to heading levels. Style names are the same in every language version of Word; ids are not."""
     found: dict[str, int] = {}
     if "word/styles.xml" in archive.names:
         for style in archive.xml("word/styles.xml").iter(f"{W}style"):
@@ -113,7 +113,7 @@ def _levels(archive: Archive) -> dict[str, int]:
 
 
 def _blocks(root: Element, levels: dict[str, int]) -> list[str]:
-    """Paragraphs and tables in the order of the text; consecutive list items and rows stay together."""
+    """Return paragraphs and tables in the order of the text; consecutive list items and rows stay together."""
     found: list[str] = []
     for element in find_outermost(root, (f"{W}p", f"{W}tbl")):
         if element.tag == f"{W}tbl":
@@ -140,7 +140,7 @@ def _level(paragraph: Element, levels: dict[str, int]) -> int:
 
 
 def _text(element: Element) -> str:
-    """The text below an element, without what tracked changes deleted or moved; paragraphs inside it end their line."""
+    """Return the text of an element, without what tracked changes deleted or moved; inner paragraphs end their line."""
     pieces: list[str] = []
     waiting = list(reversed(element))
     while waiting:
@@ -159,7 +159,7 @@ def _text(element: Element) -> str:
 
 
 def _rows(table: Element) -> list[list[str]]:
-    """The cells of a table. A cell merged downwards is repeated in each row, one merged sideways leaves gaps."""
+    """Return the cells of a table. A cell merged downwards is repeated in each row, one merged sideways leaves gaps."""
     rows: list[list[str]] = []
     for row in find_outermost(table, (f"{W}tr",)):
         cells: list[str] = []
@@ -225,7 +225,7 @@ def _role(shape: Element) -> str:
 
 
 def _block(shape: Element) -> str:
-    """The text of one shape: a heading if it is the slide's title, a table's rows, else its paragraphs."""
+    """Return the text of one shape: a heading if it is the slide's title, a table's rows, otherwise its paragraphs."""
     table = next(shape.iter(f"{A}tbl"), None)
     if table is not None:
         rows = [[_text_of_shape(cell) for cell in row.iter(f"{A}tc")] for row in table.iter(f"{A}tr")]
@@ -248,7 +248,7 @@ _RUNS = (f"{A}t", f"{A}br")
 
 
 def _chart(root: Element) -> list[str]:
-    """The numbers of a chart as the file keeps them: one line a category, one column a series."""
+    """Return the numbers of a chart as stored in the file: one line per category, one column per series."""
     series = list(root.iter(f"{C}ser"))
     names = [_join_points(one.find(f"{C}tx")) or f"series {number}" for number, one in enumerate(series, 1)]
     columns = [_points(one.find(f"{C}val")) or _points(one.find(f"{C}yVal")) for one in series]

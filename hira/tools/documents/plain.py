@@ -46,7 +46,7 @@ def reflow(text: str) -> str:
 
 
 def _figures(line: str) -> bool:
-    """A row of numbers: at least four, and a third of the words."""
+    """Return whether a line is a row of numbers: at least four, and a third of the words."""
     return len(_NUMBERS.findall(line)) >= max(_FIGURES, len(line.split()) / 3)
 
 
@@ -59,7 +59,7 @@ def read_prose(path: Path, text: str) -> Document:
 
 
 def read_code(path: Path, text: str) -> Document:
-    """Programs, settings, logs: the text as it stands."""
+    """Read a program, settings or a log: the text stays as it is."""
     return Document(path, path.name, (Part(text),))
 
 
@@ -68,9 +68,9 @@ def read_table(path: Path, text: str) -> Document:
 
 
 def read_json(path: Path, text: str) -> Document:
-    """Each record of a list, and each value elsewhere, becomes a line that names where it stands.
+    """Read JSON: each record of a list, and each value elsewhere, becomes a line that names its place.
 
-    Text that is no JSON after all, or nested beyond sense, stays as it is.
+    Invalid JSON, and JSON that is nested too deeply, stays as it is.
     """
     try:
         value = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
@@ -91,7 +91,7 @@ def read_jsonl(path: Path, text: str) -> Document:
 
 
 def read_notebook(path: Path, text: str) -> Document:
-    """The cells of a Jupyter notebook with the text that they printed."""
+    """Read the cells of a Jupyter notebook with their printed text."""
     try:
         cells = json.loads(text)["cells"]
         blocks = [block for cell in cells for block in _cell(cell)]
@@ -110,7 +110,7 @@ def _cell(cell: dict[str, Any]) -> Iterator[str]:
 
 
 def _records(value: Any) -> Iterator[str]:
-    """One line a record where a list holds records; elsewhere one line a value."""
+    """Yield one line per record of a list of records, and one line per value elsewhere."""
     waiting: list[tuple[str, Any]] = [("", value)]
     while waiting:
         name, one = waiting.pop()
@@ -125,7 +125,7 @@ def _records(value: Any) -> Iterator[str]:
 
 
 def _record(value: Any) -> str:
-    """A value on one line: "name: Ada | address.city: London | tags: a, b"."""
+    """Return a value on one line: "name: Ada | address.city: London | tags: a, b"."""
     if not isinstance(value, dict | list):
         return _scalar(value)
     found: list[str] = []
@@ -149,7 +149,7 @@ def _scalar(value: Any) -> str:
 
 
 def page_of(html: str) -> tuple[str, str]:
-    """Title and readable text of an HTML page."""
+    """Return the title and the readable text of an HTML page."""
     from hira.tools.pages import extract
 
     page = extract(html)
@@ -168,7 +168,7 @@ _PAGES = ("application/xhtml+xml", "text/html")
 
 
 def read_epub(path: Path) -> Document:
-    """Read a book, chapter by chapter, in its reading order (the spine of EPUB, else the order of its manifest)."""
+    """Read a book, chapter by chapter, in its reading order (the spine of EPUB, otherwise the order of its manifest)."""
     with open_archive(path) as archive:
         if _CONTAINER not in archive.names:
             raise ToolError(f"{path.name} is not a book: it names no content")

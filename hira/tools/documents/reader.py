@@ -1,7 +1,7 @@
-"""One file, whatever it is, as a `Document`. The content decides, the name only where content says nothing.
+"""One file, of any kind, as a `Document`. The content decides, the name only if the content is inconclusive.
 
-Files are parsed in a child process with limits, so that a hostile file costs its own reading and nothing else. Plain
-text needs no parser and is read at once. For everything else one child serves a whole folder.
+Files are parsed in a child process with limits, so that a hostile file can fail only its own reading. Plain text needs
+no parser and is read at once. For everything else one child serves a whole folder.
 """
 
 import stat
@@ -30,12 +30,13 @@ _OLD = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
 
 
 def is_plain(path: Path) -> bool:
-    """Whether a file is text that needs no parser: prose, programs, settings, logs. So is what is no file."""
+    """Return whether a file is text that needs no parser: prose, programs, settings, logs. True if there is no such
+    file."""
     suffix = path.suffix.lower()
     if suffix in _BINARY or suffix in _TEXT:
         return False
     try:
-        if not path.is_file():  # a named pipe would be waited for
+        if not path.is_file():  # opening a named pipe would block
             return True
         with path.open("rb") as file:
             start = file.read(1024)
@@ -45,7 +46,7 @@ def is_plain(path: Path) -> bool:
 
 
 def parse_file(path: Path, limit: int = LIMIT) -> Document:
-    """Parse a file of at most `limit` bytes in this process; `FileReader` does it in one that has bounds.
+    """Parse a file of at most `limit` bytes in this process; `FileReader` does so in a process with limits.
 
     Raises `ToolError` with one line that says why the file cannot be read.
     """
@@ -84,7 +85,7 @@ def _check_size(path: Path, limit: int) -> None:
 
 
 def _sendable(document: Document) -> Document:
-    """The document without halves of characters, which JSON can hold and which can be neither stored nor sent."""
+    """Replace lone surrogates, which JSON can hold and which can be neither stored nor sent."""
     if is_text(f"{document.title}{document.text}"):
         return document
     parts = tuple(replace(part, text=printable(part.text), place=printable(part.place)) for part in document.parts)
@@ -92,7 +93,7 @@ def _sendable(document: Document) -> Document:
 
 
 def check_readable(path: Path) -> None:
-    """Raise `Lacking` for a file that nothing installed here can read; what is wrong with the file is not looked at."""
+    """Raise `Lacking` for a file that no installed package can read; faults of the file itself are not checked."""
     from hira.tools.documents.office import check_library
 
     if not path.is_file():
@@ -103,7 +104,7 @@ def check_readable(path: Path) -> None:
 
 
 def _reader(path: Path) -> Callable[[Path], Document]:
-    """The reader that the name asks for, unless the first bytes say otherwise."""
+    """Return the reader for the file's name, unless the first bytes contradict the name."""
     suffix = path.suffix.lower()
     if suffix in MEDIA:
         raise NoText(f"{path.name} holds no text; it is for the multimodal expert to look at or listen to")
@@ -139,7 +140,7 @@ def _text(path: Path) -> Document:
 
 
 def _read_zip(path: Path) -> Document:
-    """An office file under another name, else the list of what the archive holds."""
+    """Read an office file with another suffix, otherwise list the content of the archive."""
     with open_archive(path) as archive:
         for mark, read in _INSIDE.items():
             if mark in archive.names:
@@ -207,7 +208,7 @@ class FileReader:
         return Document(path, document.title, document.parts)
 
     def close(self) -> None:
-        """End the child; a file that is being read ends with a `ToolError`."""
+        """End the child; a read in progress ends with a `ToolError`."""
         self.worker.close()
 
 

@@ -1,4 +1,4 @@
-"""Workbooks (.xlsx), and rows of any table as lines that stand on their own: "Region: North | Sales: 120"."""
+"""Workbooks (.xlsx), and rows of any table as self-contained lines: "Region: North | Sales: 120"."""
 
 import csv
 import re
@@ -25,10 +25,10 @@ Row = Sequence[str]
 
 
 def header_of(rows: Sequence[Row], *, expected: bool = False) -> Row | None:
-    """The first row if it names the columns: words or years, no two alike, no gap but at the left.
+    """Return the first row if it names the columns: words or years, all different, no gap except at the left.
 
-    Two columns of words may be "name, value" lines; they have a header only where one is `expected` (CSV), or where a
-    column below it is numbers.
+    Two columns of words may be "name, value" lines; they have a header only if one is `expected` (CSV), or if a column
+    below it consists of numbers.
     """
     if len(rows) < 2 or len(rows[0]) < (1 if expected else 2):
         return None
@@ -44,7 +44,8 @@ def header_of(rows: Sequence[Row], *, expected: bool = False) -> Row | None:
 
 
 def lines_of(rows: Sequence[Row], *, expected: bool = False) -> list[str]:
-    """One line a row, every cell behind its column's name; without a header the cells alone. Empty rows fall away."""
+    """Return one line per row, every cell after its column's name; without a header only the cells. Empty rows are
+    dropped."""
     header = header_of(rows, expected=expected)
     if header is None:
         return [line for row in rows if (line := " | ".join(_flat(cell) for cell in row).strip(" |"))]
@@ -62,7 +63,7 @@ def _flat(cell: str) -> str:
 
 
 def read_csv(text: str, delimiter: str = "") -> str:
-    """The text of a CSV file as lines of a table; `delimiter` is found if it is not known."""
+    """Return the text of a CSV file as lines of a table; an unknown `delimiter` is detected."""
     if told := _TOLD.match(text):
         text, delimiter = text[told.end() :], told[1]
     filled = (
@@ -74,12 +75,12 @@ def read_csv(text: str, delimiter: str = "") -> str:
         if header is None or len(first) == 1:
             return "\n".join(" | ".join(map(_flat, row)).strip(" |") for row in chain(first, filled))
         return "\n".join(format_row(header, row) for row in chain(first[1:], filled))
-    except csv.Error:  # a quote that never closes, a cell beyond the module's limit: the bare lines say as much
+    except csv.Error:  # a quote that never closes, a cell beyond the module's limit: the plain lines suffice
         return text
 
 
 def _delimiter(text: str) -> str:
-    """The delimiter that cuts the first lines into the same number of columns most often, and into most of them."""
+    """Detect the delimiter that cuts most of the first lines into the same number of columns, and into most columns."""
     lines = [line for line in text[:20_000].splitlines() if line.strip()][:_PREVIEW]
 
     def fit(delimiter: str) -> tuple[float, int]:
@@ -109,7 +110,7 @@ _FEW_COLUMNS = 2
 
 @dataclass(frozen=True, slots=True)
 class _Book:
-    """What the cells refer to: shared texts, and the kind of number that each style shows."""
+    """Tables that the cells refer to: shared texts, and the kind of number that each style shows."""
 
     texts: list[str]
     kinds: list[str]
@@ -137,13 +138,13 @@ def _texts(archive: Archive) -> list[str]:
 
 
 def _string(element: Element) -> str:
-    """A text in runs, without the readings that Japanese sheets keep beside it."""
+    """Return the text of all runs, without the phonetic readings in Japanese sheets."""
     runs = [one for child in element if child.tag in (f"{S}r", f"{S}t") for one in child.iter(f"{S}t")]
     return "".join(run.text or "" for run in runs)
 
 
 def _kinds(archive: Archive) -> list[str]:
-    """What each cell style makes of a number: "date", "percent" or ""."""
+    """Return the kind of number that each cell style shows: "date", "percent" or "" for others."""
     if "xl/styles.xml" not in archive.names:
         return []
     root = archive.xml("xl/styles.xml")
@@ -160,7 +161,7 @@ def _kind(number: str, own: dict[str, str]) -> str:
 
 
 def _cells(archive: Archive, name: str, book: _Book) -> Iterator[tuple[int, dict[int, str]]]:
-    """The rows that hold anything: row number → column number → text. Read piece by piece, to bound the memory."""
+    """Yield the rows with content: row number, and column number → text. Read piece by piece, to bound the memory."""
     data = archive.read_without_doctype(name)
     try:
         number = 0
@@ -201,7 +202,7 @@ def _letters(column: int) -> str:
 
 
 def _value(cell: Element, book: _Book) -> str:
-    """A cell's text with the formula behind it: `700 (=SUM(D2:D6))`."""
+    """Return a cell's text followed by its formula: `700 (=SUM(D2:D6))`."""
     kind, raw = cell.get("t", "n"), cell.findtext(f"{S}v") or ""
     if kind == "s":
         shown = book.texts[int(raw)] if raw.isdecimal() and int(raw) < len(book.texts) else raw
@@ -230,14 +231,14 @@ def _number(raw: str, style: str, book: _Book) -> str:
         if value < 1:
             return moment.strftime("%H:%M:%S")
         return moment.strftime("%Y-%m-%d" if value == int(value) else "%Y-%m-%d %H:%M:%S")
-    # a spreadsheet computes with 15 digits: 0.1 + 0.2 is kept as 0.30000000000000004 and means 0.3
+    # a spreadsheet computes with 15 digits: 0.1 + 0.2 is stored as 0.30000000000000004 and means 0.3
     return f"{value * 100:.12g}%" if kind == "percent" else f"{value:.15g}"
 
 
 def _lines(rows: Iterator[tuple[int, dict[int, str]]]) -> Iterator[str]:
-    """The sheet as lines: of each table first "columns: A = Region, …", then "row 2: Region: North | …".
+    """Yield the sheet as lines: of each table first "columns: A = Region, …", then "row 2: Region: North | …".
 
-    Rows stay as sparse as the file has them: a few cells far apart take no more memory than the cells.
+    Rows stay as sparse as in the file: a few cells far apart take no more memory than the cells.
     """
     table: list[tuple[int, dict[int, str]]] = []
     for number, row in rows:
@@ -252,7 +253,7 @@ def _lines(rows: Iterator[tuple[int, dict[int, str]]]) -> Iterator[str]:
 
 def _table(table: Sequence[tuple[int, dict[int, str]]]) -> Iterator[str]:
     columns = sorted({column for _, row in table for column in row})
-    # titles and remarks may stand above the header
+    # titles and remarks may precede the header
     for start in range(min(_HEADER_WITHIN, len(table) - 1)):
         if header := _header(table[start:], columns):
             break
@@ -271,6 +272,7 @@ def _table(table: Sequence[tuple[int, dict[int, str]]]) -> Iterator[str]:
 
 
 def _header(table: Sequence[tuple[int, dict[int, str]]], columns: Sequence[int]) -> Row | None:
-    """The names of the columns; only of a table of two columns do rows far below the first tell whether it has any."""
+    """Return the names of the columns; only tables of two columns need their lower rows to decide whether they have
+    any."""
     looked_at = table if len(columns) <= _FEW_COLUMNS else table[:2]
     return header_of([[row.get(column, "") for column in columns] for _, row in looked_at])

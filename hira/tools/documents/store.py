@@ -1,4 +1,4 @@
-"""Where the passages of an index lie: SQLite with full-text search, in a file or in memory."""
+"""The storage of an index's passages: SQLite with full-text search, in a file or in memory."""
 
 import sqlite3
 import threading
@@ -25,7 +25,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
 
 
 class Stamp(NamedTuple):
-    """How a change of a file shows: `size` in bytes, time of `changed` in nanoseconds, `digest` of the content."""
+    """The marks of a change of a file: `size` in bytes, time of `changed` in nanoseconds, `digest` of the content."""
 
     size: int
     changed: int
@@ -34,7 +34,7 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file as it is indexed. `name` is how it is shown, `note` what a person should know about it."""
+    """One indexed file. `name` is its shown name, `note` something that a person should know about it."""
 
     path: str
     name: str
@@ -46,7 +46,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage that was found; `name` is its file as it is shown, a higher `score` is better."""
+    """A passage that was found; `name` is the shown name of its file, a higher `score` is better."""
 
     name: str
     title: str
@@ -58,7 +58,7 @@ class Store:
     """SQLite FTS5. Several processes may use one file, several threads one store.
 
     The rank is FTS5's own and never set in the file: a query that ranks by a setting fails ("SQL logic error") while
-    another process writes it. The passages of a file stand in one run of row ids, `first` and `count` in `files`.
+    another process writes it. The passages of a file have consecutive row ids, `first` and `count` in `files`.
     """
 
     def __init__(self, file: Path | None) -> None:
@@ -68,7 +68,7 @@ class Store:
             str(file) if file else ":memory:", timeout=_WAIT, isolation_level=None, check_same_thread=False
         )
         try:
-            # two processes may switch a new file over at once; the one that loses finds it switched
+            # two processes may switch a new file at once; the second one finds it switched
             with suppress(sqlite3.OperationalError):
                 self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
@@ -81,7 +81,7 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, begun as a writer, so that it waits for other processes here and nowhere else."""
+        """Run one transaction, begun as a writer, so that it waits for other processes only here."""
         with self._lock:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -111,7 +111,7 @@ class Store:
         return {row[0]: Stamp(*row[1:]) for row in self._rows("SELECT path, size, changed, digest FROM files")}  # type: ignore[misc,arg-type]
 
     def put(self, entries: Sequence[Entry]) -> None:
-        """Replace these files. One that another process has put meanwhile, with the same content, stays."""
+        """Replace these files. One that another process has stored meanwhile, with the same content, stays."""
         with self._writing() as db:
             last = db.execute("SELECT first + count FROM files ORDER BY id DESC LIMIT 1").fetchone()
             first = last[0] if last else 1
@@ -165,7 +165,7 @@ class Store:
         return Entry(path, name, Stamp(size, changed, digest), title, note, pieces)  # type: ignore[arg-type]
 
     def take_new(self, lines: Sequence[str]) -> list[str]:
-        """Those of the lines that were not among those of the last call."""
+        """Return the lines that the last call did not have."""
         known = {str(row[0]) for row in self._rows("SELECT line FROM warned")}
         if known != set(lines):
             with self._writing() as db:
@@ -179,16 +179,16 @@ class Store:
 
 
 def open_store(file: Path | None) -> tuple[Store, str]:
-    """The store in this file (None: in memory), and a warning if something else had to be used.
+    """Open the store in this file (None: in memory), and return a warning if another place had to be used.
 
-    A file that is damaged is made anew: everything in it can be read again from the documents.
+    A damaged file is replaced: all its content can be read again from the documents.
     """
     if file is None:
         return Store(None), ""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file.touch(mode=0o600)
-        file.chmod(0o600)  # an index made by an earlier version
+        file.chmod(0o600)  # for an index from an earlier version
         try:
             return Store(file), ""
         except sqlite3.OperationalError:
@@ -233,6 +233,6 @@ def _insert(db: sqlite3.Connection, entry: Entry, first: int) -> None:
 
 
 def _title(entry: Entry) -> str:
-    """What a document is called: its title, and its file's name if that says something else."""
+    """Return the title of a document, followed by its file's name unless the title contains it."""
     stem = Path(entry.name).stem
     return entry.title if stem.lower() in entry.title.lower() else f"{entry.title} {stem}"

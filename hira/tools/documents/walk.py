@@ -1,4 +1,4 @@
-"""The files of the folders that a person named, each once, each under the name that it is shown by."""
+"""The files of the folders that a person named, each once, each with its shown name."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,8 +16,8 @@ _SHOWN = 200
 
 @dataclass(slots=True)
 class Found:
-    """What a walk found: shown name → file, those with text apart from pictures, sounds and videos; and one line for
-    each thing that was left out and should be known."""
+    """The result of a walk: shown name → file, those with text separate from pictures, sounds and videos; and one line
+    for each omission that a person should know about."""
 
     files: dict[str, Path] = field(default_factory=dict)
     media: dict[str, Path] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Found:
 
 
 def roots_of(paths: Sequence[Path]) -> list[Path]:
-    """The paths without links in them. Raises `UsageError` for one that is neither a file nor a folder."""
+    """Return the paths with links resolved. Raises `UsageError` for one that is neither a file nor a folder."""
     roots = []
     for path in paths:
         root = Path(os.path.realpath(path.expanduser()))
@@ -42,17 +42,16 @@ def roots_of(paths: Sequence[Path]) -> list[Path]:
 
 
 def real_paths(paths: Iterable[Path]) -> frozenset[Path]:
-    """The paths without links in them, whether or not anything is there."""
+    """Return the paths with links resolved, whether or not they exist."""
     return frozenset(Path(os.path.realpath(path.expanduser())) for path in paths)
 
 
 def walk(paths: Sequence[Path], exclude: Iterable[Path] = ()) -> Found:
-    """Every readable-looking file below the paths. A path that does not exist is a `UsageError`.
+    """Find every file below the paths that looks readable. Raises `UsageError` for a path that does not exist.
 
     Hidden files and folders, dependencies, virtual environments, folders of evaluations, and files that usually hold
-    keys are left out, except where they are named themselves; what `exclude` names is left out in any case. A link is
-    followed only to what lies inside the named paths, so that a folder from elsewhere cannot bring in files that nobody
-    named.
+    keys are left out, unless they are named explicitly; paths in `exclude` are always left out. Only links to targets
+    inside the named paths are followed, so that a folder from elsewhere cannot bring in files that nobody named.
     """
     real = roots_of(paths)
     found, keys = Found(), list[str]()
@@ -73,18 +72,19 @@ def walk(paths: Sequence[Path], exclude: Iterable[Path] = ()) -> Found:
 
 
 def _name_for(path: Path, root: Path, roots: Sequence[Path], taken: dict[str, Path]) -> str:
-    """Relative to its folder; with several roots below the folder's name; absolute if that is taken already."""
+    """Return the name relative to its folder; with several roots, after the folder's name; absolute if that is
+    taken."""
     name = path.relative_to(_base(root, roots) if root != path else root.parent).as_posix()
     return path.as_posix() if name in taken else name
 
 
 def _base(root: Path, roots: Sequence[Path]) -> Path:
-    """The folder that the names of what is in a root start from."""
+    """Return the folder that names of files in a root are relative to."""
     return root if len(roots) == 1 else root.parent
 
 
 def beginnings(paths: Sequence[Path]) -> dict[Path, str]:
-    """How the names begin by which `walk` shows what is in each of the folders: "" or the folder's name and a slash."""
+    """Return how the names that `walk` gives to files of each folder begin: "" or the folder's name and a slash."""
     roots = roots_of(paths)
     folders = [root for root in roots if root.is_dir()]
     return {root: "" if _base(root, roots) == root else f"{root.name}/" for root in folders}
@@ -127,7 +127,7 @@ def _walk_below(
 
 
 def _explain_left_out(entry: os.DirEntry[str], path: Path, roots: Sequence[Path]) -> str:
-    """Why an entry, which leads to this path, is not entered or read; empty if it may be."""
+    """Explain why an entry, which leads to this path, is not entered or read; empty if it may be."""
     if not is_text(f"{entry.name}{path}"):
         return "is left out: its name is not UTF-8; rename it"
     if entry.is_symlink() and not any(path == one or one in path.parents for one in roots):
@@ -136,7 +136,7 @@ def _explain_left_out(entry: os.DirEntry[str], path: Path, roots: Sequence[Path]
 
 
 def _without_keys(entries: Iterable[os.DirEntry[str]], keys: list[str]) -> Iterator[os.DirEntry[str]]:
-    """The entries without hidden ones, dependencies, and files of keys, whose names are added to `keys`."""
+    """Yield the entries without hidden ones, dependencies, and files of keys, whose names are added to `keys`."""
     for entry in entries:
         if holds_keys(entry.name) and not entry.is_dir(follow_symlinks=False):
             keys.append(entry.name)
@@ -145,6 +145,7 @@ def _without_keys(entries: Iterable[os.DirEntry[str]], keys: list[str]) -> Itera
 
 
 def _follow(entry: os.DirEntry[str]) -> tuple[Path, bool, bool]:
-    """Where an entry leads, and whether that is a folder or a file. What cannot be looked at raises."""
+    """Return where an entry leads, and whether that is a folder or a file. Raises `OSError` if it cannot be
+    examined."""
     path = Path(os.path.realpath(entry.path) if entry.is_symlink() else entry.path)
     return path, entry.is_dir(), entry.is_file()

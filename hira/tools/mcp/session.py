@@ -1,4 +1,4 @@
-"""A session with one MCP server: opened and closed in a task of its own, used from any."""
+"""A session with one MCP server: opened and closed in its own task, used from any."""
 
 import asyncio
 import codecs
@@ -26,17 +26,17 @@ INSTALL = "pip install 'hira[mcp]'"
 CLOSING = 8.0
 CANCELLING = 1.0
 LONGEST_MESSAGE = 5_000_000
-"""Characters of a server's message. The package "mcp" takes time in the square of its length."""
+"""The most characters of a server's message. The package "mcp" takes time in the square of its length."""
 _LINE = 200
 _TAIL = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where an MCP server is: a `command` with `args` and `env` to start it, or the `url` of one that runs.
+    """An MCP server: a `command` with `args` and `env` to start it, or the `url` of one that runs.
 
-    A process gets PATH, HOME and a few more of the environment and what stands in `env`, no keys of others. `headers`
-    go with every request to a `url`. `seconds` bounds one call, `start` the first contact.
+    A process gets PATH, HOME and a few more variables of the environment and those in `env`, no keys of others.
+    `headers` are sent with every request to a `url`. `seconds` bounds one call, `start` the first contact.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Server:
 
     @property
     def place(self) -> str:
-        """Where it is, as a person may be told: a query may hold a key, and so may a user in a URL."""
+        """The server's location without secrets: no query, which may hold a key, and no user of a URL."""
         if not self.url:
             return f"started by: {' '.join((self.command, *self.args))}"[:_LINE]
         parts = urlsplit(self.url)
@@ -58,13 +58,12 @@ class Server:
 
 
 class Ended(Exception):
-    """The session is over, or did not come about; its `why` says what happened."""
+    """The session is over, or did not begin; its `why` says what happened."""
 
 
 class Session:
-    """A client of the package "mcp". It has to be entered and left in one task, and what fails in its background ends
-    that task: it has one of its own, so that nobody who calls a tool is ended with it.
-    """
+    """A client of the package "mcp". It has to be entered and left in one task, and a failure in its background ends
+    that task, so it has a separate task, which does not end the callers of tools with it."""
 
     client: "Client"
 
@@ -83,7 +82,7 @@ class Session:
         return self._task.done() or self._leaving.is_set() or not self._alive()
 
     async def begin(self) -> None:
-        """Return when the client can be used. Raises `Ended` if that does not come about."""
+        """Return when the client can be used. Raises `Ended` if it cannot."""
         entered = asyncio.create_task(self._entered.wait())
         try:
             await asyncio.wait({entered, self._task}, timeout=self.server.start, return_when=asyncio.FIRST_COMPLETED)
@@ -94,7 +93,8 @@ class Session:
             raise Ended
 
     async def ask(self, request: Coroutine[Any, Any, T]) -> T:
-        """The server's reply. Raises `Ended` if the session is over before it comes, else what the client raises."""
+        """Return the server's reply. Raises `Ended` if the session is over before it arrives, otherwise the client's
+        error."""
         from mcp import MCPError
 
         asking = asyncio.create_task(request)
@@ -104,7 +104,7 @@ class Session:
                 raise Ended
             return asking.result()
         except MCPError as error:
-            if error.message == "Connection closed":  # its code is also that of errors which servers send themselves
+            if error.message == "Connection closed":  # servers send errors with the same code themselves
                 raise Ended from None
             raise
         finally:
@@ -138,7 +138,7 @@ class Session:
                 died = not self._alive()
             if died:
                 self.why = self._explain(Ended(), await said.last())
-        except Exception as error:  # noqa: BLE001 - what ends a session is told to whoever uses it
+        except Exception as error:  # noqa: BLE001 - the users of the session get the reason
             said.close()
             self.why = self._explain(error, await said.last())
         finally:
@@ -186,7 +186,7 @@ class Session:
         self._leaving.set()
 
     def _explain(self, error: BaseException, last: str) -> str:
-        """What happened, as the rest of a sentence that begins with the server's name."""
+        """Explain what happened, as the rest of a sentence that begins with the server's name."""
         cause = leaf(error)
         if isinstance(cause, FileNotFoundError | NotADirectoryError):
             return f"cannot be started: there is no command {self.server.command!r}"
@@ -202,7 +202,7 @@ class Session:
 def _client(transport: Any) -> "Client":
     from mcp import Client
 
-    # what it logs of a server's faults is raised here as well; a program that configures logging still gets it
+    # the faults of a server that it logs are raised here as well; a program that configures logging still gets them
     for logger in ("mcp", "client"):
         logging.getLogger(logger).addHandler(logging.NullHandler())
     return Client(transport)
@@ -213,7 +213,7 @@ _end_overlong: ContextVar[Callable[[], None]] = ContextVar("_end_overlong")
 
 
 class _BoundedLines(codecs.IncrementalDecoder):
-    """UTF-8 in lines of at most `LONGEST_MESSAGE`; a longer one ends the session in whose context it is read."""
+    """UTF-8 in lines of at most `LONGEST_MESSAGE`; a longer line ends the session that reads it."""
 
     def __init__(self, errors: str = "strict") -> None:
         super().__init__(errors)
@@ -233,14 +233,14 @@ class _BoundedLines(codecs.IncrementalDecoder):
 
 @cache
 def _register_codec() -> None:
-    """Name the codec to Python, which is how the package "mcp" finds the decoder of a server's output."""
+    """Register the codec with Python, because the package "mcp" looks up the decoder of a server's output by name."""
     utf8 = codecs.lookup("utf-8")
     bounded = codecs.CodecInfo(utf8.encode, utf8.decode, incrementaldecoder=_BoundedLines, name=_BOUNDED)
     codecs.register(lambda name: bounded if name == _BOUNDED.replace("-", "_") else None)
 
 
 class _Stderr:
-    """The last of what a server writes to its stderr. It is not shown as it comes: the terminal belongs to the run."""
+    """The end of a server's stderr. It is not shown as it arrives, because the terminal belongs to the run."""
 
     def __init__(self) -> None:
         out, into = os.pipe()
@@ -254,7 +254,7 @@ class _Stderr:
         self.file.close()
 
     async def last(self) -> str:
-        """The last line that was written, once the server has ended."""
+        """Return the last line that was written, once the server has ended."""
         await asyncio.to_thread(self._reader.join, 0.5)
         lines = self._tail.decode("utf-8", "replace").split("\n")
         return next((clean(line).strip()[:_LINE] for line in reversed(lines) if line.strip()), "")
@@ -266,7 +266,7 @@ class _Stderr:
 
 
 def require() -> None:
-    """Raise `UsageError` where the package "mcp" is missing."""
+    """Raise `UsageError` if the package "mcp" is missing."""
     try:
         import mcp  # noqa: F401 - only its presence is asked for
     except ImportError:
@@ -274,12 +274,12 @@ def require() -> None:
 
 
 def leaf(error: BaseException) -> BaseException:
-    """The error itself, out of the groups that its tasks wrapped around it."""
+    """Return the error itself, out of the groups that its tasks wrapped around it."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def reason(error: BaseException) -> str:
-    """An error in one line, as it may be shown to a person or a model."""
+    """Return an error in one line, safe to show to a person or a model."""
     return clean(" ".join(str(leaf(error))[: 4 * _LINE].split()))[:_LINE] or type(leaf(error)).__name__

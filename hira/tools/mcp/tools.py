@@ -1,4 +1,4 @@
-"""A server's tools as tools of roles, over a connection that is opened again after it ended."""
+"""A server's tools as tools of roles, over a connection that is reopened after it ended."""
 
 import asyncio
 import json
@@ -22,8 +22,8 @@ PAGES = 50
 
 
 class Connection:
-    """The session with a server. One that has ended is begun again by the next call; what was under way is not
-    repeated, because it may have had its effect."""
+    """The session with a server. The next call restarts a session that has ended; calls in progress are not repeated,
+    because they may have had their effect."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -32,7 +32,7 @@ class Connection:
         self._closed = False
 
     async def tools(self) -> "list[mcp_types.Tool]":
-        """All that the server offers. Raises `UsageError` if it cannot be started, reached or understood."""
+        """Return all tools of the server. Raises `UsageError` if it cannot be started, reached or understood."""
         session = await self._open()
         try:
             async with asyncio.timeout(self.server.start):
@@ -40,13 +40,13 @@ class Connection:
         except Ended:
             await session.end()
             raise self._unusable(session.why or "ended") from None
-        except Exception as error:  # noqa: BLE001 - a server may break its client in any way; the person is told
+        except Exception as error:  # noqa: BLE001 - a server may break its client in any way; the person sees it
             late = f"not within {self.server.start:g} seconds"
             why = late if isinstance(error, TimeoutError) else reason(error)
             raise self._unusable(f"does not list its tools: {why}") from None
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> "mcp_types.CallToolResult":
-        """What the server's tool returned. `ToolError` says, for the model, that there is no result."""
+        """Call a tool of the server and return its result. `ToolError` explains to the model why there is no result."""
         try:
             session = await self._open()
         except UsageError as error:
@@ -57,7 +57,7 @@ class Connection:
             await session.end()
             why = session.why if session.overlong else "closed during the call"
             raise ToolDown(f"the server {self.server.name!r} {why}; the next call connects again") from None
-        except Exception as error:  # noqa: BLE001 - a server may break its client in any way; the model is told
+        except Exception as error:  # noqa: BLE001 - a server may break its client in any way; the model sees it
             raise ToolError(f"the server {self.server.name!r} gave no result: {reason(error)}") from None
 
     async def aclose(self) -> None:
@@ -104,15 +104,15 @@ async def _list_tools(session: Session) -> "list[mcp_types.Tool]":
     raise ValueError(f"there are more than {PAGES} pages of tools")
 
 
-# Characters that are kept of a result.
+# The most characters of a result.
 KEPT = 400_000
 _FAULT = 1_000
 
 
 def make_observation(server: str, tool: str, arguments: Mapping[str, Any], result: "CallToolResult") -> Observation:
-    """The result's texts as one passage of a source; what is no text is told in words.
+    """Return the result's texts as one passage of a source; other contents are described in words.
 
-    Raises `ToolError`, with what the server said, if the server calls the result an error.
+    Raises `ToolError`, with the server's message, if the server marks the result as an error.
     """
     texts, told = _read_parts(result)
     text = "\n\n".join(texts)
@@ -128,7 +128,8 @@ def make_observation(server: str, tool: str, arguments: Mapping[str, Any], resul
 
 
 def _read_parts(result: "CallToolResult") -> tuple[list[str], list[str]]:
-    """The texts of a result, and in words what else it holds. Its structure is a text where it has no other."""
+    """Return the texts of a result, and descriptions of its other contents. Its structure is a text if it has no
+    other."""
     from mcp_types import TextResourceContents
 
     texts: list[str] = []
@@ -160,18 +161,18 @@ def _describe_unseen(what: str, mime_type: str | None, encoded: int) -> str:
 LONGEST_NAME = 64
 DESCRIPTION = 2_000
 MOST = 128
-"""Tools of one server: more than OpenAI's endpoint takes in a request."""
+"""Tools of one server: more than OpenAI's endpoint accepts in a request."""
 SCHEMA = 20_000
-"""Characters of a tool's parameters, as they are written in a prompt."""
-# What of a schema is prose for the model; all else has to reach the server as it is.
+"""Characters of a tool's parameters, as written in a prompt."""
+# The parts of a schema that are prose for the model; all others have to reach the server unchanged.
 _PROSE = frozenset({"title", "description", "$comment"})
 
 
 @asynccontextmanager
 async def mcp_tools(server: Server, tell: Callable[[str], object] = lambda _: None) -> AsyncIterator[tuple[Tool, ...]]:
-    """The server's tools, usable from any task until the context is left; then its process is gone.
+    """Open the server's tools, usable from any task until the context is left; then its process ends.
 
-    `tell` is told of tools that are left out. Raises `UsageError` where the server cannot be used.
+    `tell` gets a line for tools that are left out. Raises `UsageError` if the server cannot be used.
     """
     connection = Connection(server)
     try:
@@ -184,7 +185,7 @@ async def mcp_tools(server: Server, tell: Callable[[str], object] = lambda _: No
 def _make_tools(
     connection: Connection, offered: "Iterable[mcp_types.Tool]", tell: Callable[[str], object]
 ) -> Iterable[Tool]:
-    """Tools with names that no other has and that every endpoint and dialect takes."""
+    """Yield tools with unique names that every endpoint and dialect accepts."""
     server, taken = connection.server, set[str]()
     for one in offered:
         name = make_name(server.name, one.name)
@@ -209,18 +210,18 @@ def _run(connection: Connection, tool: str) -> Callable[[dict[str, Any]], Any]:
 
 
 def make_name(server: str, tool: str) -> str:
-    """A name that endpoints take (letters, digits, `_`, at most 64) and that a special token can be made of.
+    """Make a name that endpoints accept (letters, digits, `_`, at most 64) and that a special token can contain.
 
-    >>> named("Files", "read.text-file")
+    >>> make_name("Files", "read.text-file")
     'files_read_text_file'
     """
     return re.sub(r"[^a-z0-9_]+", "_", f"{server}_{tool}".lower())[:LONGEST_NAME]
 
 
 def clean_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The schema with its prose cleaned. None if it is no schema of an object, is too large for a prompt, or if a name
-    or a value in it would have to be changed so that it forms no token of a prompt: the server would not know it
-    again."""
+    """Return the schema with its prose cleaned. None if it is not the schema of an object, is too large for a prompt,
+    or has a name or value that would have to be changed to be safe in a prompt, because the server would not recognize
+    it."""
     if len(json.dumps(schema, ensure_ascii=False)) > SCHEMA:
         return None
     cleaned: dict[str, Any] = {"type": "object", "properties": {}, "required": [], **_prose(schema)}
@@ -229,7 +230,7 @@ def clean_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     if not isinstance(cleaned["required"], list):
         return None
     for name, one in cleaned["properties"].items():
-        if not isinstance(one, dict):  # `true` stands for any value
+        if not isinstance(one, dict):  # `true` means any value
             cleaned["properties"][name] = {}
     written = json.dumps(cleaned, ensure_ascii=False)
     return cleaned if clean(written) == written else None

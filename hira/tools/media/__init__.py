@@ -1,4 +1,4 @@
-"""Pictures, sounds, videos and pages of PDF files as a model's endpoint takes them: data URIs of bounded size."""
+"""Pictures, sounds, videos and pages of PDF files in the form that endpoints accept: data URIs of bounded size."""
 
 import mimetypes
 import re
@@ -11,13 +11,13 @@ from hira.core.messages import Media
 from hira.tools.media.encoding import convert_sound, decodes, encode_uri, moment, page, picture, renders_pages
 
 LARGEST = 25 * 2**20
-"""Bytes of a video that is sent, and of a wav or mp3 file that is sent as it is."""
+"""The most bytes of a video, and of a wav or mp3 file that is sent unchanged."""
 
 _PLACE = re.compile(r"#(page|second|share)=(.*)$", re.DOTALL)
 _PDF = "application/pdf"
 _WAV = {"audio/wav", "audio/x-wav", "audio/vnd.wave"}
 _MP3 = {"audio/mpeg", "audio/mp3"}
-# what not every machine's table of kinds knows
+# kinds that some machines' tables lack
 _KINDS = {
     ".flac": "audio/flac",
     ".ogg": "audio/ogg",
@@ -41,8 +41,8 @@ class TooLarge(ToolError):
 
 
 def media_reader(readable: Sequence[Path], named: Mapping[str, Path] = MappingProxyType({})) -> Callable[[str], Media]:
-    """Reads files among or below `readable`, and no others. A path is taken as it is or by its name alone; `named` are
-    the names that files are shown by.
+    """Return a reader of files among or below `readable`, and no others. It accepts a path or a file's name alone;
+    `named` are the shown names of files.
 
     `paper.pdf#page=3` is a page of a PDF file. `walk.mp4#second=75` is a moment of a video as a picture, and
     `walk.mp4#share=3/8` the middle of the third of eight parts of it.
@@ -67,12 +67,12 @@ def media_reader(readable: Sequence[Path], named: Mapping[str, Path] = MappingPr
 
 
 def kind_of(name: str) -> str:
-    """The media type that a file's name stands for, empty if that is unknown."""
+    """Return the media type of a file's name, empty if it is unknown."""
     return _KINDS.get(Path(name).suffix.lower()) or mimetypes.guess_type(name)[0] or ""
 
 
 def can_be_sent(name: str) -> bool:
-    """Whether there is something to see or hear in a file of this name that a model can be sent."""
+    """Return whether a file of this name has something to see or hear that can be sent to a model."""
     kind = kind_of(name)
     if kind == "image/svg+xml":
         return False
@@ -82,14 +82,14 @@ def can_be_sent(name: str) -> bool:
 
 
 def how_to_see(name: str) -> str:
-    """What to do about the pages of a document that hold no text, as a part of a sentence."""
+    """Return, as a part of a sentence, how to see the pages of a document that hold no text."""
     if kind_of(name) != _PDF:
         return "saved as a PDF file, the multimodal expert can look at it"
     return "the multimodal expert can look at it" + ("" if renders_pages() else " after: pip install 'hira[pdf]'")
 
 
 def _split_place(name: str) -> tuple[str, str, str]:
-    """A path, and the place in it that is asked for with its value."""
+    """Split a name into a path, and the kind and the value of the place in it."""
     match = _PLACE.search(name)
     return (name[: match.start()], match[1], match[2]) if match else (name, "", "")
 
@@ -98,7 +98,7 @@ def _find_file(name: str, allowed: Sequence[Path]) -> Path:
     named = [root for root in allowed if root.name == Path(name).name and root.is_file()]
     asked = Path(name).resolve()
     inside = [asked] if any(asked == root or root in asked.parents for root in allowed) else []
-    beside = name.removeprefix("../")  # as programs name what other sessions wrote
+    beside = name.removeprefix("../")  # as programs name files of other sessions
     below = [
         root / one
         for root in allowed
@@ -113,7 +113,7 @@ def _find_file(name: str, allowed: Sequence[Path]) -> Path:
 
 
 def _sound(path: Path, kind: str) -> Media:
-    """A wav or mp3 file as it is; other sounds, and larger ones, as wav of 16 kHz."""
+    """Return a wav or mp3 file unchanged; other sounds, and larger ones, as wav of 16 kHz."""
     if kind in _WAV | _MP3 and path.stat().st_size <= LARGEST:
         return Media("audio", encode_uri(path.read_bytes(), kind), "mp3" if kind in _MP3 else "wav")
     return Media("audio", encode_uri(convert_sound(path), "audio/wav"), "wav")

@@ -1,4 +1,4 @@
-"""Pictures, pages of PDF files, sounds and moments of videos in the forms that models take.
+"""Pictures, pages of PDF files, sounds and moments of videos in the forms that models accept.
 
 Pictures and pages become upright data URIs of at most 2048 pixels, sounds wav of 16 kHz; PyAV, an extra, reads sounds
 and videos. A playlist or a script in the guise of a video could make the decoder open other files or addresses: such
@@ -24,20 +24,20 @@ from hira.core.errors import ToolError
 
 LONGEST_SIDE = 2048
 MOST_ZOOM = 4.0
-"""Pixels a point of a PDF page, at most: 288 dots an inch."""
+"""The most pixels per point of a PDF page: 288 dots per inch."""
 LARGEST_UNTOUCHED = 5 * 2**20
-"""Bytes of a picture that is sent as it is where nothing is there to make it smaller."""
+"""The most bytes of a picture that is sent unchanged if Pillow is not installed."""
 
 _PLAIN = {"image/png", "image/jpeg", "image/webp", "image/gif"}
 
 
 def renders_pages() -> bool:
-    """Whether what makes pictures of the pages of PDF files is installed."""
+    """Return whether the packages that render pages of PDF files are installed."""
     return find_spec("pypdfium2") is not None and find_spec("PIL") is not None
 
 
 def picture(path: Path, kind: str) -> str:
-    """The picture as Pillow makes it smaller and turns it; without Pillow, as it is if it is small."""
+    """Return the picture as Pillow scales and rotates it; without Pillow, unchanged if it is small."""
     data = path.read_bytes()
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
@@ -57,7 +57,7 @@ def picture(path: Path, kind: str) -> str:
 
 
 def page(path: Path, number: str) -> str:
-    """One page of a PDF file as a picture."""
+    """Return one page of a PDF file as a picture."""
     if not renders_pages():
         raise ToolError(f"pages of {path.name} cannot be looked at: pip install 'hira[pdf]'")
     pypdfium2: Any = import_module("pypdfium2")  # no types to import: it is an extra
@@ -78,7 +78,7 @@ def page(path: Path, number: str) -> str:
 
 
 def encode_picture(image: Any) -> str:
-    """A picture of Pillow's as a data URI: PNG where it may be clear, else JPEG."""
+    """Encode a picture of Pillow's as a data URI: PNG if it may be transparent, otherwise JPEG."""
     clear = image.mode in {"RGBA", "LA", "P"}
     form: Literal["PNG", "JPEG"] = "PNG" if clear else "JPEG"
     out = io.BytesIO()
@@ -87,13 +87,13 @@ def encode_picture(image: Any) -> str:
 
 
 def encode_uri(data: bytes, kind: str) -> str:
-    """Bytes of a media type as a data URI."""
+    """Encode bytes of a media type as a data URI."""
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
 @cache
 def _one_at_a_time() -> threading.Lock:
-    """One for the process, because PDFium works in one thread at a time."""
+    """Return the one lock of the process, because PDFium works in one thread at a time."""
     return threading.Lock()
 
 
@@ -102,13 +102,13 @@ EXTRA = "pip install 'hira[media]'"
 
 
 def decodes() -> bool:
-    """Whether PyAV is installed."""
+    """Return whether PyAV is installed."""
     return find_spec("av") is not None
 
 
 @contextmanager
 def open_media(path: Path, what: str) -> Iterator[Any]:
-    """The file as PyAV opens it. What is wrong with the file is a `ToolError`, also later, while it is read."""
+    """Open the file with PyAV. Faults of the file raise `ToolError`, also later, while it is read."""
     av: Any = import_module("av")  # an extra: it may have no types here
     try:
         with av.open(str(path), options={"format_whitelist": FORMATS, "protocol_whitelist": "file"}) as container:
@@ -120,14 +120,14 @@ def open_media(path: Path, what: str) -> Iterator[Any]:
 
 RATE = 16_000
 MINUTES = 13
-"""Of a sound, at most: 25 MiB of 16-bit samples."""
+"""The most minutes of a sound: 25 MiB of 16-bit samples."""
 _MOST = MINUTES * 60 * RATE
 
 
 def convert_sound(path: Path) -> bytes:
-    """The sound as a wav file of 16 kHz and one channel.
+    """Convert the sound to a wav file of 16 kHz and one channel.
 
-    Raises `ToolError` for one that is broken or longer than 13 minutes, and where PyAV is not installed.
+    Raises `ToolError` if it is broken or longer than 13 minutes, or if PyAV is not installed.
     """
     if not decodes():
         raise ToolError(f"{path.name} must be converted to wav first: {EXTRA}")
@@ -161,15 +161,16 @@ def _decode_sound(path: Path) -> "array[int]":
 
 FRAME_SIDE = 1024
 LARGEST_FRAME = 50_000_000
-"""Pixels of a frame that is decoded."""
+"""The most pixels of a frame that is decoded."""
 _PASSED = 600
-"""Frames decoded to come from where the file can be entered to the moment that is asked for."""
+"""The most frames to decode between the nearest entry point of the file and the requested moment."""
 _SHARE = re.compile(r"(\d{1,3})/(\d{1,3})")
 _TIME = re.compile(r"(?:(\d+):)?(\d+(?:\.\d+)?)")
 
 
 def moment(path: Path, at: str) -> str:
-    """The picture at a moment of a video: seconds, minutes and seconds as `1:30`, or the middle of a share as `3/8`."""
+    """Return a picture of a moment of a video: seconds, minutes and seconds as `1:30`, or the middle of a share as
+    `3/8`."""
     if not decodes():
         raise ToolError(f"moments of {path.name} cannot be shown as pictures: {EXTRA}")
     with open_media(path, "video") as container:
@@ -185,7 +186,7 @@ def moment(path: Path, at: str) -> str:
 
 
 def _length(container: Any, stream: Any) -> float:
-    """Seconds, 0 where the file does not say."""
+    """Return the length in seconds, 0 if the file does not state it."""
     if stream.duration and stream.time_base:
         return float(stream.duration * stream.time_base)
     return container.duration / 1_000_000 if container.duration else 0.0
@@ -204,7 +205,7 @@ def _second(path: Path, at: str, length: float) -> float:
 
 
 def _nearest(container: Any, stream: Any, second: float) -> Any:
-    """The first frame that is shown at that second or later; the last one that was found if there is none."""
+    """Return the first frame shown at that second or later, otherwise the last frame."""
     if second > 0 and stream.time_base:
         start = stream.start_time or 0
         container.seek(start + int(second / stream.time_base), stream=stream, backward=True)

@@ -1,6 +1,6 @@
 """A web page as its readable text, by a small extractor without dependencies, and whether that text is its content.
 
-The page becomes a tree (`tree`), of which the main text is found and written out (`article`).
+The page becomes a tree (`tree`), whose main text is then found and written (`article`).
 """
 
 import re
@@ -71,7 +71,7 @@ _FRAME = tags("header nav footer aside")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`text` is what can be read, `links` where it leads, those within the text first. Only state "ok" is content."""
+    """`text` is the readable text, `links` where it leads, those within the text first. Only state "ok" is content."""
 
     title: str
     text: str

@@ -1,8 +1,8 @@
-"""Which element of a page holds what the page is about, and its text.
+"""The element of a page that holds its subject, and its text.
 
-What its tag, class or id calls furniture is left out of the text; and the text is that of the smallest element that
-holds most of the running words. Where this leaves little of a page that has much, the furniture was the page: it is
-read again whole.
+Elements whose tag, class or id marks them as furniture are left out of the text; and the text is that of the smallest
+element that holds most of the running words. If this leaves little of a page that has much, the furniture was the page:
+it is read again whole.
 """
 
 import re
@@ -11,11 +11,11 @@ from collections.abc import Callable
 from hira.tools.pages.tree import BLOCKS, Element, flat, join_parts, tags, unseen, walk
 
 _HEADINGS = tags("h1 h2 h3 h4 h5 h6")
-_INNER = tags("li tr td th dt dd tbody thead tfoot")  # stand without an empty line around them
+_INNER = tags("li tr td th dt dd tbody thead tfoot")  # no empty lines around these
 _SPANS = ("colspan", "rowspan")
 _MOST = 500
 _SPANNED = 200_000
-"""Characters of a page that stand for cells again or for gaps; a few bytes could ask for any number of them."""
+"""Characters of a page for repeated cells or gaps, because a few bytes could request any number of them."""
 _BETWEEN = 3
 
 
@@ -55,8 +55,8 @@ class Writer:
             self._block(one)
 
     def _cells(self, row: Element) -> list[str]:
-        """The cells of a row, each under its column: one that reaches down stands in every row that it reaches, one
-        that reaches sideways leaves gaps."""
+        """Return the cells of a row, each in its column: one that spans rows is repeated in every row that it spans,
+        one that spans columns leaves gaps."""
         cells: list[str] = []
         for cell in row.children:
             if not isinstance(cell, Element):
@@ -96,7 +96,7 @@ class Writer:
             self.end(blank=one.tag not in _INNER)
 
     def end(self, *, blank: bool = False) -> None:
-        """End the line, `blank` with an empty one after it."""
+        """End the line, and add an empty line if `blank`."""
         line = join_parts(self.line)
         if line.strip("#- "):
             self.lines.append(line)
@@ -106,7 +106,7 @@ class Writer:
 
 
 def _span(told: str) -> int:
-    """How many columns or rows a cell takes."""
+    """Return the number of columns or rows of a cell."""
     return min(max(int(told), 1), _MOST) if told.isascii() and told.isdigit() else 1
 
 
@@ -119,7 +119,7 @@ FEW = 200
 
 _LISTING = tags("ul ol div section header p")
 _FURNITURE = tags("nav footer aside menu figcaption")
-_WHOLE = tags("p td tr li ul ol tbody")  # the main text is never less than these stand in
+_WHOLE = tags("p td tr li ul ol tbody")  # the main text is never just one of these
 _NOISE = re.compile(
     r"""(?:^|[\s_-])(?:nav(?:bar|igation)?|menu|breadcrumbs?|footer|sidebar|side-?bar|rail|comment\w*|disqus|respond|shar(?:e|ing)
     |social\w*|related\w*|recirc\w*|recommend\w*|promo\w*|newsletter\w*|subscri\w+|sign-?up|log-?in|cookies?|consent|gdpr
@@ -132,9 +132,10 @@ _BODY = re.compile(r"(?:^|\s)(?:article|story|entry|post)[_-]{0,2}(?:body|conten
 
 
 def readable(root: Element) -> tuple[Element, str]:
-    """The element that is the page's main text, and that text.
+    """Return the element that is the page's main text, and that text.
 
-    Read strictly first: without furniture and lists of links. Where that leaves too little, less and less is left out.
+    The first reading is strict: without furniture and lists of links. If that leaves too little, less and less is left
+    out.
     """
     main, text = _main(root, strictness=2)
     for strictness, enough in ((1, LITTLE), (0, FEW)):
@@ -160,7 +161,7 @@ def _main(root: Element, *, strictness: int) -> tuple[Element, str]:
 
 
 def _find_marked(root: Element) -> Element | None:
-    """The one element that the page itself calls its article, if a fair share of the running text stands in it."""
+    """Return the one element that the page marks as its article, if it holds a fair share of the running text."""
     marks: tuple[Callable[[Element], bool], ...] = (_is_body, lambda one: one.tag in {"article", "main"})
     for is_article in marks:
         marked = [one for one in walk(root) if one.running >= max(FEW, FAIR_SHARE * root.running) and is_article(one)]
@@ -180,7 +181,7 @@ def _names(one: Element) -> str:
 
 
 def _measure(one: Element, strictness: int) -> None:
-    """Count the characters of an element and of all that stands within it, and decide whether it is left out."""
+    """Count the characters of an element and of everything inside it, and decide whether it is left out."""
     one.running = one.size = one.linked = 0
     one.left_out = unseen(one) or (strictness > 1 and one.depth > 0 and _furniture(one))
     if one.left_out:

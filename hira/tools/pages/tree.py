@@ -1,4 +1,4 @@
-"""Markup as a tree of elements, without what a reader never sees as text, and the links in it."""
+"""Markup as a tree of elements, without content that a reader never sees as text, and the links in it."""
 
 import re
 from collections import Counter
@@ -21,14 +21,14 @@ class Element:
     parent: "Element | None" = None
     children: list["Element | str"] = field(default_factory=list)
     depth: int = 0
-    running: int = 0  # characters of running text within, links left out
-    size: int = 0  # characters of text within
-    linked: int = 0  # of these, within links
+    running: int = 0  # characters of running text inside, without links
+    size: int = 0  # characters of text inside
+    linked: int = 0  # of these, inside links
     left_out: bool = False
 
 
 def tags(names: str) -> frozenset[str]:
-    """The names of tags that stand in a line."""
+    """Split a line into names of tags."""
     return frozenset(names.split())
 
 
@@ -42,7 +42,7 @@ BLOCKS = tags(
 )
 _READ = tags("href class id role style hidden aria-hidden aria-label title itemprop colspan rowspan")
 _TABLE = tags("table tbody thead tfoot tr td th")
-_ENDED = {  # an opening tag ends the first, up to the second
+_ENDED = {  # opening tag → the tags that it ends, and the tags at which that stops
     tag: (tags(ended), tags(bounds))
     for tag, ended, bounds in (
         ("li", "li", "ul ol menu"),
@@ -64,7 +64,7 @@ _HIDDEN = re.compile(
 
 
 def without_unread(html: str) -> tuple[str, str]:
-    """The markup without comments, scripts, styles and declarations; and what stood in scripts and noscript.
+    """Return the markup without comments, scripts, styles and declarations; and the content of scripts and noscript.
 
     An unclosed one takes the rest of the page with it, as in a browser. Left-over `<` at the end is dropped, because
     html.parser would look for its end again and again.
@@ -89,7 +89,7 @@ def without_unread(html: str) -> tuple[str, str]:
 
 
 class Tree(HTMLParser):
-    """Builds the tree. Deeper than `DEEPEST` it stays flat, past `ELEMENTS` it grows no more."""
+    """Builds the tree. Elements deeper than `DEEPEST` are added flat, elements after `ELEMENTS` are ignored."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -123,7 +123,7 @@ class Tree(HTMLParser):
             self.flat[tag] += 1
 
     def handle_endtag(self, tag: str) -> None:
-        """End the nearest such element; a stray end of something inline ends no block, none leaves its table cell."""
+        """End the nearest such element; a stray end of an inline one ends no block, and none leaves its table cell."""
         if self.flat[tag]:
             self.flat[tag] -= 1
         elif self.open[tag]:
@@ -140,7 +140,8 @@ class Tree(HTMLParser):
         (self.title if self.at.tag == "title" else self.at.children).append(data)
 
     def _end_before(self, tag: str) -> None:
-        """End what an opening `tag` ends by itself: a paragraph, the list item or table cell before, a link."""
+        """End the elements that an opening `tag` ends implicitly: a paragraph, the previous list item or table cell, a
+        link."""
         if tag in BLOCKS and self.at.tag == "p":
             self._leave(self.at)
         if tag == "a":
@@ -154,7 +155,7 @@ class Tree(HTMLParser):
             one = above
 
     def _leave(self, one: Element) -> None:
-        """Go on beside `one`; all that is open within it ends too."""
+        """Continue after `one`; all open elements inside it end too."""
         while True:
             left, self.at = self.at, self.at.parent or self.root
             self.open[left.tag] -= 1
@@ -186,7 +187,7 @@ def walk(one: Element) -> Iterator[Element]:
 
 
 def flat(one: Element, *, preserve: bool = False) -> str:
-    """All visible text within, in one line or as it stands."""
+    """Return all visible text inside, in one line or, with `preserve`, unchanged."""
     parts: list[str] = []
 
     def collect(inner: Element) -> None:
@@ -213,7 +214,7 @@ class Link:
 
 
 def links_of(main: Element, root: Element, base: str, page: str) -> tuple[Link, ...]:
-    """Where the page leads, each place once: first from its main text, then from around it."""
+    """Return the links of the page, each target once: first from its main text, then from the rest."""
     found: dict[str, Link] = {}
     here = page.partition("#")[0]
     for one in (*_anchors(main), *_anchors(root)):
@@ -225,7 +226,7 @@ def links_of(main: Element, root: Element, base: str, page: str) -> tuple[Link, 
 
 
 def _anchors(root: Element) -> Iterator[Element]:
-    """The links that can be seen."""
+    """Yield the visible links."""
     waiting = [root]
     while waiting:
         one = waiting.pop()
@@ -235,15 +236,15 @@ def _anchors(root: Element) -> Iterator[Element]:
 
 
 def _target(href: str, base: str) -> str:
-    """The absolute http(s) URL without its fragment, or nothing. Line ends are left out, blanks and brackets escaped,
-    as in browsers; what is longer than can be opened leads nowhere."""
+    """Return the absolute http(s) URL without its fragment, or "" for a link that leads nowhere. Line ends are left
+    out, blanks and brackets escaped, as in browsers; URLs that are too long to open lead nowhere."""
     url = resolve_url(base, href).partition("#")[0]
     leads = href.strip()[:1] != "#" and len(url) <= LONGEST
     return url if leads and url.lower().startswith(("http://", "https://")) and _is_readable(url) else ""
 
 
 def resolve_url(base: str, href: str) -> str:
-    """A reference of a page as a URL; nothing where it cannot be read as one."""
+    """Resolve a reference of a page to a URL; empty if it cannot be read as one."""
     try:
         return urljoin(base, printable(href).strip().translate(_ESCAPED))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Python for a role: code runs in a process of its own that can reach neither the network nor other files."""
+"""Python for a role: code runs in a separate process that can reach neither the network nor other files."""
 
 from hira.tools.python.layers import Layer, Mode, refusal, sandbox_layers
 from hira.tools.python.sandbox import Outcome, PythonSandbox

@@ -1,7 +1,7 @@
-"""Give up, for good, all that the code must not have. Runs in the child, before any of the code.
+"""Give up, for good, everything that the code must not have. Runs in the child, before any of the code.
 
-Imports nothing of hira. It holds for this thread and what it starts later, so it comes before anything that starts
-threads (numpy does).
+Imports nothing of hira. It applies to this thread and those that it starts later, so it comes before anything that
+starts threads (numpy does).
 """
 
 import ctypes
@@ -32,9 +32,11 @@ _SYSTEM_FILES = (
 
 
 def confine(setup: dict[str, Any], parent: int) -> list[str]:
-    """Put on every layer the mode asks for; returns their names. Raises OSError if one of them does not hold.
+    """Apply every layer that the mode requires and return their names. Raises `OSError` if one of them cannot be
+    applied.
 
-    `setup`: `mode`; `folder`, where code may write; `read` and `list`, what it may read or only list; `limits`.
+    `setup`: `mode`; `folder`, where code may write; `read` and `list`, the paths that it may read or only list;
+    `limits`.
     """
     if sys.platform == "linux" and parent:
         _end_with(parent)
@@ -72,7 +74,7 @@ def _limit(limits: dict[str, int]) -> None:
     import resource
 
     wanted = {
-        # One byte, not none: a kernel that pipes core files to a program asks only whether the limit is one.
+        # One byte, not zero: a kernel that pipes core files to a program only checks whether the limit is one.
         "RLIMIT_CORE": 1,
         "RLIMIT_FSIZE": limits["file"],
         "RLIMIT_NOFILE": limits["open_files"],
@@ -92,7 +94,7 @@ def _limit(limits: dict[str, int]) -> None:
         try:
             resource.setrlimit(kind, (value, value))
         except (OSError, ValueError):
-            if sys.platform == "linux":  # macOS knows the names but refuses some of the values
+            if sys.platform == "linux":  # macOS has the names but refuses some of the values
                 raise
 
 
@@ -109,7 +111,7 @@ def _drop_privileges() -> None:
     check_result(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     for capability in range(_CAPABILITIES):
-        libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # only root can, and only root has to
+        libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # only root can, and only root needs to
     if number := _CAPSET.get(os.uname().machine):
         header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
         check_result(libc.syscall(ctypes.c_long(number), ctypes.c_char_p(header), ctypes.c_char_p(bytes(24))))
@@ -129,27 +131,27 @@ _SCOPED = 0b11  # abstract sockets and signals stay inside
 
 READ = _READ_FILE | _READ_DIR
 LIST = _READ_DIR
-# No symbolic links, no FIFOs, no sockets, no devices: what the code leaves behind is plain files and folders.
+# No symbolic links, no FIFOs, no sockets, no devices: the code can leave only plain files and folders.
 WRITE = READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_FILE | _REFER | _TRUNCATE
 _OF_FILES = _READ_FILE | _WRITE_FILE | _TRUNCATE
 
 
 def landlock_version() -> int:
-    """The kernel's Landlock version, 0 if it has none."""
+    """Return the kernel's Landlock version, 0 if it has none."""
     if sys.platform != "linux":
         return 0
     return max(_syscall(_CREATE, None, 0, _VERSION), 0)
 
 
 def missing_landlock() -> str:
-    """Why Landlock cannot be used here; empty if it can."""
+    """Explain why Landlock cannot be used here; empty if it can."""
     if sys.platform != "linux":
         return "needs Linux"
     return "" if landlock_version() else "this kernel has no Landlock (Linux 5.13 or later, with Landlock switched on)"
 
 
 def restrict_files(rules: Iterable[tuple[str, int]]) -> int:
-    """Close all files to this process, except the paths with their rights. Returns the ABI. Raises OSError.
+    """Close all files to this process, except the paths with their rights. Returns the ABI. Raises `OSError`.
 
     A path that does not exist or cannot be opened is left out.
     """
@@ -170,7 +172,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         target = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError as error:
-        if error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOMEM}:  # says nothing of the path
+        if error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOMEM}:  # not a fault of the path
             raise
         return
     try:

@@ -1,6 +1,6 @@
-"""The work folder as hostile ground: looked through and cleared without following anything and without recursion.
+"""The work folder as hostile ground: examined and cleared without following links and without recursion.
 
-Names may be anything, trees may be deeper than a path can be long, and a link may stand where a folder was.
+Names may be anything, trees may be deeper than a path can be long, and a link may have replaced a folder.
 """
 
 import contextlib
@@ -21,12 +21,12 @@ _ODD = re.compile(
 )
 
 Mark = tuple[int, int, int]
-"""Inode, time of change in nanoseconds, size in bytes: a file that keeps all three is taken for unchanged."""
+"""Inode, time of change in nanoseconds, size in bytes: a file that keeps all three counts as unchanged."""
 
 
 @dataclass(slots=True)
 class Found:
-    """What lies in the folder. `bytes` are taken on disk; `deep` says that a branch was too deep to look through."""
+    """The content of the folder. `bytes` are counted on disk; `deep` means that a branch was too deep to examine."""
 
     files: dict[str, Mark] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
@@ -39,7 +39,7 @@ class Found:
 
 
 def look(folder: Path, most: int) -> Found:
-    """Look through the folder; stops once there are more than `most` entries."""
+    """Examine the folder; stop once there are more than `most` entries."""
     found = Found()
     for place, entry, depth in _walk(folder):
         with contextlib.suppress(OSError):
@@ -56,7 +56,7 @@ def look(folder: Path, most: int) -> Found:
 
 
 def find_written(before: Mapping[str, Mark], after: Mapping[str, Mark]) -> tuple[list[str], int]:
-    """The regular files that are new or changed, and how many more there are whose names are better not repeated."""
+    """Return the new or changed regular files, and the number of others, whose names are unsafe to repeat."""
     changed = [
         place
         for place, mark in after.items()
@@ -67,7 +67,7 @@ def find_written(before: Mapping[str, Mark], after: Mapping[str, Mark]) -> tuple
 
 
 def clear(folder: Path, keep: Found) -> None:
-    """Remove everything except the files and folders that `keep` names, and what cannot be removed.
+    """Remove everything except the files and folders in `keep`, and entries that cannot be removed.
 
     Nothing may run in the folder meanwhile.
     """
@@ -91,7 +91,8 @@ def clear(folder: Path, keep: Found) -> None:
 
 
 def read(folder: Path, place: str, most: int) -> bytes:
-    """At most `most` bytes of the regular file at that place; OSError for anything else, links included."""
+    """Return at most `most` bytes of the regular file at that place. Raises `OSError` for anything else, links
+    included."""
     root = os.open(folder, os.O_RDONLY | _DIRECTORY)
     try:
         above, _, name = place.rpartition("/")
@@ -106,7 +107,7 @@ def read(folder: Path, place: str, most: int) -> bytes:
 
 
 def remove(folder: Path, names: Collection[str]) -> None:
-    """Remove these trees at the top of the folder, where they are there. Nothing may run in it meanwhile."""
+    """Remove these trees at the top of the folder, if they exist. Nothing may run in it meanwhile."""
     root = os.open(folder, os.O_RDONLY | _DIRECTORY)
     try:
         for entry in _list_folder(root):
@@ -117,7 +118,7 @@ def remove(folder: Path, names: Collection[str]) -> None:
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, "os.DirEntry[str]", int]]:
-    """Every entry with its place in the folder and its depth; at most one descriptor open for each level."""
+    """Yield every entry with its place in the folder and its depth; at most one descriptor is open for each level."""
     root = os.open(folder, os.O_RDONLY | _DIRECTORY)
     stack = [(root, "", iter(_list_folder(root)))]
     try:
@@ -144,12 +145,12 @@ def _list_folder(folder: int) -> "list[os.DirEntry[str]]":
 
 
 def _enter(parent: int, name: str) -> int:
-    """Open a folder below, also one that its maker has closed to us."""
+    """Open a folder below, also one that its creator has closed to us."""
     return _open_unlocked(parent, name, os.O_RDONLY | _DIRECTORY, 0o700)
 
 
 def _open_unlocked(parent: int, name: str, flags: int, mode: int) -> int:
-    """Open what is below, with that mode if its maker has closed it to us. No link is followed."""
+    """Open an entry below, with that mode if its creator has closed it to us. No link is followed."""
     try:
         return os.open(name, flags, dir_fd=parent)
     except PermissionError:
@@ -186,7 +187,7 @@ def _remove(parent: int, name: str, *, is_folder: bool) -> None:
 
 
 def _remove_tree(parent: int, name: str) -> None:
-    """Remove a tree of any depth: each folder found in it is moved up beside it first."""
+    """Remove a tree of any depth: each folder in it is first moved up next to it."""
     pending = [name]
     while pending:
         one = pending.pop()

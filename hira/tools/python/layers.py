@@ -1,7 +1,7 @@
-"""What holds the code back on this machine: the kernel's layers or a container; decided before anything runs.
+"""The layers that confine the code on this machine: the kernel's or a container; decided before anything runs.
 
 A container of docker or podman is for machines without Landlock and seccomp. The worker's channel is its standard input
-and output, and what the code prints comes over its standard error, so it needs no network and has none.
+and output, and the code's output arrives over its standard error, so it needs no network and has none.
 """
 
 import contextlib
@@ -25,22 +25,22 @@ from hira.tools.python.usage import Limits
 ENGINES = ("docker", "podman")
 IMAGE = "python:3.13-slim"
 WORKER = "/hira_sandbox"
-"""Where the worker's modules are in the container."""
+"""The folder of the worker's modules in the container."""
 
 _SECONDS = 20.0
 _PROCESSOR = 3600
-"""Seconds of the processor, at most: ends a container whose hira was killed in the middle of a call."""
+"""The most seconds of processor time: ends a container whose hira was killed in the middle of a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One container by the name that it is started and removed by."""
+    """A container, with the name that starts and removes it."""
 
     engine: str
     name: str
 
     def remove(self) -> None:
-        """End it with everything in it; it need not be there any more."""
+        """End it with everything in it; it may have ended already."""
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(  # noqa: S603 - no shell
                 [self.engine, "rm", "--force", "--volumes", self.name],
@@ -52,13 +52,13 @@ class Container:
 
 
 def engine() -> str:
-    """The path of docker or podman, empty if neither is there."""
+    """Return the path of docker or podman, empty if neither is installed."""
     return next(filter(None, map(shutil.which, ENGINES)), "")
 
 
 @cache
 def trouble(found: str, image: str) -> str:
-    """Why no container of this image can be started by this engine; empty if one can. Asked once in a process."""
+    """Explain why this engine cannot start a container of this image; empty if it can. Asked once per process."""
     name = Path(found).name
     if not found:
         return f"needs {' or '.join(ENGINES)}"
@@ -88,9 +88,10 @@ def command(
     environ: Mapping[str, str],
     boot: str,
 ) -> list[str]:
-    """What starts the container with the worker in it. Nothing is fetched: the image has to be there.
+    """Return the command that starts the container with the worker in it. Nothing is downloaded: the image has to
+    exist.
 
-    The user's own number is kept, so that the folder can be written and what is written belongs to the user.
+    The user's own number is kept, so that the folder is writable and new files belong to the user.
     """
     podman = Path(container.engine).name.startswith("podman")
     mounts = [(str(Path(__file__).parent), WORKER, True), (str(folder), str(folder), False)]
@@ -112,7 +113,7 @@ def command(
 
 
 def _mount(source: str, target: str, closed: bool) -> str:  # noqa: FBT001 - of this module alone
-    """A mount as the engines read it: one line of comma-separated values, quoted where a path needs it."""
+    """Return a mount as the engines read it: one line of comma-separated values, quoted if a path requires it."""
     line = io.StringIO()
     fields = ["type=bind", f"source={source}", f"target={target}", *(["readonly"] if closed else [])]
     csv.writer(line, lineterminator="").writerow(fields)
@@ -121,13 +122,13 @@ def _mount(source: str, target: str, closed: bool) -> str:  # noqa: FBT001 - of 
 
 _Listing = Callable[[Path], list[os.DirEntry[str]]]
 Mode = Literal["auto", "container", "process", "off"]
-"""`auto` wants every layer; `container` wants docker or podman in their place; `process` is content with a separate
-process and limits; `off` lifts the limits too."""
+"""`auto` requires every layer; `container` requires docker or podman instead; `process` needs only a separate process
+and limits; `off` removes the limits too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer; `note` says what it holds back, or why it is missing."""
+    """One layer; `note` says what it prevents, or why it is missing."""
 
     name: str
     active: bool
@@ -135,7 +136,7 @@ class Layer:
 
 
 def sandbox_layers(mode: Mode = "auto", image: str = IMAGE) -> tuple[Layer, ...]:
-    """What would hold code back here, in this mode. Looks only; changes nothing."""
+    """Return the layers that would confine code here, in this mode. Only checks; changes nothing."""
     if mode == "container":
         return _container_layers(image)
     no_posix = "" if os.name == "posix" else "needs Linux or macOS"
@@ -162,7 +163,7 @@ def _container_layers(image: str) -> tuple[Layer, ...]:
 
 
 def refusal(mode: Mode = "auto", image: str = IMAGE) -> str:
-    """One line that says why code cannot be run here in this mode; empty if it can."""
+    """Return one line that says why code cannot be run here in this mode; empty if it can."""
     missing = [layer for layer in sandbox_layers(mode, image) if not layer.active]
     if mode == "container":
         missing = missing[:1]
@@ -174,12 +175,12 @@ def refusal(mode: Mode = "auto", image: str = IMAGE) -> str:
 
 
 def readable_paths(paths: Iterable[Path], closed: Collection[Path] = ()) -> tuple[list[str], list[str]]:
-    """What to open and what only to list, so that these files and folders can be read without what is private in them
-    or among the `closed` ones.
+    """Return the paths to open and those only to list, so that these files and folders can be read without private or
+    `closed` entries.
 
-    A folder that holds hidden entries (`.env`, `.git`), files of keys, dependencies, an evaluation, something closed or
-    the home folder, however deep, is opened entry by entry, and then no link in it is followed: who made the folder
-    would choose what is opened.
+    A folder that holds hidden entries (`.env`, `.git`), files of keys, dependencies, an evaluation, a closed path or
+    the home folder, at any depth, is opened entry by entry, and then no link in it is followed: otherwise the folder's
+    creator would choose what is opened.
     """
     opened: list[str] = []
     listed: list[str] = []
@@ -200,10 +201,10 @@ def readable_paths(paths: Iterable[Path], closed: Collection[Path] = ()) -> tupl
 
 
 def _find_divided(path: Path, home: Path, closed: frozenset[Path], inside: _Listing) -> set[Path]:
-    """The folders from `path` on down that cannot be opened as a whole."""
+    """Return the folders from `path` on down that cannot be opened as a whole."""
     divided: set[Path] = set()
     folders = [path]
-    for folder in folders:  # grows while it is walked through: parents come before what is in them
+    for folder in folders:  # grows during the loop: parents precede their children
         entries = inside(folder)
         if home.is_relative_to(folder) or any(_private(entry, closed, inside) for entry in entries):
             divided.update(one for one in (folder, *folder.parents) if one.is_relative_to(path))
@@ -221,8 +222,8 @@ def _home() -> Path:
 
 
 def _private(entry: os.DirEntry[str], closed: frozenset[Path], inside: _Listing) -> bool:
-    """Whether an entry of a folder stays closed: it is hidden, a link, dependencies, an evaluation, one of the closed,
-    or usually holds keys."""
+    """Return whether an entry of a folder stays closed: it is hidden, a link, dependencies, an evaluation, one of the
+    closed paths, or usually holds keys."""
     path = Path(entry.path)
     if entry.name.startswith(".") or entry.is_symlink() or path in closed:
         return True
@@ -236,7 +237,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _list_folder(path: Path) -> list[os.DirEntry[str]]:
-    """The entries of a folder, none for what cannot be listed."""
+    """Return the entries of a folder, none if it cannot be listed."""
     try:
         with os.scandir(path) as entries:
             return list(entries)

@@ -1,6 +1,6 @@
-"""The parent's side of one interpreter: start it, speak with it, watch what it uses, stop it for good.
+"""The parent's side of one interpreter: start it, talk to it, watch its usage, stop it for good.
 
-How an interpreter begins: what it is told, what it has to say, and what it means when it does not start.
+This covers how an interpreter begins: its setup, its answer, and what a failed start means.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from hira.tools.python.layers import Container, Mode, command, engine
 from hira.tools.python.usage import Limits, Output
 from hira.tools.python.worker import ANSWER, LENGTH, pack_frame
 
-# A package of that name stands for this folder, so that the worker imports its own modules and nothing of hira.
+# A package of that name represents this folder, so that the worker imports its own modules and nothing of hira.
 _BOOT = """
 import sys, types
 package = types.ModuleType("hira_sandbox")
@@ -36,18 +36,18 @@ _PIPE = 1 << 20
 _CHUNK = 1 << 16
 _REAP = 30.0
 _SOON, _SLOW = 0.001, 0.05
-_STRAY = 64  # frames that answer no call: code that found the channel can send some
+_STRAY = 64  # frames without a call: code that found the channel can send some
 
 
 class Ended(Exception):
-    """The interpreter is gone, silent if the text is empty; or what it said is told."""
+    """The interpreter has ended or cannot be used; the text, which may be empty, says why."""
 
 
 @dataclass(slots=True)
 class Interpreter:
-    """One running interpreter. `kept` is how many bytes of a call's output are kept.
+    """One running interpreter. `kept` is the number of bytes that are kept of a call's output.
 
-    In a `container` the process is the engine's own, which stands for it: signals to it are passed on.
+    With a `container` the process is the engine's own, which represents it: signals to it are passed on.
     """
 
     process: subprocess.Popen[bytes]
@@ -95,7 +95,7 @@ class Interpreter:
         return bytes(got)
 
     def _drain(self, most: int = 16) -> None:
-        """Take what the pipe holds, at most `most` chunks, so that a flood leaves the loop to others."""
+        """Read the content of the pipe, at most `most` chunks, so that a flood does not block the loop."""
         for _ in range(most):
             try:
                 chunk = os.read(self.pipe, _CHUNK)
@@ -107,7 +107,7 @@ class Interpreter:
             self.output.add(chunk)
 
     def take_printed(self) -> str:
-        """The text printed since the last time; what comes later belongs to the next call."""
+        """Return the text printed since the last time; later text belongs to the next call."""
         self._drain(2 * _PIPE // _CHUNK)
         text = self.output.text
         self.output = Output(self.kept // 2)
@@ -115,9 +115,8 @@ class Interpreter:
 
     @property
     def alive(self) -> bool:
-        """Whether the other end of the channel is still held and silent, as it is between two calls. Nothing asks the
-        system before `kill`, because whoever reaps the process gives its number away, and a later signal could meet a
-        stranger."""
+        """True if the other end of the channel is still open and silent, as between two calls. Nothing asks the system
+        before `kill`, because reaping the process releases its number, and a later signal could hit another process."""
         try:
             self.channel.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
@@ -128,11 +127,11 @@ class Interpreter:
 
     @property
     def seen(self) -> int:
-        """The number of the process whose use of the machine can be seen from here, 0 if there is none."""
+        """The number of the process whose usage is visible from here, 0 in a container."""
         return 0 if self.container else self.process.pid
 
     def freeze(self) -> None:
-        """Nothing runs between two calls: no thread that was left behind burns the processor or swaps a file."""
+        """Stop the process between two calls, so that no left-over thread uses the processor or replaces a file."""
         if _LINUX and not self.container:
             self._signal(signal.SIGSTOP)
 
@@ -148,14 +147,14 @@ class Interpreter:
             os.kill(self.process.pid, number)
 
     def kill(self) -> "asyncio.Future[int]":
-        """Kill the interpreter and whatever it started; the future has its exit status. Never waits itself."""
+        """Kill the interpreter and everything that it started; the future has its exit status. Never waits."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self._signal(signal.SIGKILL)
         return asyncio.ensure_future(self._reap(asyncio.get_running_loop()))
 
     async def _reap(self, loop: asyncio.AbstractEventLoop) -> int:
-        """Asks again and again instead of waiting in a thread: that could be the one thread too many."""
+        """Poll instead of waiting in a thread, because that could be one thread too many."""
         until, pause = loop.time() + _REAP, _SOON
         try:
             while (status := self.process.poll()) is None and loop.time() < until:
@@ -183,8 +182,8 @@ class Interpreter:
 def spawn(folder: Path, kept: int) -> Interpreter:
     """Start an interpreter with a clean environment and no descriptor but its own end of the channel.
 
-    Not `-I`: that would ignore PYTHONHASHSEED, which makes sets print alike at every replay. `-P -s` and an environment
-    that holds nothing of the caller's keep out the same.
+    Not `-I`: that would ignore PYTHONHASHSEED, which makes sets print in the same order in every replay. `-P -s` and an
+    environment without the caller's variables keep out the same.
     """
     python = (sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", _BOOT)
 
@@ -219,7 +218,7 @@ def spawn_contained(folder: Path, readable: Sequence[str], limits: Limits, image
 
 
 def _open_channel(start: Callable[[socket.socket, int], "subprocess.Popen[bytes]"], kept: int) -> Interpreter:
-    """The interpreter that `start` starts with its end of the channel and of the pipe for what is printed."""
+    """Return the interpreter that `start` starts with its end of the channel and of the pipe for its output."""
     with contextlib.ExitStack() as unless_started:
         ours, theirs = socket.socketpair()
         unless_started.callback(ours.close)
@@ -242,7 +241,7 @@ def _open_channel(start: Callable[[socket.socket, int], "subprocess.Popen[bytes]
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """All of the environment that the code sees. Nothing of the caller's: it holds keys."""
+    """Return the whole environment of the code. It has none of the caller's variables, because these hold keys."""
     libraries = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "RAYON", "VECLIB")
     threads = {f"{name}_NUM_THREADS": "2" for name in libraries} | {"POLARS_MAX_THREADS": "2"}
     return {
@@ -266,7 +265,7 @@ _SECONDS = 30.0
 async def configure_interpreter(
     interpreter: Interpreter, mode: Mode, folder: Path, opened: list[str], listed: list[str], limits: Limits
 ) -> tuple[str, ...]:
-    """Tell a new interpreter what it may do; returns the layers that hold it, by its own word. Raises `Ended`."""
+    """Send a new interpreter its permissions; return the layers that confine it, by its own account. Raises `Ended`."""
     setup = {
         "id": secrets.token_hex(8),
         "mode": mode,
@@ -289,7 +288,7 @@ async def configure_interpreter(
 
 
 def explain_failed_start(error: OSError | Ended, said: str) -> tuple[str, str]:
-    """Why an interpreter did not start, and what to do; `said` is its last line, if any."""
+    """Explain why an interpreter did not start, and what to do; `said` is its last line, if any."""
     if isinstance(error, OSError):
         return str(error), SCARCE.get(error.errno or 0, "")
     return str(error) or said or "it ended at once", "The machine may be too busy, or out of memory."

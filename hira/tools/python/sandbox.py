@@ -1,4 +1,4 @@
-"""A Python session for one subtask: code comes in, what it printed, computed and wrote comes back."""
+"""A Python session for one subtask: it runs code, and returns its output, values and files."""
 
 import asyncio
 import errno
@@ -33,7 +33,7 @@ T = TypeVar("T")
 _TAKEN = 10.0
 _GRACE = 1.0
 _LOOK = 0.1
-_REST = 10  # looking takes at most a tenth of the time
+_REST = 10  # checks take at most a tenth of the time
 RESTARTED = "Python was restarted: variables are lost."
 SPENT = f"This call changed Python itself. {RESTARTED}"
 HELD = f"This call kept files open that are deleted. {RESTARTED}"
@@ -41,9 +41,10 @@ HELD = f"This call kept files open that are deleted. {RESTARTED}"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one call. `value` is the last expression's, `error` a traceback or the reason why it was ended.
+    """The result of one call. `value` is the last expression's, `error` a traceback or the reason why the call was
+    ended.
 
-    `files` are those that the call wrote, `note` a word on others; `restarted` says that variables are lost.
+    `files` are those that the call wrote, `note` a remark on others; `restarted` means that variables are lost.
     """
 
     number: int
@@ -57,21 +58,21 @@ class Outcome:
 
     @property
     def text(self) -> str:
-        """Output, value, error and note, as they are shown to a model."""
+        """Output, value, error and note, as a model sees them."""
         parts = (self.output, self.value, self.error, self.note)
         return "\n".join(part.rstrip("\n") for part in parts if part.strip("\n"))
 
 
 class PythonSandbox:
-    """A warm interpreter that can be written to, held back as `sandbox_layers` says.
+    """A warm interpreter with a writable folder, confined as `sandbox_layers` says.
 
     >>> async with PythonSandbox(folder, readable=(table,), label="2") as sandbox:
     ...     outcome = await sandbox.run("6 * 7")
 
-    `folder` belongs to the code: it may change everything in it. `readable` files and folders lie open to it besides,
-    and so do the folders of `earlier` sessions; what is `closed` or hidden in them (`.env`, `.git`), and files of keys,
-    do not. The interpreter starts with the first call, lasts as long as the session, and is started anew after a call
-    that had to be killed. One call runs at a time.
+    `folder` belongs to the code: it may change everything in it. It can also read `readable` files and folders, and the
+    folders of `earlier` sessions, except for `closed` and hidden entries in them (`.env`, `.git`), and files of keys.
+    The interpreter starts with the first call, lasts as long as the session, and is restarted after a call that had to
+    be killed. One call runs at a time.
     """
 
     def __init__(  # noqa: PLR0913 - three of them say what may be read
@@ -111,7 +112,7 @@ class PythonSandbox:
         await self.close()
 
     async def close(self) -> None:
-        """End the interpreter and wait for its end. Files stay, except the scratch of libraries."""
+        """End the interpreter and wait for its end. Files stay, except temporary files of libraries."""
         self._discard()
         await self._wait_for_end()
         if self._hand:
@@ -120,7 +121,8 @@ class PythonSandbox:
             self._hand = None
 
     async def run(self, code: str, *, seconds: float | None = None) -> Outcome:
-        """Run the code; never raises for what the code does. `ToolDown` if Python cannot be run here at all.
+        """Run the code; never raises for the code's own failures. Raises `ToolDown` if Python cannot be run here at
+        all.
 
         Cancelling it ends the interpreter.
         """
@@ -138,14 +140,15 @@ class PythonSandbox:
             return outcome
 
     async def contents(self, paths: Sequence[Path], most: int) -> dict[Path, bytes]:
-        """At most `most` bytes of each of these files of the session, without those that are none. Follows no link."""
+        """Return at most `most` bytes of each of these files of the session, without unreadable ones. Follows no
+        link."""
         async with self._lock:
             return await self._beside(self.workplace.read, paths, most)
 
     async def _beside(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do this in the session's own thread: nobody else's work keeps it waiting, and all is done in order.
+        """Do this in the session's own thread: other work never delays it, and everything is done in order.
 
-        Once the session has its thread it needs no other, so that code which starts too many does not stand in the way.
+        Once the session has its thread it needs no other, so that code that starts too many cannot block it.
         """
         hand = self._hand = self._hand or ThreadPoolExecutor(1, "hira-python")
         try:
@@ -156,7 +159,7 @@ class PythonSandbox:
         return await doing
 
     async def _ready(self) -> str:
-        """Make sure that an interpreter waits for code; says what was wrong if another one had to be started."""
+        """Make sure that an interpreter waits for code; return what was wrong if another one had to be started."""
         lost = ""
         if self._interpreter:
             if not self._interpreter.alive:
@@ -179,10 +182,10 @@ class PythonSandbox:
         return lost
 
     async def _hand_over(self, code: str, lost: str) -> tuple[str, str]:
-        """Hand the code over; returns the id under which it is answered, and why variables are lost, if they are.
+        """Send the code; return the id of its answer, and why variables are lost, if they are.
 
-        An interpreter that does not take the code has not begun with it, so another one can: something that an earlier
-        call left behind has ended or holds it, or the machine ran out of memory in between.
+        An interpreter that does not accept the code has not begun to run it, so another one can: something left over
+        from an earlier call has ended or blocks it, or the machine ran out of memory in between.
         """
         for again in (True, False):
             interpreter, mark = self._running(), secrets.token_hex(8)
@@ -207,7 +210,7 @@ class PythonSandbox:
         if line := await self._beside(refusal, self.mode, self.image):
             raise ToolDown(line, fix='To run it all the same, the user can set the sandbox to "process" or "off".')
         await self._beside(self.workplace.make)
-        # a session of a resumed run may have begun before the programs of earlier ones were run again
+        # in a resumed run, a session may begin before the programs of earlier ones are repeated
         earlier = [path for path in self.earlier if path.is_dir()]
         opened, listed = await self._beside(readable_paths, (*self.readable, *earlier), self.closed)
         if self.mode == "container":
@@ -248,7 +251,7 @@ class PythonSandbox:
         )
 
     async def _watch(self, interpreter: Interpreter) -> str:
-        """Wait until a limit is broken that the kernel does not know of; says which one."""
+        """Wait until a limit is broken that the kernel does not enforce; return which one."""
         pid, loop = interpreter.seen, asyncio.get_running_loop()
         pause = _LOOK
         while True:
@@ -264,7 +267,8 @@ class PythonSandbox:
             pause = max(_LOOK, _REST * (loop.time() - began))
 
     async def _describe_answer(self, interpreter: Interpreter, answer: dict[str, Any], late: str) -> Outcome:
-        """What an interpreter that goes on says of the call. It may say anything, at any length."""
+        """Return the outcome of a call from an interpreter that continues. Its answer may be anything, of any
+        length."""
         output = interpreter.take_printed()
         value, error = (
             shorten_text(printable(_read_text(answer, name)), self.limits.output) for name in ("value", "error")
@@ -281,7 +285,8 @@ class PythonSandbox:
         return Outcome(self.calls, status, printable(output), value, error, note, settled.files, restarted=bool(spent))
 
     async def _describe_end(self, interpreter: Interpreter, status: Status, why: str) -> Outcome:
-        """The interpreter is gone or has to go; say why, and leave the folder so that the next call can work."""
+        """End the interpreter, return the outcome with the reason, and clean the folder so that the next call can
+        work."""
         self._discard()
         code = await self._wait_for_end()
         settled = await self._beside(self.workplace.settle)
@@ -298,7 +303,7 @@ class PythonSandbox:
             self._interpreter = None
 
     async def _wait_for_end(self) -> int:
-        """The exit status of the interpreter that was discarded last."""
+        """Return the exit status of the interpreter that was discarded last."""
         if self._dying is None:
             return 0
         status = await asyncio.shield(self._dying)
@@ -307,7 +312,7 @@ class PythonSandbox:
 
 
 def _last_words(status: int) -> str:
-    """Why Python ended with that status."""
+    """Explain why Python ended with that status."""
     if status >= 0:
         return f"The code ended Python (exit status {status})."
     if status != -signal.SIGKILL:
@@ -316,5 +321,5 @@ def _last_words(status: int) -> str:
 
 
 def _read_text(answer: dict[str, Any], name: str) -> str:
-    """What an answer says under that name, if it is text: code that answers in Python's place may send anything."""
+    """Return the answer's value of that name, if it is text: code that answers in Python's place may send anything."""
     return text if isinstance(text := answer.get(name), str) else ""

@@ -36,8 +36,8 @@ REFUSED = _names(
     timer_create tkill tuxcall umount2 unshare uselib ustat vfork vhangup vserver
     """
 )
-"""Fail with EPERM: reach other machines, processes, users, or the kernel's rarely trodden parts; or wake a process that
-was stopped, which a timer with a signal of its own choice could."""
+"""Fail with EPERM: they reach other machines, processes, users, or rarely used parts of the kernel; or can wake a
+stopped process, as a timer with a freely chosen signal can."""
 
 MISSING = _names(
     """
@@ -45,7 +45,7 @@ MISSING = _names(
     memfd_create memfd_secret openat2 splice tee userfaultfd vmsplice
     """
 )
-"""Fail with ENOSYS, as on an older kernel: callers have another way, whose arguments can be judged."""
+"""Fail with ENOSYS, as on an older kernel: callers have an alternative, whose arguments can be checked."""
 
 PRETENDED = _names(
     """
@@ -54,7 +54,7 @@ PRETENDED = _names(
     """
 )
 """Succeed and do nothing: Landlock does not see them, and copying a file or writing an archive ends with one. A lock on
-a file that may only be read would keep others waiting; a mask would hide from us what is written."""
+a read-only file would block others; a mask would hide new files from us."""
 
 # fmt: off
 NUMBERS: dict[str, tuple[int | None, int | None]] = {
@@ -118,7 +118,7 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
 
 
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-_NEWEST = 470  # the first number that was not looked at when the tables were made
+_NEWEST = 470  # the first number that was not reviewed for the tables
 _X32 = 0x40000000
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _JUMP, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x05, 0x06
@@ -142,14 +142,14 @@ _IO_PROCESS = 1  # IOPRIO_WHO_PROCESS
 _IOCTLS = (0x5451, 0x5450, 0x5421, 0x541B, 0x5401, 0x5413)
 # owner and signal of a descriptor, leases, directory watches, size of a pipe, seals
 _FCNTLS = (8, 10, 15, 1024, 1026, 1031, 1033)
-# record locks, of the process and of an open file: one on a file that may only be read would keep its writers waiting
+# record locks, of the process and of an open file: one on a read-only file would block its writers
 _LOCKS = (6, 7, 37, 38)
 # read-only questions, the name of a thread, the name of a mapping; above all not the parent-death signal
 _PRCTLS = (2, 3, 15, 16, 21, 23, 27, 30, 39, 42, 0x53564D41)
 
 
 def missing() -> str:
-    """Why the filter cannot be used here; empty if it can."""
+    """Explain why the filter cannot be used here; empty if it can."""
     if sys.platform != "linux":
         return "needs Linux"
     if platform.machine() not in _ARCHITECTURES or sys.byteorder != "little" or sys.maxsize < 1 << 32:
@@ -159,7 +159,7 @@ def missing() -> str:
 
 
 def install(*, also: Iterable[str] = ()) -> None:
-    """Put the filter on this process for good; `also` are further calls to refuse. It needs no_new_privs first."""
+    """Apply the filter to this process for good; `also` are further calls to refuse. It needs no_new_privs first."""
     code = b"".join(struct.pack("=HBBI", *one) for one in program(platform.machine(), os.getpid(), also))
     instructions = ctypes.create_string_buffer(code, len(code))
     fprog = struct.pack("=H6xQ", len(code) // 8, ctypes.addressof(instructions))
@@ -169,7 +169,7 @@ def install(*, also: Iterable[str] = ()) -> None:
 
 
 def program(machine: str, pid: int, also: Iterable[str] = ()) -> _Block:
-    """The filter as BPF instructions, for a process with that id."""
+    """Return the filter as BPF instructions, for a process with that id."""
     column, audit = _ARCHITECTURES[machine]
     block: _Block = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, audit), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
     if machine == "x86_64":
@@ -185,7 +185,7 @@ def program(machine: str, pid: int, also: Iterable[str] = ()) -> _Block:
 
 
 def _rules(pid: int) -> dict[str, _Block]:
-    """Calls that are allowed with some arguments only. A signal, a priority or a limit may meet the process itself."""
+    """Return the calls that are allowed with some arguments only: signals, priorities and limits for the process itself."""
     me, own = (pid,), (0, pid)
     queued = [*_only(0, me), *_none_of(1, (_CONTINUE,))]
     aimed = [*_only(0, me), *_none_of(2, (_CONTINUE,))]
@@ -193,11 +193,11 @@ def _rules(pid: int) -> dict[str, _Block]:
     return {
         "socketpair": _only(0, (_AF_UNIX,)),  # asyncio wakes itself up through one
         "sendto": _zero(4),  # no address: on a connected pair only
-        # threads with open files of their own would hold what nobody sees
+        # threads with separate open files would hold files that nobody sees
         "clone": [*_need_bits(0, _CLONE_THREAD), *_need_bits(0, _CLONE_FILES), *_refuse_bits(0, _CLONE_NEW)],
         "close_range": _refuse_bits(2, _CLOSE_UNSHARED),
         "renameat2": _refuse_bits(4, _WHITEOUT),  # leaves a device behind
-        # between two calls the process is stopped, and nothing in it may undo that
+        # the process is stopped between two calls, and nothing in it may undo that
         **dict.fromkeys(("kill", "rt_sigqueueinfo"), queued),
         **dict.fromkeys(("tgkill", "rt_tgsigqueueinfo"), aimed),
         **dict.fromkeys(("sched_setaffinity", "sched_setparam", "sched_setscheduler", "sched_setattr"), _only(0, own)),
@@ -207,7 +207,7 @@ def _rules(pid: int) -> dict[str, _Block]:
         "ioprio_set": [*_only(0, (_IO_PROCESS,)), *_only(1, own)],
         "prctl": _only(0, _PRCTLS),
         "ioctl": _only(1, _IOCTLS, _ENOTTY),
-        # it takes gigabytes of the disk in milliseconds; posix_fallocate then writes the blocks, which is watched
+        # it allocates gigabytes of the disk in milliseconds; posix_fallocate then writes the blocks, which is watched
         "fallocate": unlisted,
         "fcntl": [*_none_of(1, _FCNTLS), *_none_of(1, _LOCKS, _SUCCESS)],
         "open": [*_refuse_bits(2, _SET_ID_BITS), *_refuse_truncation_by_readers(1)],
@@ -215,7 +215,7 @@ def _rules(pid: int) -> dict[str, _Block]:
         "creat": _refuse_bits(1, _SET_ID_BITS),
         "mkdir": _refuse_bits(1, _SET_ID_BITS),
         "mkdirat": _refuse_bits(2, _SET_ID_BITS),
-        # shutil.copy2 asks for attributes and is content when the file system has none
+        # shutil.copy2 asks for attributes and accepts a file system without any
         **dict.fromkeys(("getxattr", "lgetxattr", "fgetxattr", "getxattrat"), unlisted),
         **dict.fromkeys(("listxattr", "llistxattr", "flistxattr", "listxattrat"), unlisted),
     }
@@ -262,6 +262,6 @@ def _refuse_bits(index: int, bits: int) -> _Block:
 
 
 def _refuse_truncation_by_readers(flags: int) -> _Block:
-    """Landlock looks at how a file is opened; before its third version it did not look at O_TRUNC beside it."""
+    """Refuse O_TRUNC when a file is opened for reading only: Landlock checks it only from its third version on."""
     tests = [(_EQUAL, 2, 0, _TRUNCATE), (_EQUAL, 1, 0, _TRUNCATE | _ACCESS), (_JUMP, 0, 0, 1)]
     return [_argument(flags), (_AND, 0, 0, _TRUNCATE | _ACCESS), *tests, _refuse()]

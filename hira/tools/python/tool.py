@@ -1,4 +1,4 @@
-"""What a program wrote, as sources of their own beside what it printed: figures to be looked at, files to be cited.
+"""Files that a program wrote, as sources separate from its output: figures to look at, files to cite.
 
 The tool `python`: a computed number becomes a source that can be cited and checked.
 """
@@ -25,22 +25,22 @@ FIGURE = Prompt(__file__, "figure")
 
 PICTURES = frozenset([".png", ".jpg", ".jpeg", ".gif", ".webp"])
 MOST = 5
-"""Files of one call that become sources; the others are told by their paths."""
+"""The most files of one call that become sources; of the others only the paths are shown."""
 LARGEST = 100_000
-"""Bytes of a text file that are kept as its source."""
+"""The most bytes of a text file that are kept as its source."""
 _SHOWN = 400
 
 
 def candidates(files: Sequence[Path]) -> list[Path]:
-    """Of what a call wrote, what may become a source: the pictures first."""
+    """Return the files of a call that may become sources, the pictures first."""
     pictures = [path for path in files if path.suffix.lower() in PICTURES]
     return [*pictures, *(path for path in files if path not in pictures)][:MOST]
 
 
 def source_of(name: str, content: bytes, code: str, place: str) -> Passage | None:
-    """A picture as media, whose text says where it came from; a text as a computation; None for anything else.
+    """Return a picture as media, with a text about its origin; a text as a computation; None for anything else.
 
-    `name` is the path that is told, `place` names the program.
+    `name` is the shown path, `place` names the program.
     """
     title = Path(name).name
     if Path(name).suffix.lower() in PICTURES:
@@ -62,13 +62,13 @@ NAMED = Prompt(__file__, "named")
 BESIDE = Prompt(__file__, "beside")
 _TITLE = 80
 _QUEUE = 5
-"""How many calls of one turn may wait for each other before the tool's own time is over."""
+"""The number of calls of one turn that may wait for each other within the tool's time."""
 
 
 def python_tool(sandbox: PythonSandbox, named: Mapping[Path, str] = MappingProxyType({})) -> Tool:
-    """The tool of one session. What the code does wrong is told to the model, which repairs it.
+    """Create the tool of one session. The model reads the errors of its code, and repairs it.
 
-    `named` says for folders how the names begin by which a search shows what is in them, such as "papers/".
+    `named` says for folders how the names that a search shows for their files begin, such as "papers/".
     """
 
     async def run(arguments: Mapping[str, Any]) -> Observation:
@@ -91,8 +91,8 @@ def python_tool(sandbox: PythonSandbox, named: Mapping[Path, str] = MappingProxy
 
 @cache
 def _shape() -> Tool:
-    """The tool without a session; reading a signature takes longer than all else. What is shown has the sandbox's own
-    measure."""
+    """Create the tool without a session; cached, because reading a signature takes longer than the rest. The sandbox
+    limits the length of results itself."""
 
     async def python(code: str) -> Observation:
         raise ToolError(f"no session runs {code!r}")
@@ -106,18 +106,18 @@ def _format_path(path: Path, begins: str | None) -> str:
 
 
 def _among_others(sandbox: PythonSandbox) -> bool:
-    """Whether the session's folder stands beside those of other sessions, each named by its label."""
+    """Return whether the session's folder is next to those of other sessions, each named by its label."""
     return bool(sandbox.label) and sandbox.folder.name == sandbox.label
 
 
 def _follows_others(sandbox: PythonSandbox) -> bool:
-    """Whether sessions of earlier subtasks may have left files. It is told by the number alone, so that the tool is
-    described alike however long they take."""
+    """Return whether sessions of earlier subtasks may have left files. Only the number decides, so that the tool's
+    description does not depend on their duration."""
     return _among_others(sandbox) and sandbox.label.isdecimal() and int(sandbox.label) > 1
 
 
 def make_observation(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation:
-    """A call that went well as a source: the code, what came out, and where; one that failed as plain text."""
+    """Return a successful call as a source: the code, its result, and its files; a failed one as plain text."""
     written = "".join(f"\nwrote {_name_written(path, sandbox)}" for path in outcome.files)
     if outcome.status != "ok":
         return Observation(inert(f"{outcome.text}{written}"), ok=False)
@@ -129,7 +129,7 @@ def make_observation(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Obs
 
 
 def _name_written(path: Path, sandbox: PythonSandbox) -> Path:
-    """The path by which what was written is told, which later sessions can open."""
+    """Return the shown path of a file that was written, which later sessions can open."""
     base = Path("..") / sandbox.label if _among_others(sandbox) else sandbox.folder
     return base / path.relative_to(sandbox.folder)
 
@@ -139,7 +139,7 @@ def _locate_call(outcome: Outcome, sandbox: PythonSandbox) -> str:
 
 
 async def _read_yields(outcome: Outcome, code: str, sandbox: PythonSandbox) -> list[Passage]:
-    """The pictures and texts that a call wrote, as sources of their own."""
+    """Return the pictures and texts that a call wrote, as separate sources."""
     paths = candidates(outcome.files)
     contents = await sandbox.contents(paths, LARGEST + 1)
     made = (
@@ -160,10 +160,11 @@ def open_python(
     image: str = IMAGE,
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Callable[[str], AbstractAsyncContextManager[Tool]]:
-    """What opens a session for a subtask: each works in its own folder below `folder`, under the subtask's id.
+    """Return a function that opens a session for a subtask: each works in its own folder below `folder`, named by the
+    subtask's id.
 
-    It can read the folders of sessions that ended before it began. A file is told by its path from any of these
-    folders, because the path of `folder` is another one when a run is resumed.
+    It can read the folders of sessions that ended before it began. Shown paths of files are relative to these folders,
+    because `folder` has another path when a run is resumed.
     """
     ended: list[Path] = []
 

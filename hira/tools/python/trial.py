@@ -1,4 +1,4 @@
-"""The sandbox put to the test: a session that tries to get out, so that what is reported is what really holds."""
+"""A test of the sandbox: a session that tries to escape, so that reports state what really holds."""
 
 import socket
 import tempfile
@@ -17,7 +17,7 @@ TRIES = {
     "connect": "__import__('socket').create_connection(('127.0.0.1', {port}), 2).close()",
     "start programs": "__import__('os').fork() or __import__('os')._exit(0)",
 }
-"""What a program must not do: to a file outside of its folder, to a port of this machine, to others."""
+"""Forbidden actions of a program: on a file outside of its folder, on a port of this machine, with other programs."""
 _TRIED: dict[Mode, tuple[str, ...]] = {
     "auto": tuple(TRIES),
     "container": ("read", "write", "connect"),
@@ -28,7 +28,7 @@ _TRIED: dict[Mode, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What was `tried`, what of it went through, and why nothing could be tried, if so."""
+    """The attempts that were `tried`, those that got `through`, and the `trouble` that prevented the trial, if any."""
 
     tried: tuple[str, ...] = ()
     through: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Trial:
 
 
 async def trial(mode: Mode = "auto", image: str = IMAGE) -> Trial:
-    """Start a session and let a program try what it must not."""
+    """Start a session and let a program try forbidden actions."""
     try:
         with (
             tempfile.TemporaryDirectory(prefix="hira-") as folder,
@@ -53,7 +53,7 @@ async def trial(mode: Mode = "auto", image: str = IMAGE) -> Trial:
 
 
 async def try_sandbox(sandbox: PythonSandbox, programs: Mapping[str, str]) -> Trial:
-    """Run these programs, each by its name. Raises `ToolDown` where no code can be run."""
+    """Run these programs, each with its name. Raises `ToolDown` if no code can be run."""
     if (await sandbox.run("6 * 7", seconds=_SECONDS)).value != "42":
         return Trial(trouble="Python was started, but does not run code")
     outcomes = {name: await sandbox.run(code, seconds=_SECONDS) for name, code in programs.items()}

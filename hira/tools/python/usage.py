@@ -1,4 +1,4 @@
-"""What an interpreter uses beyond what the kernel bounds for it, what it prints, and what it writes into its folder."""
+"""Usage of an interpreter that the kernel does not limit, its output, and the files that it writes into its folder."""
 
 import codecs
 import contextlib
@@ -12,16 +12,16 @@ from pathlib import Path
 from hira.tools.python.folder import Found, clear, find_written, look, read, remove
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-_STATE, _THREADS = 0, 17  # fields of /proc/PID/stat, counted behind the name
+_STATE, _THREADS = 0, 17  # fields of /proc/PID/stat, counted after the name
 _STILL = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one session. `seconds` is for one call; sizes are bytes; `output` is what is kept of
-    what one call prints, `printed` the most that it may print.
+    """Limits of one session. `seconds` is for one call; sizes are bytes; `output` is the kept part of the output of one
+    call, `printed` the most that it may print.
 
-    `memory` bounds what is allocated and, with a fifth more, what is resident; `disk` and `files` are for all that the
+    `memory` limits allocated and, with a fifth more, resident memory; `disk` and `files` are for everything that the
     session adds to its folder, `file` for one file.
     """
 
@@ -37,7 +37,8 @@ class Limits:
 
 
 def find_broken_limit(pid: int, limits: Limits) -> str:
-    """Which limit the process has broken, in words for the model; empty if none, or where the system does not say."""
+    """Return the limit that the process has broken, in words for the model; empty if none, or if the system does not
+    say."""
     try:
         resident = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * _PAGE
         threads = int(_fields(pid)[_THREADS])
@@ -51,7 +52,7 @@ def find_broken_limit(pid: int, limits: Limits) -> str:
 
 
 def wait_until_still(pid: int) -> None:
-    """Wait until a process that was stopped stands still, for half a second at most. Blocking."""
+    """Wait until a stopped process is still, for half a second at most. Blocking."""
     until = time.monotonic() + _STILL
     with contextlib.suppress(OSError, IndexError):
         while pid and time.monotonic() < until and not _is_stopped(pid):
@@ -59,7 +60,7 @@ def wait_until_still(pid: int) -> None:
 
 
 def _is_stopped(pid: int) -> bool:
-    """Whether every thread of the process is stopped or gone."""
+    """Return whether every thread of the process is stopped or has ended."""
     return all(_fields(f"{pid}/task/{task.name}")[_STATE] in "TtZXx" for task in Path(f"/proc/{pid}/task").iterdir())
 
 
@@ -68,7 +69,8 @@ def _fields(process: int | str) -> list[str]:
 
 
 def overfull(folder: Path, limits: Limits, *, entries: int, taken: int, pid: int = 0) -> str:
-    """Which limit of the folder is broken, in words for the model, over the `entries` and bytes `taken` before.
+    """Return the limit of the folder that is broken, in words for the model, beyond the `entries` and bytes `taken`
+    before.
 
     With `pid` the process's deleted but open files count too.
     """
@@ -86,9 +88,9 @@ def overfull(folder: Path, limits: Limits, *, entries: int, taken: int, pid: int
 
 
 def _count_held(pid: int, folder: Path, largest: int) -> int:
-    """Bytes of files that were deleted while they were open, or are still mapped into memory.
+    """Count the bytes of files that were deleted while they were open, or are still mapped into memory.
 
-    What a mapped file takes is not told to everyone; it counts as the `largest` that there can be.
+    Not everyone can see the size of a mapped file; it counts as the `largest` possible one.
     """
     if not pid:
         return 0
@@ -103,7 +105,7 @@ def _count_held(pid: int, folder: Path, largest: int) -> int:
 
 
 def _find_mapped(pid: int, folder: Path) -> set[int]:
-    """The numbers of the deleted files of the folder that are mapped into the memory of the process."""
+    """Return the numbers of the deleted files of the folder that are mapped into the memory of the process."""
     inside, deleted = f" {folder}/".encode(), b" (deleted)\n"
     with contextlib.suppress(OSError), Path(f"/proc/{pid}/maps").open("rb") as maps:
         return {int(line.split()[4]) for line in maps if line.endswith(deleted) and inside in line}
@@ -111,7 +113,7 @@ def _find_mapped(pid: int, folder: Path) -> set[int]:
 
 
 def size(count: int) -> str:
-    """Bytes for a person: 64 MB, 1.5 GB."""
+    """Format bytes for a person: 64 MB, 1.5 GB."""
     return f"{count / (1 << 30):.3g} GB" if count >= 1 << 30 else f"{count / (1 << 20):.3g} MB"
 
 
@@ -120,7 +122,7 @@ _decode = codecs.getincrementaldecoder("utf-8")
 
 @dataclass(slots=True)
 class Output:
-    """Bytes as they come. `half` of the characters are kept from the beginning and `half` from the end."""
+    """Bytes as they arrive. `half` of the characters are kept from the beginning and `half` from the end."""
 
     half: int
     total: int = 0
@@ -139,7 +141,7 @@ class Output:
 
     @property
     def text(self) -> str:
-        """The output as text; what is no UTF-8 is replaced."""
+        """The output as text; invalid UTF-8 is replaced."""
         tail = bytes(self._tail[-self.half :])
         missing = self.total - len(self._head) - len(tail)
         if not missing:
@@ -157,9 +159,9 @@ _MOST = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The folder after a call: its `files`, a `note` on those not listed, and the `limit` for which all went.
+    """The folder after a call: its `files`, a `note` on unlisted ones, and the `limit` for which all were removed.
 
-    `held` says that the interpreter itself keeps too much: files that are deleted and still open.
+    `held` means that the interpreter itself keeps too much: deleted files that are still open.
     """
 
     files: tuple[Path, ...] = ()
@@ -169,7 +171,8 @@ class Settled:
 
 
 class Workplace:
-    """What lay in the folder before is neither counted nor removed. `bounded` is False if the user wants no limits."""
+    """The work folder of a session. Files that it had before are neither counted nor removed. `bounded` is False if the
+    user wants no limits."""
 
     def __init__(self, folder: Path, limits: Limits, *, bounded: bool) -> None:
         self.folder = folder
@@ -180,7 +183,7 @@ class Workplace:
         self._place = (0, 0)
 
     def make(self) -> None:
-        """Make the folder, private to the user, and learn what lies in it. A call that was cancelled is undone."""
+        """Create the folder, private to the user, and record its content. The writes of a cancelled call are undone."""
         self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.mkdir(mode=0o700, exist_ok=True)
         self.folder.chmod(0o700)
@@ -193,24 +196,25 @@ class Workplace:
         self._known = look(self.folder, _MOST)
 
     def is_there(self) -> bool:
-        """Whether the folder is still the one that the interpreter was given."""
+        """Return whether the folder is still the one that the interpreter got."""
         try:
             there = self.folder.lstat()
         except (FileNotFoundError, NotADirectoryError):
             return False
-        except OSError:  # nobody can tell
+        except OSError:  # unknown
             return True
         return (there.st_dev, there.st_ino) == self._place
 
     def overfull(self, pid: int = 0) -> str:
-        """Which limit what was added breaks, in words for the model; counts what the process `pid` keeps open, too."""
+        """Return the limit that the additions break, in words for the model; counts files that process `pid` keeps
+        open, too."""
         if not self.bounded:
             return ""
         before = self._before or Found()
         return overfull(self.folder, self.limits, entries=before.entries, taken=before.bytes, pid=pid)
 
     def settle(self, pid: int = 0) -> Settled:
-        """Take stock after a call. Nothing may run in the folder meanwhile."""
+        """Examine the folder after a call. Nothing may run in it meanwhile."""
         if limit := self.overfull(pid):
             wait_until_still(pid)
             with contextlib.suppress(OSError):
@@ -231,7 +235,8 @@ class Workplace:
         return Settled(listed, " ".join(filter(None, told)), limit, held)
 
     def read(self, paths: Sequence[Path], most: int) -> dict[Path, bytes]:
-        """At most `most` bytes of each of these files in the folder, without those that are none. Follows no link."""
+        """Return at most `most` bytes of each of these files in the folder, without unreadable ones. Follows no
+        link."""
         contents: dict[Path, bytes] = {}
         for path in paths:
             with contextlib.suppress(OSError):
@@ -239,13 +244,13 @@ class Workplace:
         return contents
 
     def tidy(self) -> None:
-        """Remove the scratch of libraries."""
+        """Remove the temporary files of libraries."""
         if self._before is not None and self.folder.is_dir():
             with contextlib.suppress(OSError):
                 remove(self.folder, _SCRATCH)
 
     def _roll_back(self) -> None:
-        """Remove what this call wrote; if older files have grown, all that the session wrote.
+        """Remove the files of this call; if older files have grown, everything that the session wrote.
 
         If even that is too much, the user's own files have grown: later calls are measured from there.
         """

@@ -1,9 +1,9 @@
-"""The child: a Python session behind the channel. Runs model-written code; imports nothing of hira.
+"""The child: a Python session at the other end of the channel. Runs model-written code; imports nothing of hira.
 
-Everything it needs is imported before it is confined and bound here, so that code that bends the interpreter harms at
-most its own session. Whatever it answers is only said by the code itself: the parent trusts none of it.
+Everything it needs is imported before it is confined and bound here, so that code that tampers with the interpreter
+harms at most its own session. The code itself may have written any answer: the parent trusts none of it.
 
-The channel carries one JSON object a frame, four bytes of length before it.
+The channel carries one JSON object per frame, preceded by four bytes of length.
 """
 
 import ast
@@ -30,17 +30,18 @@ from .confine import confine
 
 LENGTH = struct.Struct(">I")
 ANSWER = 1 << 20
-"""Bytes of an answer, at most: a value and an error of 20,000 characters each, of twelve bytes at worst."""
+"""The most bytes of an answer: a value and an error of 20,000 characters each, of twelve bytes at worst."""
 
 
 def pack_frame(frame: dict[str, Any]) -> bytes:
-    """The bytes of one frame. Text stays ASCII inside, so that lone surrogates survive."""
+    """Return the bytes of one frame. Text stays ASCII inside, so that lone surrogates survive."""
     body = json.dumps(frame).encode("ascii")
     return LENGTH.pack(len(body)) + body
 
 
 def shorten_text(text: str, most: int) -> str:
-    """At most about `most` characters: the head and the tail, and how many are missing between them."""
+    """Shorten a text to about `most` characters: its head and tail, and the number of characters missing between
+    them."""
     if len(text) <= most:
         return text
     half = most // 2
@@ -73,14 +74,14 @@ def main(descriptor: int, parent: int) -> None:
     session = Session(setup["folder"], _copy_high(1))
     channel.sendall(pack_frame({"id": setup["id"], "layers": layers}))
     while (request := _receive(channel)) is not None:
-        channel.sendall(pack_frame({"id": request["id"]}))  # from here on it is this call's own doing if nothing comes
+        channel.sendall(pack_frame({"id": request["id"]}))  # from here on, a missing answer is this call's own fault
         answer = session.run(request["code"], request["number"])
         channel.settimeout(None)
         channel.sendall(pack_frame({"id": request["id"], **answer}))
 
 
 class Pipes:
-    """Standard input and output as a channel, where a container has nothing else; the code is given others."""
+    """Standard input and output as the channel, because a container has nothing else; the code gets others."""
 
     def __init__(self) -> None:
         self._in, self._out = _copy_high(0), _copy_high(1)
@@ -96,7 +97,7 @@ class Pipes:
             data = data[os.write(self._out, data) :]
 
     def settimeout(self, _: None) -> None:
-        """Wait for as long as it takes, as a socket does, whatever the code has made of the descriptors."""
+        """Wait for as long as it takes, as a socket does, whatever the code has done to the descriptors."""
         for descriptor in (self._in, self._out):
             os.set_blocking(descriptor, True)
 
@@ -110,7 +111,7 @@ def _channel(descriptor: int) -> "socket.socket | Pipes":
 
 
 def _copy_high(descriptor: int) -> int:
-    """A copy of the descriptor with a high number, out of the way of code that counts from three."""
+    """Return a copy of the descriptor with a high number, out of the way of code that counts from three."""
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(3, min(soft, 256) - 16))
 
@@ -143,7 +144,7 @@ class Session:
         self.input = _nothing()
         self.modules["__main__"] = self.module
         sys.argv = [""]
-        sys.path.append(folder)  # last, so that no file of the code stands in for a module of Python
+        sys.path.append(folder)  # last, so that no file of the code replaces a module of Python
         self.loaded = dict(sys.modules)
         finders: list[list[Any]] = [sys.path, sys.meta_path, sys.path_hooks]
         self.found_by = [(every, list(every)) for every in finders]
@@ -151,9 +152,8 @@ class Session:
         self._prepare()
 
     def run(self, code: str, number: int) -> dict[str, Any]:
-        """Run the code as a notebook would. The answer: `value` of the last expression, or `error`; `spent` says that
-        after this code no other can be run here.
-        """
+        """Run the code as a notebook would. The answer has the `value` of the last expression, or an `error`; `spent`
+        means that no other code can run here afterwards."""
         try:
             self.running = True
             value = self._evaluate(code, f"{_OWN}{number}>", vars(self.module))
@@ -168,7 +168,8 @@ class Session:
         return answer if self._works() else {**answer, "spent": True}
 
     def _works(self) -> bool:
-        """Whether the next call can be run: code may have bent what runs it, and the next must not pay for that."""
+        """Return whether the next call can run: code may have tampered with what runs it, and the next must not pay for
+        that."""
         try:
             speaks = _identity(self.out) == self.outlet and explain_error(ValueError(7)) == "ValueError: 7"
             return speaks and self._evaluate("6 * 7", f"{_OWN}0>", {}) == 42
@@ -176,7 +177,7 @@ class Session:
             return False
 
     def _evaluate(self, code: str, name: str, space: dict[str, Any]) -> object:
-        """The value of the last expression, None if the last statement is none."""
+        """Run the code and return the value of its last expression, None if its last statement is not an expression."""
         linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
         tree = ast.parse(code, name)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -186,18 +187,18 @@ class Session:
         return eval(compile(ast.Expression(last.value), name, "eval", dont_inherit=True), space)  # noqa: S307 - likewise
 
     def _format_value(self, value: object) -> str:
-        """The value as it is shown, empty for None; the code may go on with it as `_`."""
+        """Return the value in shown form, empty for None; the code can use it as `_`."""
         if value is None:
             return ""
         vars(self.module)["_"] = value
         return shorten_text(repr(value), _KEPT)
 
     def _save_figures(self, call: int) -> None:
-        """Save what was drawn and neither saved nor closed, as a notebook would show it."""
+        """Save figures that were neither saved nor closed, as a notebook would show them."""
         if pyplot := self.modules.get("matplotlib.pyplot"):
             drawn = [(number, pyplot.figure(number)) for number in pyplot.get_fignums()]
             for number, figure in drawn:
-                if figure.stale:  # else it was saved as it is
+                if figure.stale:  # otherwise it is saved already
                     figure.savefig(Path(self.folder, f"figure-{call}-{number}.png"))
             pyplot.close("all")
 
@@ -210,7 +211,7 @@ class Session:
         return {"value": "", "error": shorten_text(_format_error(error), _KEPT)}
 
     def _prepare(self) -> None:
-        """Make ready for the next call, before this one is answered: what cannot be made ready ends with this call."""
+        """Prepare for the next call, before this one is answered: if that fails, the session ends with this call."""
         os.set_blocking(self.out, True)
         os.dup2(self.out, 1)
         os.dup2(self.out, 2)
@@ -229,7 +230,7 @@ class Session:
                 self.scratch.mkdir(0o700)
 
     def _tidy(self) -> None:
-        """Put right what the code may have bent: hooks, limits, built-in names, alarms."""
+        """Repair what the code may have tampered with: hooks, limits, built-in names, alarms."""
         sys.settrace(None)
         sys.setprofile(None)
         sys.setrecursionlimit(_RECURSION)
@@ -258,7 +259,7 @@ class Session:
 
 
 def _identity(descriptor: int) -> tuple[int, int]:
-    """What an open descriptor leads to: another one may have been put in its place."""
+    """Return the identity of an open descriptor's target: another one may have replaced it."""
     there = os.fstat(descriptor)
     return there.st_dev, there.st_ino
 
@@ -268,7 +269,7 @@ def _nothing() -> io.TextIOWrapper:
 
 
 def _format_error(error: BaseException) -> str:
-    """The error as well as it can be told: how it looks is up to the code, and files may be lacking, or memory."""
+    """Format the error as well as possible: the code decides how it looks, and files or memory may be lacking."""
     for told in (explain_error, lambda one: f"{type(one).__name__}: {one}"):
         try:
             return told(error)
@@ -278,7 +279,7 @@ def _format_error(error: BaseException) -> str:
 
 
 def explain_error(error: BaseException) -> str:
-    """The traceback with the code's own lines only, and a hint where the sandbox was in the way."""
+    """Return the traceback with the code's own lines only, and a hint if the sandbox refused something."""
     told = traceback.TracebackException.from_exception(error, lookup_lines=False)
     pending, seen = [told], set()
     while pending:

@@ -1,4 +1,4 @@
-"""Web search: services behind one result form, asked in order of preference, and the tool made of them.
+"""Web search: services with one form of result, asked in order of preference, and the tool that uses them.
 
 >>> client = open_client(identification(contact="ann@example.org"))
 >>> backends = [open_backend("serper", client, key="…"), open_backend("mediawiki", client)]
@@ -60,10 +60,10 @@ SCHOLARLY = frozenset(one.__name__ for one in _WORKS)
 
 
 def open_backend(name: str, client: "httpx.AsyncClient", **settings: str) -> Backend:
-    """The service of that name, or `litellm:<provider>` for one that litellm knows.
+    """Open the service of that name, or `litellm:<provider>` for one that litellm knows.
 
-    `settings` are `key`, `base_url` and `language`. Empty ones are left out, as are those the service has no
-    use for. `UsageError` for an unknown name and for a key or address that is missing.
+    `settings` are `key`, `base_url` and `language`. Empty ones are left out, as are those that the service does not
+    use. Raises `UsageError` for an unknown name and for a missing key or address.
     """
     given = {one: value.rstrip("/") for one, value in settings.items() if value}
     if name.startswith("litellm:"):

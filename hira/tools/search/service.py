@@ -1,4 +1,4 @@
-"""One search service: its hits, its line (pace, retries, errors in one line), and its wire form."""
+"""One search service: its hits, its requests (pace, retries, errors in one line), and its wire form."""
 
 import asyncio
 import json
@@ -25,7 +25,8 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result. `snippet` is what the service quotes of the page; `date` as it writes it; `rank` begins at 1."""
+    """One result. `snippet` is the service's quote from the page; `date` is in the service's format; `rank` begins at
+    1."""
 
     title: str
     url: str
@@ -36,7 +37,7 @@ class Hit:
 
 
 class Backend(Protocol):
-    """A search service. `search` raises `ToolError` where it cannot answer; no hits are an answer."""
+    """A search service. `search` raises `ToolError` if it cannot answer; no hits are an answer."""
 
     @property
     def name(self) -> str: ...
@@ -45,18 +46,19 @@ class Backend(Protocol):
 
 
 def plain(text: object) -> str:
-    """A title or snippet without markup, in one line."""
+    """Return a title or snippet without markup, in one line."""
     return " ".join(unescape(_TAG.sub("", whole(text))).split())
 
 
 def whole(text: object) -> str:
-    """A text without halves of characters: services cut in the middle of one, and it can be neither sent nor stored."""
+    """Return a text without lone surrogates: services cut texts inside characters, and half of one cannot be sent or
+    stored."""
     return printable(str(text or ""))
 
 
 SECONDS = 20.0
 LIMIT = 5_000_000
-PATIENCE = 10.0  # the longest Retry-After that is waited for
+PATIENCE = 10.0  # the longest Retry-After to wait for
 DAY = 86_400.0
 _SOON = frozenset({429, 502, 503, 504})
 
@@ -65,7 +67,7 @@ Method = Literal["GET", "POST"]
 
 
 class Sent(TypedDict, total=False):
-    """What a request holds besides its URL; `body` is sent as JSON."""
+    """The content of a request besides its URL; `body` is sent as JSON."""
 
     params: Mapping[str, str | int]
     headers: Mapping[str, str]
@@ -77,18 +79,18 @@ class Unusable(ToolDown):
 
 
 def open_client(headers: Mapping[str, str]) -> "httpx.AsyncClient":
-    """The HTTP client that all services of a process share; whoever opens it closes it."""
+    """Open the HTTP client that all services of a process share; whoever opens it closes it."""
     import httpx
 
     from hira.policies.transport import StreamTransport
 
-    transport = None if getproxies() else StreamTransport()  # httpx itself knows how to speak through a proxy
+    transport = None if getproxies() else StreamTransport()  # httpx supports proxies itself
     return httpx.AsyncClient(headers=dict(headers), timeout=SECONDS, transport=transport, follow_redirects=False)
 
 
 @dataclass(slots=True)
 class Pace:
-    """How often a host is asked: at most `at_once` requests together, begun `every` seconds apart.
+    """The rate of requests to a host: at most `at_once` at a time, begun `every` seconds apart.
 
     May be used from one event loop after another.
     """
@@ -118,7 +120,7 @@ class Pace:
 
 @dataclass(slots=True)
 class Line:
-    """Requests to the service `name`. `refused` says what a 401 or 403 means there, and what to do."""
+    """Requests to the service `name`. `refused` says what a 401 or 403 of it means, and what to do."""
 
     name: str
     client: "httpx.AsyncClient"
@@ -126,7 +128,7 @@ class Line:
     refused: str = "its key was not accepted; check it"
 
     async def json(self, method: Method, url: str, **sent: Unpack[Sent]) -> Any:
-        """The answer as JSON. `ToolError` says why there is none."""
+        """Return the answer as JSON. Raises `ToolError` with the reason if that fails."""
         text = await self.text(method, url, **sent)
         try:
             return json.loads(text)
@@ -134,7 +136,7 @@ class Line:
             raise ToolDown(f"{self.name} answered with something that is not JSON") from None
 
     async def text(self, method: Method, url: str, **sent: Unpack[Sent]) -> str:
-        """The answer as text, asked for once more where that may help."""
+        """Return the answer as text; the request is repeated once if that may help."""
         for last in (False, True):
             async with self.pace:
                 status, answer, wait = await self._send(method, url, sent)
@@ -146,7 +148,7 @@ class Line:
         raise AssertionError("the last try returns or raises")
 
     async def _send(self, method: Method, url: str, sent: Sent) -> tuple[int, str, float]:
-        """Status, text and the seconds to wait that the service named."""
+        """Return the status, the text, and the seconds to wait that the service named."""
         import httpx
 
         received = bytearray()
@@ -178,13 +180,14 @@ class Line:
             later = f"; try again in {wait:.0f} seconds" if wait else ""
             limited = Unusable if wait > PATIENCE else ToolDown
             return limited(f"{self.name} allows no more requests now{later}")
-        # 400 and its kin are about this query; a query that is too long or malformed is the model's
+        # 400 and similar are about this query; a query that is too long or malformed is the model's fault
         kind = ToolDown if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ToolError
         return kind(f"{self.name} answered with an error, status {status}")
 
 
 def retry_after(value: str, now: Callable[[], float] = time.time) -> float:
-    """Seconds to wait, at most a day, by a Retry-After header, which is a number or a date; 0 if it says nothing."""
+    """Return the seconds to wait, at most a day, by a Retry-After header, which is a number or a date; 0 for
+    neither."""
     try:
         return min(max(0.0, float(value)), DAY)
     except ValueError:
@@ -196,7 +199,7 @@ def retry_after(value: str, now: Callable[[], float] = time.time) -> float:
 
 
 class Found(NamedTuple):
-    """A result as a service words it; markup is removed later."""
+    """A result in a service's own words; markup is removed later."""
 
     title: object
     url: object
@@ -209,7 +212,7 @@ _UNREAD = (KeyError, TypeError, AttributeError, IndexError, ValueError)
 
 
 def each(results: Iterable[Any], form: Callable[[Any], Found]) -> list[Found]:
-    """The results that can be read. One that lacks something is left out; where none can be read, that is raised."""
+    """Return the results that can be read. Incomplete ones are left out; if none can be read, the error is raised."""
     found: list[Found] = []
     wrong: Exception | None = None
     for one in results:
@@ -246,7 +249,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A service that several runs ask at once: the same question is sent once. An answer without hits is not kept."""
+    """A service that several runs share: equal queries are sent once. An answer without hits is not kept."""
 
     backend: Backend
     once: Once

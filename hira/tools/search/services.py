@@ -1,6 +1,6 @@
 """The search services of the whole web and of scholarly works, each with its wire form; most need a key.
 
-Two are other people's libraries, where they are installed: litellm's providers, and ddgs.
+Two are third-party libraries, if they are installed: litellm's providers, and ddgs.
 """
 
 import asyncio
@@ -18,17 +18,17 @@ from hira.tools.search.service import SECONDS, Backend, Found, Line, Pace, Servi
 if TYPE_CHECKING:
     import httpx
 
-_ENGINES = "duckduckgo,brave,mojeek,startpage,yahoo"  # its own choice puts encyclopedias first
-_WORDS = 50  # Brave takes no longer query
+_ENGINES = "duckduckgo,brave,mojeek,startpage,yahoo"  # its default puts encyclopedias first
+_WORDS = 50  # Brave accepts no longer query
 
 
 def searxng(client: "httpx.AsyncClient", *, base_url: str) -> Backend:
-    """A SearXNG server of the user's own."""
+    """The user's own SearXNG server."""
     fix = "it does not return JSON; add `json` to `search.formats` in its settings.yml"
     line = Line("searxng", client, refused=fix)
 
     async def ask(query: str, n: int) -> Iterable[Found]:
-        del n  # a page of results has the length that the server is set to
+        del n  # the server sets the length of a page of results
         told = await line.json("GET", f"{base_url}/search", params={"q": query, "format": "json"})
         if not told["results"] and (silent := [str(one[0]) for one in told.get("unresponsive_engines") or ()]):
             raise ToolDown(f"searxng found nothing because its engines do not answer: {clean(', '.join(silent)[:200])}")
@@ -163,7 +163,7 @@ _TERMS = 8
 
 
 def openalex(client: "httpx.AsyncClient", *, key: str = "", base_url: str = "https://api.openalex.org") -> Backend:
-    """OpenAlex; a free key allows a thousand searches a day, without one there are few."""
+    """OpenAlex; a free key allows a thousand searches a day, without one only a few are allowed."""
     line = Line("openalex", client, refused="its key was not accepted; a free one is given at openalex.org")
 
     async def ask(query: str, n: int) -> Iterable[Found]:
@@ -189,7 +189,7 @@ def _landing(work: Mapping[str, Any]) -> str:
 
 
 def _order_words(index: Mapping[str, list[int]] | None) -> str:
-    """The abstract that OpenAlex gives as word → places."""
+    """Restore the abstract, which OpenAlex returns as word → places."""
     places = sorted((at, word) for word, at_places in (index or {}).items() for at in at_places)
     return " ".join(word for _, word in places)
 
@@ -315,7 +315,7 @@ def litellm(client: "httpx.AsyncClient", *, provider: str, key: str = "", base_u
                 told = await library.asearch(query, provider, max_results=n, timeout=SECONDS, **place)
         except TimeoutError:
             raise ToolDown(f"{name} did not answer within {SECONDS:g} seconds") from None
-        except Exception as error:  # noqa: BLE001 - litellm raises what its providers raise; it is told, and another asked
+        except Exception as error:  # noqa: BLE001 - litellm raises any error of its providers; the next service is asked
             refused = getattr(error, "status_code", 0) in {401, 403} or "api key" in str(error).lower()
             kind = Unusable if refused else ToolDown
             why = " ".join(str(error).split())
@@ -329,7 +329,7 @@ def litellm(client: "httpx.AsyncClient", *, provider: str, key: str = "", base_u
 def ddgs(client: "httpx.AsyncClient") -> Backend:
     """The public pages of several search engines, read by the library ddgs. Needs no key.
 
-    The engines do not invite programs to these pages, which is why nobody is given this without asking for it.
+    The engines do not invite programs to these pages, so it is used only on request.
     """
     try:
         library: Any = import_module("ddgs")  # no types to import: it is an extra

@@ -1,4 +1,4 @@
-"""The tool "search": asks the first service that answers, merges what is the same place, and shows the hits."""
+"""The tool "search": asks the first service that answers, merges hits of one place, and shows the hits."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -15,7 +15,7 @@ from hira.tools.addresses import canonicalise_url, is_on_host
 from hira.tools.search.service import Backend, Hit, Unusable
 from hira.tools.toolbox import LONGEST_QUERY
 
-# Hosts where the answers of benchmarks stand in clear; MATPO keeps them out of its training and evaluation.
+# Hosts that publish the answers of benchmarks; MATPO keeps them out of its training and evaluation.
 LEAKING = ("huggingface.co", "hf.co", "hf-mirror.com")
 
 
@@ -24,7 +24,7 @@ def _unheard(notice: Notice) -> None:
 
 
 class Chain:
-    """Services in order of preference; where one fails, the next is asked, and that is told."""
+    """Services in order of preference; if one fails, the next is asked, and a notice reports it."""
 
     def __init__(self, backends: Sequence[Backend], on_notice: Callable[[Notice], object] = _unheard) -> None:
         if not backends:
@@ -34,10 +34,10 @@ class Chain:
         self._unusable: dict[int, str] = {}
 
     async def search(self, query: str, n: int) -> list[Hit]:
-        """Hits of the first service that answers."""
+        """Return the hits of the first service that answers."""
         failures: list[str] = []
         down = True
-        for at, backend in enumerate(self.backends):  # two may have one name
+        for at, backend in enumerate(self.backends):  # two may have the same name
             if at in self._unusable:
                 failures.append(self._unusable[at])
                 continue
@@ -69,10 +69,11 @@ def search_tool(
     blocked: Collection[str] = (),
     on_notice: Callable[[Notice], object] = _unheard,
 ) -> Tool:
-    """The tool "search" for one run over services in order of preference; the next one answers where one fails.
+    """Create the tool "search" for one run over services in order of preference; if one fails, the next one answers.
 
-    With `several` above 1 a call may hold so many queries, which are asked together (MARS, section 3). What is found is
-    added to `seen`, so that `browse` may open it. Hits on `blocked` hosts are left out, and all but those on `only`.
+    With `several` above 1 a call may hold up to that many queries, which are sent together (MARS, section 3). URLs of
+    hits are added to `seen`, so that `browse` may open them. Hits on `blocked` hosts are left out; with `only`, so are
+    hits on all other hosts.
     """
     from pydantic import Field
 
@@ -111,7 +112,7 @@ def scholar_tool(
     seen: set[str] | None = None,
     on_notice: Callable[[Notice], object] = _unheard,
 ) -> Tool:
-    """The tool "scholar": the same over services of scholarly works, `top` of which answer a query (MARS, 2.1)."""
+    """Create the tool "scholar": the same over services of scholarly works, with `top` hits per query (MARS, 2.1)."""
     described = (
         "Search scholarly works. Returns titles, addresses and abstracts of those that fit best; open one to read it."
     )
@@ -121,7 +122,7 @@ def scholar_tool(
 
 
 def check_query(query: str) -> str:
-    """The query in one line. An empty one, and a whole document sent as one, is refused."""
+    """Return the query in one line. Raises `ToolError` if it is empty, or a whole document."""
     query = " ".join(query.split())
     if not query:
         raise ToolError("the query is empty; write what to look for")
@@ -133,7 +134,7 @@ def check_query(query: str) -> str:
 
 
 def make_observation(queries: Sequence[str], results: Sequence[list[Hit] | BaseException]) -> Observation:
-    """The hits of all queries, the best of each first; which queries brought none; raises if no query was answered."""
+    """Return the hits of all queries, the best of each first, and which had none; raises if no query was answered."""
     answered = [one for one in results if isinstance(one, list)]
     failed = [one for one in results if isinstance(one, BaseException)]
     for error in failed:
@@ -146,7 +147,7 @@ def make_observation(queries: Sequence[str], results: Sequence[list[Hit] | BaseE
 
 
 def merge_hits(hits: Iterable[Hit]) -> list[Hit]:
-    """One hit a place, in the order of the first; of two snippets the longer."""
+    """Return one hit per place, in the order of the first; of two snippets the longer."""
     places: dict[str, Hit] = {}
     for hit in hits:
         known = places.setdefault(canonicalise_url(hit.url), hit)
