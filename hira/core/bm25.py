@@ -20,8 +20,7 @@ K1, B = 1.5, 0.75
 
 
 def words(text: str) -> list[str]:
-    """Return the lower-case content words in order, lightly stemmed; Chinese, Japanese and Korean as pairs of
-    characters."""
+    """Return lower-case content words in order, lightly stemmed; Chinese, Japanese, Korean as pairs of characters."""
     found: list[str] = []
     for match in _WORD.finditer(text.lower()):
         word = match[0]
@@ -69,7 +68,6 @@ class BM25:
         ]
 
     def best(self, query: str, n: int) -> list[int]:
-        """Return the indexes of at most `n` texts that share a word with the query, best first, the earlier first if
-        equal."""
+        """Return the indexes of at most `n` texts that share a word with the query, best first, then earliest first."""
         scores = self.scores(query)
         return sorted((at for at, score in enumerate(scores) if score > 0), key=lambda at: -scores[at])[:n]

@@ -168,8 +168,7 @@ def fault(error: Exception, fix: str = "") -> HiraError:
 
 
 def of_the_machine(error: BaseException) -> HiraError | None:
-    """Return the error to report if Python's error only means that the machine has run out of something, otherwise
-    None."""
+    """Return the error to report if Python's error means that the machine has run out of something, else None."""
     number = error.errno if isinstance(error, OSError) else None
     if isinstance(error, MemoryError):
         number = errno.ENOMEM

@@ -259,8 +259,7 @@ def _fields_of(kind: type[Event]) -> tuple[tuple[str, ...], Callable[[Event], tu
 
 
 def record(event: Event) -> dict[str, Any]:
-    """Return the event as one JSON object: its kind first, then its fields. Written out, because runs record many
-    events."""
+    """Return the event as one JSON object: its kind first, then its fields. Written out for speed."""
     kind = type(event)
     names, values_of = _fields_of(kind)  # type: ignore[arg-type]  # a class is hashable
     told: dict[str, Any] = {"event": kind.__name__, **dict(zip(names, values_of(event), strict=False))}

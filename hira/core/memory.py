@@ -111,8 +111,7 @@ class DualMemory:
 
 
 def _quality(fact: Fact) -> float:
-    """Weigh a fact: one with a source counts more than an inference, a report of failure less (HiRA, memory
-    quality)."""
+    """Weigh a fact: a source counts more than an inference, a report of failure less (HiRA, memory quality)."""
     return (1.0 if fact.sources else 0.6) * (0.3 if _FAILED & set(words(fact.text)) else 1.0)
 
 

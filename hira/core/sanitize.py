@@ -159,8 +159,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _keep_joiner(found: re.Match[str]) -> str:
-    """Return the joiner if it joins two non-ASCII characters or selects a variant of the one before it, otherwise
-    ""."""
+    """Return the joiner if it joins two non-ASCII characters or selects a variant of the one before it, else ""."""
     text, run = found.string, found[0]
     before, after = text[max(0, found.start() - 1) : found.start()], text[found.end() : found.end() + 1]
     if not before or before.isascii():
@@ -264,8 +263,7 @@ def _mask(text: str, forms: Iterable[str]) -> str:
 
 @lru_cache(maxsize=8)
 def _forms(secrets: frozenset[str]) -> tuple[str, ...]:
-    """Return the forms that the secrets may take, longest first; cached, because each text of a run is searched for
-    them."""
+    """Return the forms that the secrets may take, longest first; cached, because every text is searched for them."""
     forms = {form for one in secrets for form in (one, quote(one, safe=""), json.dumps(one)[1:-1])}
     return tuple(sorted(forms, key=len, reverse=True))
 

@@ -62,8 +62,7 @@ class Sources:
     _ids: dict[str, str] = field(default_factory=dict)
 
     def add(self, source: Source) -> Source:
-        """Add the source and return it with its id. One location keeps one id; new text of a location is added to the
-        stored text."""
+        """Add the source and return it with its id. One location keeps one id; new text of a location is appended."""
         if not source.text.isascii():  # lone surrogates cannot be stored or passed to a checker
             source = replace(source, text=source.text.encode("utf-8", "replace").decode("utf-8"))
         known = self.read.get(self._ids.get(source.location, ""))

@@ -88,14 +88,12 @@ def _encode(encoding: Any, text: str) -> int:
 
 
 def fits(text: str, limit: int) -> bool:
-    """Return whether a text has at most `limit` tokens. A token has at least one byte, so short texts are not
-    counted."""
+    """Return whether a text has at most `limit` tokens. Short texts are not counted, as a token has a byte or more."""
     return len(text) * _BYTES <= limit or count(text) <= limit
 
 
 def clip(text: str, limit: int, *, middle: bool = False, counted: Counter = count) -> str:
-    """Return at most about `limit` tokens of the text: its beginning, or beginning and end with the `middle` cut
-    out."""
+    """Return at most about `limit` tokens of the text: its beginning, or beginning and end without the `middle`."""
     if len(text) * _BYTES <= limit:
         return text
     total = counted(text)

@@ -129,8 +129,7 @@ class Tool(Generic[P, R]):
         return replace(self, run=self.bound(context)) if self.bound else self
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the wrapped function and return its own result, as its tests need it. Models call the tool through
-        `call`."""
+        """Call the wrapped function and return its own result, as its tests need it. Models use `call`."""
         if self.function is None:
             raise UsageError(f"the tool {self.name!r} was not made of a function", fix="await its method call({…})")
         return self.function(*args, **kwargs)
@@ -148,8 +147,7 @@ class Tool(Generic[P, R]):
         return sorted(names, key=lambda name: name not in self.parameters.get("required", ()))
 
     async def call(self, arguments: Mapping[str, Any]) -> Observation:
-        """Run the tool with these arguments. `ToolError` explains to the model what is wrong with them or with the
-        call."""
+        """Run the tool with these arguments. `ToolError` explains to the model what went wrong."""
         checked = self.check(arguments)
         try:
             async with asyncio.timeout(self.seconds):
@@ -310,8 +308,7 @@ def tool(
 
 
 def _context_of(function: Callable[..., Any]) -> tuple[str, str]:
-    """Return the name of the first parameter if it takes the run's `Context`, and the type of the `deps` that it
-    needs."""
+    """Return the name of the first parameter if it takes the run's `Context`, and the type of its `deps`."""
     if not inspect.isroutine(function):
         return "", ""
     first = next(iter(inspect.signature(function).parameters), "")

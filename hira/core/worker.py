@@ -134,8 +134,7 @@ def shared_worker() -> Worker:
 
 
 async def run_apart(size: int, function: Callable[..., T], *arguments: Any) -> T:
-    """Return the function's result for a text of that size: at once, from the shared worker, or from a thread,
-    whichever is best."""
+    """Run the function in the best place for a text of that size: here, in the shared worker, or in a thread."""
     if size < TINY:
         await asyncio.sleep(0)  # here it can be cancelled, as in the other cases
         return function(*arguments)

@@ -54,11 +54,12 @@ def pack_claims(claims: Iterable[SourcedClaim]) -> PackedClaims:
 
 
 def unpack_claims(packed: PackedClaims) -> list[SourcedClaim]:
-    def found(places: Iterable[int]) -> tuple[Source, ...]:
+    def pick_sources(places: Iterable[int]) -> tuple[Source, ...]:
         return tuple(packed.sources[one] for one in places)
 
     return [
-        SourcedClaim(text, found(cited), attributed, found(read)) for text, cited, attributed, read in packed.claims
+        SourcedClaim(text, pick_sources(cited), attributed, pick_sources(read))
+        for text, cited, attributed, read in packed.claims
     ]
 
 
@@ -158,8 +159,7 @@ def _line(text: str, at: int) -> str:
 
 
 def inert(text: str) -> Filled:
-    """Make the text of a source safe for a prompt: without tokens and marks like ours, even those that removals
-    form."""
+    """Make the text of a source safe for a prompt: without tokens and marks like ours, even after removals."""
     cleaned = clean(text)
     bare = remove_marks(cleaned)
     return Filled(bare if bare == cleaned else clean(bare))

@@ -79,8 +79,7 @@ _CLAUSE = compile_lazily(rf"\A\W*{_TURN}(?!\s*[,，])[^,，]*[,，]\s*|[,;，；
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A statement of an answer. `sources` are the ids that the answer cites for it; `end` is where it ends in the
-    answer."""
+    """A statement of an answer. `sources` are the ids that the answer cites for it; `end` is its end in the answer."""
 
     text: str
     sources: tuple[str, ...]

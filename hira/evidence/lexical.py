@@ -126,8 +126,7 @@ def share(weights: dict[str, float], held: Collection[str]) -> float:
 
 
 def find_windows(weights: dict[str, float], passages: Passages, context: frozenset[str]) -> list[Window]:
-    """Return the sentences that hold most of the claim, best first. Words of a sentence's support count a little
-    less."""
+    """Return the sentences that hold most of the claim, best first. Words of its support count a little less."""
     listed = [(weight, passages.postings[key]) for key, weight in weights.items() if key in passages.postings]
     rare = [(weight, at) for weight, at in listed if len(at) <= COMMON] or [(one, at[:COMMON]) for one, at in listed]
     found: Counter[int] = Counter()

@@ -88,8 +88,7 @@ class Token(NamedTuple):
 
 @lru_cache(maxsize=50_000)
 def read_number(text: str) -> str:
-    """Return a number as digits and a power of ten ("3,100,000" and "3.1" million are "31e7"); a string, of any
-    length."""
+    """Return a number as digits and a power of ten ("3,100,000" and "3.1" million are "31e7"); a string."""
     whole, fraction = text, ""
     if separators := [char for char in text if not char.isdigit()]:
         head, _, tail = text.rpartition(separators[-1])
@@ -204,6 +203,5 @@ def _leads(line: str, following: list[str]) -> bool:
 
 
 def _points_back(tokens: list[Token]) -> bool:
-    """Return whether a sentence has a pronoun as its subject ("It was", "In 1990 she"), or begins with one ("Its
-    roof")."""
+    """Return whether a sentence has a pronoun as subject ("It was", "In 1990 she"), or begins with one ("Its roof")."""
     return any(token.text.lower() in (PRONOUNS if at else POINTERS) for at, token in enumerate(tokens[:4]))

@@ -1,5 +1,4 @@
-"""Tools that roles may call. `@tool` turns any typed function into one; the rest of the package creates the built-in
-ones."""
+"""Tools that roles may call. `@tool` turns any typed function into one; the rest of the package has built-in ones."""
 
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.tools.toolbox import Toolbox

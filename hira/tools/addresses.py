@@ -93,8 +93,7 @@ def _find_wrapped(one: IPv6Address) -> list[IPv4Address]:
 
 
 def check_url(url: str, allow: Collection[str] = ()) -> Place:
-    """Return the place that a URL names. Raises `Refused` with the reason. `allow` holds "host:port" entries of the
-    user.
+    """Return a URL's place. Raises `Refused` with the reason. `allow` holds the user's "host:port" entries.
 
     Blanks after the host are escaped, as browsers do.
     """

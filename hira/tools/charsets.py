@@ -43,8 +43,8 @@ def decode_page(body: bytes, content_type: str = "") -> str:
 
 
 def decode_file(data: bytes) -> str | None:
-    """A file, with line ends as "\\n": byte-order mark, UTF-8, declared charset, and at last cp1252, which can read
-    anything. None if the bytes are no text: they hold a zero, or one control character in twenty."""
+    """Decode a file, with line ends as "\\n": byte-order mark, UTF-8, declared charset, and at last cp1252, which can
+    read anything. None if the bytes are not text: they hold a zero, or one control character in twenty."""
     sample = data[:_SAMPLE]
     marked = data.startswith(tuple(mark for mark, _ in _MARKS))
     if not marked and (0 in sample or len(sample.translate(None, _CONTROLS)) < 0.95 * len(sample)):

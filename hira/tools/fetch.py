@@ -219,7 +219,7 @@ class Fetcher:
         self._ssl: ssl.SSLContext | None = None
 
     async def get(self, url: str) -> Fetched:
-        """Open a URL and follow its redirects. Raises `Refused` if it may not be opened, `ToolError` if there is no
+        """Open a URL and follow its redirects. Raises `Refused` if it may not be opened, `ToolError` without a
         response."""
         if self.once is None:
             return await self._get(url)
@@ -259,8 +259,7 @@ class Fetcher:
     async def _request(
         self, place: Place, answer: list[tuple[Fetched, _Body]], cookies: "httpx.Cookies"
     ) -> Fetched | str:
-        """Send a request and read the response. `answer` gets its head and its growing body as soon as they are
-        known."""
+        """Send a request and read the response. `answer` gets its head and body as they arrive."""
         backend = _Pinned(place, self.resolve, self._way_out(place))
         timeouts = {"connect": CONNECT_SECONDS, "read": self.seconds, "write": CONNECT_SECONDS, "pool": CONNECT_SECONDS}
         async with (

@@ -1,5 +1,4 @@
-"""The tool "files": the files that the user attached to the question, files that programs of the run wrote, and no
-others."""
+"""The tool "files": files that the user attached to the question or that programs of the run wrote, and no others."""
 
 import asyncio
 import re
@@ -94,7 +93,7 @@ def _find_place(work: Path, path: str) -> str:
 
 
 def _read_written(work: Path, place: str) -> Document | None:
-    """Read a file that a program wrote, None if there is no such file. Its bytes are copied first, so that no link is
+    """Read a file that a program wrote, None if there is no such file. A copy of its bytes is read: no link is
     followed."""
     try:
         data = folder.read(work, place, LARGEST + 1)

@@ -1,5 +1,4 @@
-"""Files in folders of documents that are not documents: neither indexed nor readable by programs, unless named
-explicitly."""
+"""Files that are not documents: neither indexed in folders nor readable by programs, unless named explicitly."""
 
 from collections.abc import Collection
 from fnmatch import translate

@@ -65,8 +65,7 @@ class Archive:
             raise ToolError(f"{self.path.name} is damaged: {name!r} in it is not valid XML") from None
 
     def read_without_doctype(self, name: str) -> bytes:
-        """Return the bytes of an XML member. Raises `ToolError` if it declares a document type, and so perhaps
-        entities."""
+        """Return the bytes of an XML member. Raises `ToolError` if it declares a document type (entities)."""
         data = self.read(name)
         refuse_doctype(data, f"{self.path.name}: {name!r}")
         return data

@@ -99,8 +99,7 @@ def words_in(text: str) -> int:
 
 
 def fits(text: str) -> bool:
-    """Return whether the text is at most one passage. Very long texts are not counted: that would cost ten times their
-    size."""
+    """Return whether the text is at most one passage. Very long texts are not counted, to save memory."""
     return len(text) <= MOST * _LONG_WORD and words_in(text) <= MOST
 
 
@@ -137,8 +136,7 @@ def _piece(place: str, headings: list[tuple[int, str]], gathered: list[str]) -> 
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str]]:
-    """Yield headings with their level, and at level 0 paragraphs; of a paragraph that is too long, its lines or
-    sentences."""
+    """Yield headings with their level, and at level 0 paragraphs; of an overlong one, its lines or sentences."""
     for paragraph in _paragraphs(text):
         if heading := _HEADING.fullmatch(paragraph.strip()):
             yield len(heading[1]), paragraph.strip()
@@ -192,8 +190,7 @@ def _words(sentence: str) -> Iterator[str]:
 
 
 def write_pieces(pieces: Sequence[Piece], chosen: Sequence[int]) -> str:
-    """Join the chosen pieces, with their places and headings where these change, and marks where pieces are left
-    out."""
+    """Join the chosen pieces, with their places and headings where these change, and mark omissions."""
     lines: list[str] = []
     before, last = Piece("", "", ""), -1
     for at in chosen:

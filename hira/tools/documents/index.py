@@ -89,8 +89,7 @@ class Index:
         return await asyncio.to_thread(self._store.names)
 
     async def take_new_warnings(self) -> list[str]:
-        """Return the warnings that no process with this index has taken yet. One that ceases and comes back is new
-        again."""
+        """Return the warnings that no process with this index has taken yet. One that comes back is new again."""
         return await asyncio.to_thread(self._store.take_new, list(dict.fromkeys(self.warnings)))
 
     def close(self) -> None:
@@ -106,7 +105,7 @@ class Index:
     def _refresh(self, on_progress: Progress | None) -> None:
         with self._turn:
             # read the index before the walk: a file that another process adds meanwhile must not look removed
-            known = self._store.known_stamps()
+            known = self._store.read_stamps()
             found = walk(self.paths, self.exclude)
             if gone := known.keys() - {str(path) for path in found.files.values()}:
                 self._store.drop(sorted(gone))
@@ -117,8 +116,7 @@ class Index:
             self._ready = not self._stopped.is_set()
 
     def _find_changed(self, files: dict[str, Path], known: dict[str, Stamp]) -> list[tuple[str, Path, Stamp | None]]:
-        """Return the files whose size or time differs from the index, or that changed too recently for these to be
-        reliable."""
+        """Return the files whose size or time differs from the index, or that changed too recently to tell."""
         fresh = time.time_ns() - _FRESH
         changed: list[tuple[str, Path, Stamp | None]] = []
         for name, path in files.items():
@@ -206,8 +204,7 @@ _NEAR = 5
 
 
 def search_documents(index: Index, *, top: int = 10) -> Tool:
-    """Create the tool "search": at most `top` relevant passages of the indexed documents, best first, with their
-    files."""
+    """Create the tool "search": at most `top` relevant passages of the indexed documents, best first."""
     from pydantic import Field
 
     async def search(
@@ -252,8 +249,7 @@ def browse_documents(index: Index) -> Tool:
 
 
 async def _find_name(index: Index, url: str) -> str:
-    """Return the one document that a path means, apart from quotes, case, "./" and folders left out at its
-    beginning."""
+    """Return the one document that a path means, apart from quotes, case, "./" and missing leading folders."""
     names = await index.names()
     wanted = url.strip().strip("\"'`<>").removeprefix("file://").removeprefix("./").replace("\\", "/").casefold()
     paths = [name for name in names if name.casefold() == wanted]
@@ -271,8 +267,7 @@ async def _find_name(index: Index, url: str) -> str:
 
 
 def show(entry: Entry, intent: str) -> Observation:
-    """Return a document of at most about 3,000 tokens whole, otherwise the passages that fit the intent, in their
-    order."""
+    """Return a document of at most about 3,000 tokens whole, else the passages that fit the intent, in order."""
     texts = [piece.full for piece in entry.pieces]
     order, note = choose_passages(texts, intent)
     source = Source(entry.name, entry.title, "\n\n".join(texts[at] for at in order), "file")
@@ -293,8 +288,7 @@ def choose_passages(texts: list[str], intent: str) -> tuple[list[int], str]:
 
 
 def find_nearest(texts: list[str], intent: str) -> list[int]:
-    """Return the indexes of texts that share a word with the intent, best first, each followed by its two
-    neighbours."""
+    """Return the indexes of texts that share a word with the intent, best first, each followed by its neighbours."""
     best = BM25(texts).best(intent, len(texts))
     return list(dict.fromkeys(near for at in best for near in (at, at + 1, at - 1) if 0 <= near < len(texts)))
 

@@ -168,7 +168,7 @@ _PAGES = ("application/xhtml+xml", "text/html")
 
 
 def read_epub(path: Path) -> Document:
-    """Read a book, chapter by chapter, in its reading order (the spine of EPUB, otherwise the order of its manifest)."""
+    """Read a book, chapter by chapter, in reading order (the spine of EPUB, otherwise the order of its manifest)."""
     with open_archive(path) as archive:
         if _CONTAINER not in archive.names:
             raise ToolError(f"{path.name} is not a book: it names no content")

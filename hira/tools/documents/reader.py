@@ -30,8 +30,7 @@ _OLD = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
 
 
 def is_plain(path: Path) -> bool:
-    """Return whether a file is text that needs no parser: prose, programs, settings, logs. True if there is no such
-    file."""
+    """Return whether a file is text that needs no parser: prose, programs, settings, logs. True for no file."""
     suffix = path.suffix.lower()
     if suffix in _BINARY or suffix in _TEXT:
         return False

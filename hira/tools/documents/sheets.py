@@ -44,7 +44,7 @@ def header_of(rows: Sequence[Row], *, expected: bool = False) -> Row | None:
 
 
 def lines_of(rows: Sequence[Row], *, expected: bool = False) -> list[str]:
-    """Return one line per row, every cell after its column's name; without a header only the cells. Empty rows are
+    """Return one line per row, every cell after its column's name; without a header only cells. Empty rows are
     dropped."""
     header = header_of(rows, expected=expected)
     if header is None:
@@ -272,7 +272,6 @@ def _table(table: Sequence[tuple[int, dict[int, str]]]) -> Iterator[str]:
 
 
 def _header(table: Sequence[tuple[int, dict[int, str]]], columns: Sequence[int]) -> Row | None:
-    """Return the names of the columns; only tables of two columns need their lower rows to decide whether they have
-    any."""
+    """Return the names of the columns, or None; only tables of two columns need their lower rows to decide."""
     looked_at = table if len(columns) <= _FEW_COLUMNS else table[:2]
     return header_of([[row.get(column, "") for column in columns] for _, row in looked_at])

@@ -107,7 +107,7 @@ class Store:
         except sqlite3.Error as error:
             raise ToolError(f"the index of the documents ({self.where}) cannot be read: {error}") from None
 
-    def known_stamps(self) -> dict[str, Stamp]:
+    def read_stamps(self) -> dict[str, Stamp]:
         return {row[0]: Stamp(*row[1:]) for row in self._rows("SELECT path, size, changed, digest FROM files")}  # type: ignore[misc,arg-type]
 
     def put(self, entries: Sequence[Entry]) -> None:

@@ -145,7 +145,6 @@ def _without_keys(entries: Iterable[os.DirEntry[str]], keys: list[str]) -> Itera
 
 
 def _follow(entry: os.DirEntry[str]) -> tuple[Path, bool, bool]:
-    """Return where an entry leads, and whether that is a folder or a file. Raises `OSError` if it cannot be
-    examined."""
+    """Return where an entry leads, and whether that is a folder or a file. Raises `OSError` if that is unknown."""
     path = Path(os.path.realpath(entry.path) if entry.is_symlink() else entry.path)
     return path, entry.is_dir(), entry.is_file()

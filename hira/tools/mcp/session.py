@@ -93,8 +93,7 @@ class Session:
             raise Ended
 
     async def ask(self, request: Coroutine[Any, Any, T]) -> T:
-        """Return the server's reply. Raises `Ended` if the session is over before it arrives, otherwise the client's
-        error."""
+        """Return the server's reply. Raises `Ended` if the session is over first, else the client's error."""
         from mcp import MCPError
 
         asking = asyncio.create_task(request)

@@ -128,8 +128,7 @@ def make_observation(server: str, tool: str, arguments: Mapping[str, Any], resul
 
 
 def _read_parts(result: "CallToolResult") -> tuple[list[str], list[str]]:
-    """Return the texts of a result, and descriptions of its other contents. Its structure is a text if it has no
-    other."""
+    """Return the texts of a result, and descriptions of its other contents. Without a text, its structure is one."""
     from mcp_types import TextResourceContents
 
     texts: list[str] = []

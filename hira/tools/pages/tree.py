@@ -140,7 +140,7 @@ class Tree(HTMLParser):
         (self.title if self.at.tag == "title" else self.at.children).append(data)
 
     def _end_before(self, tag: str) -> None:
-        """End the elements that an opening `tag` ends implicitly: a paragraph, the previous list item or table cell, a
+        """End the elements that an opening `tag` ends implicitly: a paragraph, the last list item or table cell, a
         link."""
         if tag in BLOCKS and self.at.tag == "p":
             self._leave(self.at)

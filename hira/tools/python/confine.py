@@ -32,8 +32,7 @@ _SYSTEM_FILES = (
 
 
 def confine(setup: dict[str, Any], parent: int) -> list[str]:
-    """Apply every layer that the mode requires and return their names. Raises `OSError` if one of them cannot be
-    applied.
+    """Apply every layer that the mode requires and return their names. Raises `OSError` if one fails.
 
     `setup`: `mode`; `folder`, where code may write; `read` and `list`, the paths that it may read or only list;
     `limits`.

@@ -91,7 +91,7 @@ def clear(folder: Path, keep: Found) -> None:
 
 
 def read(folder: Path, place: str, most: int) -> bytes:
-    """Return at most `most` bytes of the regular file at that place. Raises `OSError` for anything else, links
+    """Read at most `most` bytes of the regular file at that place. Raises `OSError` for anything else, links
     included."""
     root = os.open(folder, os.O_RDONLY | _DIRECTORY)
     try:

@@ -88,8 +88,7 @@ def command(
     environ: Mapping[str, str],
     boot: str,
 ) -> list[str]:
-    """Return the command that starts the container with the worker in it. Nothing is downloaded: the image has to
-    exist.
+    """Return the command that starts the container with the worker in it. The image has to exist already.
 
     The user's own number is kept, so that the folder is writable and new files belong to the user.
     """

@@ -41,8 +41,7 @@ HELD = f"This call kept files open that are deleted. {RESTARTED}"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one call. `value` is the last expression's, `error` a traceback or the reason why the call was
-    ended.
+    """The result of one call. `value` is the last expression's, `error` a traceback or the reason of its end.
 
     `files` are those that the call wrote, `note` a remark on others; `restarted` means that variables are lost.
     """
@@ -121,8 +120,7 @@ class PythonSandbox:
             self._hand = None
 
     async def run(self, code: str, *, seconds: float | None = None) -> Outcome:
-        """Run the code; never raises for the code's own failures. Raises `ToolDown` if Python cannot be run here at
-        all.
+        """Run the code; never raises for the code's own failures. Raises `ToolDown` if Python cannot run here.
 
         Cancelling it ends the interpreter.
         """
@@ -140,8 +138,7 @@ class PythonSandbox:
             return outcome
 
     async def contents(self, paths: Sequence[Path], most: int) -> dict[Path, bytes]:
-        """Return at most `most` bytes of each of these files of the session, without unreadable ones. Follows no
-        link."""
+        """Read at most `most` bytes of each of these files of the session, if readable. Follows no link."""
         async with self._lock:
             return await self._beside(self.workplace.read, paths, most)
 
@@ -267,8 +264,7 @@ class PythonSandbox:
             pause = max(_LOOK, _REST * (loop.time() - began))
 
     async def _describe_answer(self, interpreter: Interpreter, answer: dict[str, Any], late: str) -> Outcome:
-        """Return the outcome of a call from an interpreter that continues. Its answer may be anything, of any
-        length."""
+        """Return the outcome of a call from an interpreter that continues. It may answer anything, at any length."""
         output = interpreter.take_printed()
         value, error = (
             shorten_text(printable(_read_text(answer, name)), self.limits.output) for name in ("value", "error")
@@ -285,8 +281,7 @@ class PythonSandbox:
         return Outcome(self.calls, status, printable(output), value, error, note, settled.files, restarted=bool(spent))
 
     async def _describe_end(self, interpreter: Interpreter, status: Status, why: str) -> Outcome:
-        """End the interpreter, return the outcome with the reason, and clean the folder so that the next call can
-        work."""
+        """End the interpreter, return the outcome with the reason, and clean the folder for the next call."""
         self._discard()
         code = await self._wait_for_end()
         settled = await self._beside(self.workplace.settle)

@@ -185,7 +185,7 @@ def program(machine: str, pid: int, also: Iterable[str] = ()) -> _Block:
 
 
 def _rules(pid: int) -> dict[str, _Block]:
-    """Return the calls that are allowed with some arguments only: signals, priorities and limits for the process itself."""
+    """Return the calls that are allowed with some arguments only, such as signals and limits for the process itself."""
     me, own = (pid,), (0, pid)
     queued = [*_only(0, me), *_none_of(1, (_CONTINUE,))]
     aimed = [*_only(0, me), *_none_of(2, (_CONTINUE,))]

@@ -37,8 +37,7 @@ class Limits:
 
 
 def find_broken_limit(pid: int, limits: Limits) -> str:
-    """Return the limit that the process has broken, in words for the model; empty if none, or if the system does not
-    say."""
+    """Return the limit that the process has broken, in words for the model; empty if none, or if unknown."""
     try:
         resident = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * _PAGE
         threads = int(_fields(pid)[_THREADS])
@@ -69,8 +68,8 @@ def _fields(process: int | str) -> list[str]:
 
 
 def overfull(folder: Path, limits: Limits, *, entries: int, taken: int, pid: int = 0) -> str:
-    """Return the limit of the folder that is broken, in words for the model, beyond the `entries` and bytes `taken`
-    before.
+    """Return the limit of the folder that is broken, in words for the model, besides earlier `entries` and bytes
+    `taken`.
 
     With `pid` the process's deleted but open files count too.
     """
@@ -206,8 +205,8 @@ class Workplace:
         return (there.st_dev, there.st_ino) == self._place
 
     def overfull(self, pid: int = 0) -> str:
-        """Return the limit that the additions break, in words for the model; counts files that process `pid` keeps
-        open, too."""
+        """Return the limit that additions break, in words for the model; files that process `pid` keeps open count
+        too."""
         if not self.bounded:
             return ""
         before = self._before or Found()
@@ -235,8 +234,7 @@ class Workplace:
         return Settled(listed, " ".join(filter(None, told)), limit, held)
 
     def read(self, paths: Sequence[Path], most: int) -> dict[Path, bytes]:
-        """Return at most `most` bytes of each of these files in the folder, without unreadable ones. Follows no
-        link."""
+        """Read at most `most` bytes of each of these files in the folder, if readable. Follows no link."""
         contents: dict[Path, bytes] = {}
         for path in paths:
             with contextlib.suppress(OSError):

@@ -40,8 +40,7 @@ def pack_frame(frame: dict[str, Any]) -> bytes:
 
 
 def shorten_text(text: str, most: int) -> str:
-    """Shorten a text to about `most` characters: its head and tail, and the number of characters missing between
-    them."""
+    """Shorten a text to about `most` characters: its head and tail, and the number of characters between them."""
     if len(text) <= most:
         return text
     half = most // 2
@@ -168,8 +167,8 @@ class Session:
         return answer if self._works() else {**answer, "spent": True}
 
     def _works(self) -> bool:
-        """Return whether the next call can run: code may have tampered with what runs it, and the next must not pay for
-        that."""
+        """Return whether the next call can run: code may have tampered with what runs it, and the next must not
+        suffer."""
         try:
             speaks = _identity(self.out) == self.outlet and explain_error(ValueError(7)) == "ValueError: 7"
             return speaks and self._evaluate("6 * 7", f"{_OWN}0>", {}) == 42

@@ -25,8 +25,7 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result. `snippet` is the service's quote from the page; `date` is in the service's format; `rank` begins at
-    1."""
+    """One result. `snippet` is the service's quote from the page; `date` is in its format; `rank` begins at 1."""
 
     title: str
     url: str
@@ -51,8 +50,7 @@ def plain(text: object) -> str:
 
 
 def whole(text: object) -> str:
-    """Return a text without lone surrogates: services cut texts inside characters, and half of one cannot be sent or
-    stored."""
+    """Return a text without lone surrogates: services cut texts inside characters, and halves cannot be sent."""
     return printable(str(text or ""))
 
 
@@ -186,8 +184,7 @@ class Line:
 
 
 def retry_after(value: str, now: Callable[[], float] = time.time) -> float:
-    """Return the seconds to wait, at most a day, by a Retry-After header, which is a number or a date; 0 for
-    neither."""
+    """Parse a Retry-After header, a number or a date, to seconds to wait, at most a day; 0 for neither."""
     try:
         return min(max(0.0, float(value)), DAY)
     except ValueError:
