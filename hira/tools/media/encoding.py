@@ -169,7 +169,7 @@ _TIME = re.compile(r"(?:(\d+):)?(\d+(?:\.\d+)?)")
 
 
 def moment(path: Path, at: str) -> str:
-    """Return a picture of a moment of a video: seconds, minutes and seconds (`1:30`), or the middle of a share (`3/8`)."""
+    """Return a picture of a moment of a video: in seconds, as `1:30`, or as the middle of a share such as `3/8`."""
     if not decodes():
         raise ToolError(f"moments of {path.name} cannot be shown as pictures: {EXTRA}")
     with open_media(path, "video") as container:
