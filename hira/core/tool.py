@@ -285,7 +285,7 @@ def tool(
         if inspect.iscoroutinefunction(function):
             result = await function(**arguments)
         else:
-            # asyncio has only a few threads of its own; blocking tools of many questions wait concurrently
+            # asyncio has only a few threads; blocking tools of many questions wait concurrently
             from anyio import to_thread
 
             result = await to_thread.run_sync(partial(function, **arguments), abandon_on_cancel=True)

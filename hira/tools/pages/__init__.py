@@ -26,7 +26,7 @@ __all__ = ["Link", "Page", "State", "extract"]
 
 State = Literal["ok", "blocked", "empty", "script", "paywall"]
 SHORT = 1500
-"""Characters: a longer text is an article, whatever words it contains."""
+"""A text with more characters is an article, whatever words it contains."""
 TINY = 150
 _LONG_SENTENCE = 30
 _LOOKED_AT = 50_000
@@ -94,9 +94,10 @@ def extract(html: str, base_url: str = "") -> Page:
 
 
 def find_state(title: str, text: str, scripts: str, around: str = "") -> State:
-    """Whether `text` is the content of its page. A long text is, even if it contains the words of a wall.
+    """Return whether `text` is the content of its page, or why not. A long text is, even if it contains words of a
+    wall.
 
-    `scripts` is what stands in scripts and noscript, `around` what a short page shows outside of its frame.
+    `scripts` is the content of scripts and noscript, `around` the text of a short page outside of its frame.
     """
     if len(text) < SHORT and _WALL.search(f"{title}\n{text}") and _addresses_reader(text):
         return "blocked"
@@ -112,7 +113,7 @@ def find_state(title: str, text: str, scripts: str, around: str = "") -> State:
 
 
 def _addresses_reader(text: str) -> bool:
-    """Whether at least half of a short text speaks to its reader or about the wall, as no article does."""
+    """Return whether at least half of a short text speaks to its reader or about the wall, as no article does."""
     told = [sentence.strip() for sentence in _SENTENCE.findall(text)]
     articles = (
         one for one in told if len(one) >= _LONG_SENTENCE and not (_ADDRESSES_READER.search(one) or _WALL.search(one))
@@ -121,7 +122,7 @@ def _addresses_reader(text: str) -> bool:
 
 
 def _find_unframed(root: Element) -> str:
-    """The visible text outside of the page's frame, where a newspaper asks for subscribers beside free articles."""
+    """Return the visible text outside of the frame, in which newspapers offer subscriptions with free articles, too."""
     parts: list[str] = []
     waiting: list[Element | str] = [root]
     while waiting:

@@ -26,7 +26,7 @@ class Writer:
         self.lines: list[str] = []
         self.line: list[str] = []
         self.below: dict[int, tuple[str, int]] = {}
-        """Of the table that is written: cells that reach down, by column, each with the rows that it reaches yet."""
+        """The cells of the current table that span rows, by column, each with the number of rows left."""
         self.room = _SPANNED
 
     @property

@@ -196,7 +196,7 @@ def _rules(pid: int) -> dict[str, _Block]:
         # threads with separate open files would hold files that nobody sees
         "clone": [*_need_bits(0, _CLONE_THREAD), *_need_bits(0, _CLONE_FILES), *_refuse_bits(0, _CLONE_NEW)],
         "close_range": _refuse_bits(2, _CLOSE_UNSHARED),
-        "renameat2": _refuse_bits(4, _WHITEOUT),  # leaves a device behind
+        "renameat2": _refuse_bits(4, _WHITEOUT),  # leaves a device in the folder
         # the process is stopped between two calls, and nothing in it may undo that
         **dict.fromkeys(("kill", "rt_sigqueueinfo"), queued),
         **dict.fromkeys(("tgkill", "rt_tgsigqueueinfo"), aimed),

@@ -17,7 +17,7 @@ from hira.tools.search.service import DAY, Backend, Hit, spell_query
 class Cache:
     """A SQLite file of answers, each valid for `seconds`. Several processes may share it; a damaged file is replaced.
 
-    Raises `ToolError` where it cannot be opened. Where the disk fails later, the services are asked.
+    Raises `ToolError` if it cannot be opened. If the disk fails later, the services are asked.
     """
 
     def __init__(self, path: Path, *, seconds: float = DAY, clock: Callable[[], float] = time.time) -> None:
@@ -48,7 +48,7 @@ class Cache:
         return db
 
     def get(self, asked: str) -> list[Hit]:
-        """The hits of a valid answer; empty if there is none."""
+        """Return the hits of a valid answer, [] without one."""
         rows: list[tuple[str]] = []
         with self._lock, suppress(sqlite3.Error):
             since = self.clock() - self.seconds
@@ -67,7 +67,7 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """A service whose answers are kept, unless they are empty. `place` tells servers of one name apart."""
+    """A service whose answers are kept, unless they are empty. `place` distinguishes servers of one name."""
 
     backend: Backend
     cache: Cache

@@ -260,5 +260,5 @@ class Shared:
 
 
 def spell_query(name: str, query: str, n: int) -> str:
-    """A key that is the same for two spellings (spaces, capitals) of one query for `n` hits to the service `name`."""
+    """Return a key that ignores spaces and capitals for a query for `n` hits from the service `name`."""
     return json.dumps([name, " ".join(query.split()).casefold(), n], ensure_ascii=False)

@@ -85,7 +85,7 @@ def brave(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://api
 
 
 def exa(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://api.exa.ai") -> Backend:
-    """Exa's index by meaning; snippets are the sentences it highlights."""
+    """Exa's semantic index; snippets are the sentences that it highlights."""
     line = Line("exa", client, refused="its key was not accepted; check EXA_API_KEY")
 
     async def ask(query: str, n: int) -> Iterable[Found]:
@@ -108,7 +108,7 @@ def serpapi(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://s
     async def ask(query: str, n: int) -> Iterable[Found]:
         params: dict[str, str | int] = {"engine": "google", "q": query, "num": n, "api_key": key}
         told = await line.json("GET", f"{base_url}/search.json", params=params)
-        results = told.get("organic_results") or ()  # left out where nothing was found
+        results = told.get("organic_results") or ()  # missing if nothing was found
         return each(results, lambda one: Found(one.get("title"), one["link"], one.get("snippet"), one.get("date")))
 
     return Service("serpapi", ask)
@@ -243,7 +243,7 @@ def arxiv(client: "httpx.AsyncClient", *, base_url: str = "https://export.arxiv.
 
 
 def crossref(client: "httpx.AsyncClient", *, contact: str = "", base_url: str = "https://api.crossref.org") -> Backend:
-    """Crossref, keyless; who gives a contact is served better."""
+    """Crossref, keyless; requests with a contact get better service."""
     line = Line("crossref", client, Pace(at_once=3), "it blocks requests for a while")
 
     async def ask(query: str, n: int) -> Iterable[Found]:
