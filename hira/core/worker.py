@@ -128,7 +128,7 @@ class Worker:
 
 
 @cache
-def shared_worker() -> Worker:
+def open_shared_worker() -> Worker:
     """Return the worker of this process for texts of pages and sources."""
     return Worker()
 
@@ -140,7 +140,7 @@ async def run_apart(size: int, function: Callable[..., T], *arguments: Any) -> T
         return function(*arguments)
     if not SMALL < size <= LARGE:
         return await asyncio.to_thread(function, *arguments)
-    return await shared_worker().run(function, *arguments)
+    return await open_shared_worker().run(function, *arguments)
 
 
 @cache
