@@ -237,7 +237,7 @@ class Hira:
         return Batch(self, questions, concurrency=concurrency)
 
     async def resume(self, run: str) -> Run:
-        """Continue a recorded run where it ended; no call that it completed is made again.
+        """Continue a recorded run where it ended; hira repeats no completed call.
 
         Args:
             run: Its id, the beginning of one, or `last`.

@@ -1,4 +1,4 @@
-"""Pages, messages and help texts are in plain English: phrases that they avoid, each with the words to use."""
+"""Pages, messages, help texts and docstrings are in plain English: phrases that they avoid, each with the words to use."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|^ *>>> .*?$", re.MULTILINE | re.DOTALL)
 
 INSTEAD = {
     r"\btold\b": "sees, gets, prints: name who reports what to whom",
@@ -85,6 +85,27 @@ def test_messages_and_help_texts_are_in_plain_english(package: Path) -> None:
         for line, text in words_for_people(module)
         for phrase, instead in INSTEAD.items()
         if re.search(phrase, text)
+    ]
+    assert not found, "\n".join(found)
+
+
+def docstrings(module: Path) -> Iterator[tuple[int, str]]:
+    """The line and the text, without code, of each string that documents a module, class, function or constant."""
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        body = getattr(node, "body", None)
+        for one in body if isinstance(body, list) else ():
+            if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
+                yield one.lineno, CODE.sub("`", one.value.value)
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, ROOT / "hira" / "evidence"], ids=lambda package: package.name)
+def test_docstrings_are_in_plain_english(package: Path) -> None:
+    found = [
+        f"{module.relative_to(ROOT)}:{line} {match[0][:80]!r}: write {instead}"
+        for module in sorted(package.rglob("*.py"))
+        for line, text in docstrings(module)
+        for phrase, instead in INSTEAD.items()
+        for match in re.finditer(phrase, text, re.MULTILINE)
     ]
     assert not found, "\n".join(found)
 

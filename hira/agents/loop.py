@@ -203,7 +203,7 @@ class Loop:
         return self.repeats >= REPEATS or self.unreadable >= UNREADABLE_IN_A_ROW
 
     def _resort(self, reason: str) -> Step | None:
-        """Return a step with the calls that a stuck role should have made, once; None if there are none to make."""
+        """Return a step with the calls that a stuck role should have made, once; None without any."""
         if self._resorted or not self._is_stuck() or self.used >= self.limit:
             return None
         self._resorted = True

@@ -54,7 +54,7 @@ _BYTES_A_TOKEN = 4
 
 
 class OpenAIPolicy:
-    """A model behind an OpenAI-compatible endpoint.
+    """A model at an OpenAI-compatible endpoint.
 
     `key_origin` names the origin of the key in error messages, which never contain the key. `continuation` is how the
     endpoint continues a message of the model: "continue_final_message" (vLLM, SGLang, llama.cpp), "prefix" (DeepSeek),

@@ -42,7 +42,7 @@ class Answer(Generic[T]):
 
     @property
     def output(self) -> T:
-        """The answer as a value of the requested `output_type`. Raises `BadReply` if there is none."""
+        """The answer as a value of the requested `output_type`. Raises `BadReply` without one."""
         if not self.rollout.has_output:
             fix = "read `text` instead, or ask again" if self.output_type else "give ask an output_type"
             raise BadReply(f"the answer has no output: {self.rollout.output_error or 'none was asked for'}", fix=fix)

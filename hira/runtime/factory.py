@@ -60,7 +60,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     """Open a session: cast the roles and open the tools. All faults of the settings are raised here, before any work.
 
     `policies` replace the endpoints of their roles; with an entry `*` no endpoint is looked for. A `client` sends the
-    requests of every role that has no endpoint of its own.
+    requests of every role without an endpoint.
     """
     given = dict(policies or {})
     named_tools, told = load_tools(settings.tools)
@@ -123,7 +123,7 @@ def choose_verify(settings: Settings, policies: Mapping[str, Policy], cast: Mapp
     """Choose how answers are checked: as the settings say, otherwise by the run's model if an endpoint is connected.
 
     A program's `policies` are often scripts that count their calls: they are asked only if the settings say so. Raises
-    `UsageError` if the settings require a model and there is none.
+    `UsageError` if the settings require a model and no model is connected.
     """
     role = ROLE if ROLE in cast else "*"
     offline = cast[role].policy.model == OFFLINE

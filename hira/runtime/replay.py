@@ -39,7 +39,7 @@ class Replay:
 
     @property
     def same(self) -> bool:
-        """Whether today's code reaches the recorded answer through the recorded calls."""
+        """True if today's code reaches the recorded answer through the recorded calls."""
         return not self.ends and self.answer.text == self.entry.answer
 
 

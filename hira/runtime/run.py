@@ -86,7 +86,7 @@ class Run:
 
     @property
     def ended(self) -> bool:
-        """Whether the answer is ready."""
+        """True once the answer is ready."""
         return self._answer is not None
 
     async def finish(self) -> Answer:
@@ -135,7 +135,7 @@ class Run:
 
     @property
     def resumable(self) -> bool:
-        """Whether the journal contains the work so far, so that the run can be resumed."""
+        """True if the journal contains the work so far, so that the run can be resumed."""
         return self._log is not None and not self._log.trouble
 
     def give_up(self, why: str = "cancelled") -> None:
@@ -209,7 +209,7 @@ class Run:
 
 
 async def resume_run(owner: SessionOwner, run: str) -> Run:
-    """Return a run that continues where the recorded one ended; no completed call is made again.
+    """Return a run that continues where the recorded one ended; hira repeats no completed call.
 
     Raises `UsageError` for a run that does not exist, that is still running, or that this session cannot continue.
     """

@@ -34,7 +34,8 @@ class Passage:
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """A sentence as plain text and its content words: its `own`, those of the title and heading `above` it, and those
-    of the sentence `before` it to which its pronoun refers. `subject` is the first of its own, if it has none."""
+    of the sentence `before` it to which its pronoun refers. `subject` is the first of its `own`
+    words, empty if the sentence begins with a pronoun."""
 
     text: str
     id: str

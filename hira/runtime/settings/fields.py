@@ -129,7 +129,7 @@ class McpSettings(Checked):
 
     @property
     def for_some(self) -> bool:
-        """Whether only the named roles get its tools."""
+        """True if only the named roles get its tools."""
         return bool(self.roles) and "*" not in self.roles
 
     @property
@@ -160,7 +160,7 @@ class KeySettings(Checked):
 
 
 class Settings(Checked):
-    """Everything that can be set. Sampling defaults are the HiRA paper's (its top-k of 20 is no field of the chat
+    """Everything that can be set. Sampling defaults are the HiRA paper's (its top-k of 20 is not a field of the chat
     API and is sent only where it is set); `max_tokens`, `max_cost` (US dollars), `max_time` (seconds) and
     `max_calls` bound one run, `max_reply_tokens` each reply of a model (4,096 where it is not set); `timeout` bounds
     the wait for an endpoint; `prices` are by model, in US dollars for a million tokens; `sandbox` is the

@@ -270,7 +270,7 @@ def find_journal(
     folder: Path,
     home: Path,
 ) -> Path | None:
-    """Return the file of a journal, None for none: True is the user's own, "off" and False are none."""
+    """Return the file of a journal, None for none: True is the user's own, "off" and False mean none."""
     if journal is True:
         return Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "hira" / JOURNAL
     if not journal or Path(journal).name == OFF:
