@@ -25,7 +25,15 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     'python -c ""': ("-c", ""),
     'python -c "import hira"': ("-c", "import hira"),
     "hira --help": (*HIRA, "--help"),
-    "hira ask, offline, to the answer": (*HIRA, "ask", "When was it built?", "--docs", "{docs}", "--model", "offline"),
+    "hira ask, offline, to the answer": (
+        *HIRA,
+        "ask",
+        "When was the tower built?",
+        "--docs",
+        "{docs}",
+        "--model",
+        "offline",
+    ),
     'python -c "import openai"': ("-c", "import openai"),
 }
 # seconds of wall, on a quiet machine

@@ -90,10 +90,13 @@ def test_messages_and_help_texts_are_in_plain_english(package: Path) -> None:
 
 
 def docstrings(module: Path) -> Iterator[tuple[int, str]]:
-    """The line and the text, without code, of each string that documents a module, class, function or constant."""
+    """The line and the text, without code, of each string that documents a module, class, function or constant; the
+    models read those of tools, and not all of their prompts are in this style."""
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         body = getattr(node, "body", None)
-        for one in body if isinstance(body, list) else ():
+        returns = getattr(node, "returns", None)
+        is_tool = returns is not None and ast.unparse(returns) == "Observation"
+        for one in body if isinstance(body, list) and not is_tool else ():
             if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
                 yield one.lineno, CODE.sub("`", one.value.value)
 

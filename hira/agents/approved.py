@@ -115,7 +115,7 @@ async def _ask_person(subtasks: Sequence[Subtask], context: RunContext) -> Seque
 
 
 def _fits(issued: Subtask, decision: object) -> bool:
-    """Return whether a decision is about this subtask."""
+    """Return whether a decision is a valid one about this subtask: a changed task has text."""
     if isinstance(decision, Rejected):
         return decision.subtask.id == issued.id
     return isinstance(decision, Subtask) and decision.id == issued.id and bool(decision.text.strip())

@@ -329,7 +329,7 @@ def _check_open(arguments: Mapping[str, Any], tool: Tool) -> None:
 
 
 def _drop_blocked(observation: Observation, tool: Tool) -> Observation:
-    """Remove everything from blocked hosts, be it from a search, a redirect or an earlier run."""
+    """Remove the passages from blocked hosts, be it from a search, a redirect or an earlier run."""
     if not tool.blocked:
         return observation
     passages = tuple(one for one in observation.passages if not is_on_host(one.source.location, tool.blocked))

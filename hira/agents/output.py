@@ -216,7 +216,7 @@ def _fields(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Iterator[str
 
 
 def _follow(schema: Any, whole: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Resolve a reference within the schema; anything else is returned unchanged."""
+    """Resolve a reference within the schema; any other mapping is returned unchanged."""
     one = _mapping(schema)
     name = str(one.get("$ref", ""))
     for place in ("$defs", "definitions"):

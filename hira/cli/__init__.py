@@ -58,7 +58,7 @@ def _run(arguments: Sequence[str], shell: Shell) -> int:
 
 
 def _ask_consent(error: NotTrusted, shell: Shell) -> bool:
-    """Whether the person at the terminal allows what a project's file names; False where there is no terminal."""
+    """Ask the person at the terminal to allow the names of a project's file. Return False without a terminal."""
     if shell.events or not (shell.stdin.isatty() and shell.stderr.isatty()):
         return False
     shell.remark(f"{error.what} ({error.where})")
@@ -67,7 +67,7 @@ def _ask_consent(error: NotTrusted, shell: Shell) -> bool:
 
 
 def _report_faults(shell: Shell) -> AbstractContextManager[None]:
-    """While it lasts, tracebacks of faults in tools and experts are told, as those of hira's own are."""
+    """Print tracebacks of faults in tools and experts inside the context, like those of hira's own."""
     from hira.agents.calls import report_faults_to
 
     return report_faults_to(shell.remark if shell.events else shell.tell)

@@ -85,7 +85,7 @@ class AtTerminal:
             self._show(UNKNOWN)
 
     async def _line(self, prompt: str) -> str:
-        """What the person types. Raises `Interrupted` when the terminal is closed."""
+        """Return the line that the person types. Raises `Interrupted` when the terminal is closed."""
         self._show(prompt)
         while b"\n" not in self._typed:
             read = await self._read()
@@ -121,9 +121,9 @@ class AtTerminal:
 
 
 def at_terminal(args: argparse.Namespace, shell: Shell, *, needed: bool = True) -> AtTerminal | None:
-    """Asks at the terminal. Where there is none, and where a program reads along, nobody is asked.
+    """Return a function that asks at the terminal; None without one, and if a program reads the output.
 
-    Raises `UsageError` there if a person is `needed`.
+    In these cases, raises `UsageError` if a person is `needed`.
     """
     if args.events or not (shell.stdin.isatty() and shell.stderr.isatty()):
         if not needed:

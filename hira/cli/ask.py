@@ -37,7 +37,7 @@ QUIT_AFTER = 1.0
 
 
 class Stoppable(Protocol):
-    """What can end soon, with what is known: a run, a batch."""
+    """Work that can end soon with the results so far: a run, a batch."""
 
     def stop(self) -> None: ...
 
@@ -146,13 +146,13 @@ def conclude_run(
 
 
 def describe_resumption(run: str, status: Status, limits: Mapping[str, Any]) -> str:
-    """How to go on with a run: where its budget ended it with more than these limits, or it would end again."""
+    """Describe how to resume a run. If its budget ended it, the advice raises these limits, or it would end again."""
     held = [name for name in LIMITS if status == "partial" and limits.get(name) is not None]
     return f"to resume: hira resume {run}" + "".join(f" --{name.replace('_', '-')} N" for name in held)
 
 
 def _add_resumption(run: Run, failure: HiraError) -> HiraError:
-    """The failure of a run that can go on later; its lines are still three."""
+    """Add the advice to resume to the failure of a run, which still has three lines."""
     if not (run.resumable and run.answer.rollout.trajectories):
         return failure
     again = f"{failure.fix}; then " if failure.fix else ""
@@ -190,7 +190,7 @@ async def work_shown(
 
 
 def announce_model(session: Session, files: Sequence[Path] = ()) -> str:
-    """What the person should know of the model that was chosen for them, empty if they chose it."""
+    """Describe the automatically chosen model; empty if the person chose it."""
     origin = session.settings.origin("model")
     if origin == NOTHING_FOUND:
         documents = ["your documents"] if session.settings.docs or files else []
@@ -206,7 +206,8 @@ def announce_model(session: Session, files: Sequence[Path] = ()) -> str:
 
 @contextmanager
 def interruptible(run: Stoppable, working: "asyncio.Task[Any]", say: Callable[[str], None]) -> Iterator[None]:
-    """Ctrl-C once: answer from what is known. Twice, or SIGTERM: quit at once, cleaning up on the way."""
+    """Handle Ctrl-C: the first one answers from the results so far; the second one, or SIGTERM, quits at once and
+    cleans up on the way."""
     loop = asyncio.get_running_loop()
     asked = False
 

@@ -27,7 +27,7 @@ WORST: Sequence[Status] = ("interrupted", "failed", "partial", "insufficient_evi
 
 
 def batch(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
-    """Ask what is not answered yet. Everything that can be wrong is told before the first question is asked."""
+    """Ask the unanswered questions. All faults are reported before the first question is asked."""
     check(args)
     name = "standard input" if args.batch == "-" else args.batch
     questions = questions_of(_read(args.batch, shell), name, shell.folder / Path(args.batch).parent)

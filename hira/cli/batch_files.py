@@ -84,7 +84,7 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Where an answer's line stands in the file, in bytes."""
+    """The position of an answer's line in the file, in bytes."""
 
     at: int
     size: int
@@ -119,7 +119,7 @@ class Answers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Put the lines in order. What began and has no answer stays noted beside them."""
+        """Put the lines in order. Questions that began and have no answer remain in the notes."""
         try:
             with _writing(self.path):
                 self._sort()
@@ -129,7 +129,7 @@ class Answers:
             self._close()
 
     def left(self) -> Iterator[Question]:
-        """The questions that are not answered for good, each with the run that it goes on with, if it began."""
+        """Return the questions without a final answer, each with the run to resume, if it began."""
         for question in self.questions:
             kept = self._kept.get(question.id)
             if kept is None or kept.status not in FINAL:

@@ -98,7 +98,7 @@ def as_json(question: str, compared: Sequence[Compared]) -> str:
 
 
 def row(one: Compared) -> Mapping[str, str]:
-    """What the table shows of a workflow."""
+    """Return the table row of a workflow."""
     usage, (held, made) = one.answer.rollout.usage, one.supported
     answer = " ".join((one.answer.text or one.answer.error).split())
     return {
@@ -137,7 +137,7 @@ _WORDS = frozenset({"workflow", "answer", "status"})
 
 
 def _width(shell: Shell) -> int:
-    """The terminal's width; a fixed one where there is none."""
+    """Return the terminal's width; a fixed one without a terminal."""
     import shutil
 
     return max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns) if shell.stdout.isatty() else WIDTH

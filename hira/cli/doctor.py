@@ -44,7 +44,7 @@ EXTRAS = {
     "serve": ("starlette", "hira serve: an OpenAI-compatible endpoint and a page"),
     "eval": ("datasets", "public sets of questions for hira eval"),
     "train": ("trl", "hira-train, and models in this process (hf:NAME)"),
-    "otel": ("opentelemetry", "runs as OpenTelemetry spans"),
+    "otel": ("opentelemetry.sdk", "runs as OpenTelemetry spans"),
     "ray": ("ray", "batches and evaluations on a Ray cluster"),
 }
 
@@ -284,7 +284,7 @@ def _limits(report: Report, settings: Settings) -> None:
 
 
 def _set(settings: Settings) -> Iterator[tuple[str, str]]:
-    """What shapes a run, with its value."""
+    """List the settings that shape a run, with their values."""
     for name in (
         "workflow",
         "max_subtasks",

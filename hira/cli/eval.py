@@ -1,4 +1,4 @@
-"""`hira eval`: many questions in several ways, scored and reported, in a folder that can be gone on with."""
+"""`hira eval`: many questions in several ways, scored and reported, in a folder that can be resumed."""
 
 import argparse
 import asyncio

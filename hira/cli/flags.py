@@ -330,7 +330,7 @@ def _options(command: Parser) -> None:
         action="append",
         default=[],
         metavar="NAME.OPTION=VALUE",
-        help="option of a workflow, such as mars.turns=5; repeatable",
+        help="option of a workflow, such as mars.max_turns=5; repeatable",
     )
 
 

@@ -29,7 +29,7 @@ LIMITS = """# Limits of one run; a tenth is kept for the answer.
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a hira.toml can be made of. `keys` are the names of variables that hold keys, never the keys."""
+    """The findings for a hira.toml. `keys` are the names of variables that contain keys, never the keys."""
 
     servers: tuple[Probe, ...]
     keys: tuple[str, ...]
@@ -69,7 +69,7 @@ def init(args: argparse.Namespace, shell: Shell) -> int:
 
 
 async def find_configuration(shell: Shell, docs: Sequence[str]) -> Found:
-    """What the environment, this machine and this folder have. Nobody but local servers is asked for models."""
+    """Look at the environment, this machine and this folder. Only local servers are asked for models."""
     servers = () if shell.environ.get("HIRA_MODEL") else tuple(await find_local(LOCAL_PORTS))
     keys = tuple(name for name in KEYS if shell.environ.get(name))
     searches = [name for name, variable in SEARCH_KEYS.items() if shell.environ.get(variable)]
@@ -83,7 +83,7 @@ def _readable(folder: Path) -> bool:
 
 
 def format_settings(found: Found) -> str:
-    """The file's text. What was not found stands in it as a comment, so that it need not be looked up."""
+    """Return the file's text. Settings without a finding are comments, so that nobody has to look them up."""
     return "\n\n".join([HEAD, _model(found), _docs(found.docs), _search(found.searches), LIMITS]) + "\n"
 
 

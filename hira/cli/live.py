@@ -1,5 +1,5 @@
-"""What a terminal shows, redrawn in place by rich: of a run planner → subtasks → experts → tools, of many questions how
-many are done."""
+"""The live display of a terminal, redrawn in place by rich: planner → subtasks → experts → tools of a run, or the
+progress of many questions."""
 
 import asyncio
 import textwrap
@@ -91,7 +91,7 @@ class Branch:
 
 
 class Drawing(View):
-    """What is drawn on a terminal, in place of what was drawn before."""
+    """The drawing on a terminal, which replaces the one before it."""
 
     def __init__(self, shell: Shell) -> None:
         super().__init__(shell)
@@ -129,7 +129,7 @@ class Drawing(View):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """The drawing stands as it is, and is drawn anew below what was said meanwhile."""
+        """Freeze the drawing inside the context, and redraw it below the lines that were printed in it."""
         self.still = True
         self._live.refresh()
         self._live.stop()
@@ -241,7 +241,7 @@ class RunTree(Drawing):
                 return
 
     def draw(self) -> Tree:
-        """What is shown now. All texts are plain, so that nothing read can style or hide anything."""
+        """Return the current drawing. All texts are plain, so that no source can style or hide anything."""
         width = max(20, self.console.width - 12)
         tree = Tree(Text(brief(self.planner.text, width), style="bold"))
         for name, branch in self.subtasks.items():
@@ -263,7 +263,7 @@ class RunTree(Drawing):
         return tree
 
     def _show_writing(self, node: Tree, name: str, writing: Writing, width: int) -> None:
-        """What a role writes now, and how fast."""
+        """Show the text that a role is writing, and its speed."""
         at_work = sum(len(branch.busy) for branch in (self.planner, *self.subtasks.values()))
         turn = node.add(Spinner("dots", Text(f"{name} · {writing.state}", style="dim")))
         for line in writing.lines(LINES_SHOWN if at_work == 1 else 1, width - 8):
@@ -285,7 +285,7 @@ class RunTree(Drawing):
 
 
 def format_spent(usage: Usage, seconds: float, limits: Mapping[str, float]) -> str:
-    """What a run has spent so far, against its limits, with a bar for the limit that is nearest."""
+    """Format the usage of a run against its limits, with a bar for the nearest limit."""
     used = {"tokens": usage.tokens, "cost": usage.cost or 0.0, "seconds": seconds, "calls": usage.calls}
     parts = [_format_part(name, used[name], limits.get(name)) for name in used if name in limits or used[name]]
     share = max((used[name] / limit for name, limit in limits.items()), default=0.0)

@@ -168,7 +168,7 @@ def _find_offered(name: str, roots: Sequence[Path], folder: Path) -> Path:
 
 
 async def _answer(asked: Hira, question: str, changed: dict[str, Any], tell: Tell) -> Answer:
-    """The answer, with the run's progress told in lines."""
+    """Return the answer, and report the run's progress in lines."""
     async with AsyncExitStack() as stack:
         if changed:
             assert asked.settings is not None  # noqa: S101 - it was made with settings
@@ -231,8 +231,8 @@ async def _over_stdio(served: "Server[Any]") -> None:
 
 
 async def _lines(wire: int) -> AsyncIterator[str]:
-    """The lines of a descriptor. Its thread waits for the next one and is left behind when the server ends: the
-    protocol's own reader is waited for, so that Ctrl-C would have no effect before the client's next message."""
+    """Yield the lines of a descriptor. A daemon thread waits for the next one when the server ends: the protocol's own
+    reader would be awaited, so that Ctrl-C had no effect before the client's next message."""
     loop = asyncio.get_running_loop()
     chunks: asyncio.Queue[bytes] = asyncio.Queue()
 

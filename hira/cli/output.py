@@ -110,7 +110,7 @@ def text(answer: Answer) -> str:
 
 
 def format_source(source: Source) -> str:
-    """A source on one line: its id, its title, where it stands."""
+    """Format a source on one line: its id, its title, its location."""
     title = " ".join(source.title.split()) or source.location
     return f"[{source.id}] {title} — {source.location}"
 

@@ -20,7 +20,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message, fix=self._fix(message))
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """The arguments, those that nobody takes told by the command that was to take them."""
+        """Parse the arguments. The command reports those that it does not take."""
         known, left = self.parse_known_args(args, namespace)
         if left:
             fix = self.find_command(known).about(left, self.commands().values())
@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
         return self
 
     def about(self, left: Sequence[str], commands: "Iterable[Parser]") -> str:
-        """What to do about arguments that this command does not take, and perhaps another of the commands does."""
+        """Suggest what to do about arguments that this command does not take, but perhaps another one does."""
         flag = next((one.partition("=")[0] for one in left if one.startswith("-")), "")
         if not flag:
             return "put the question in quotes, and repeat the flag for each path: --docs A --docs B"
@@ -109,13 +109,13 @@ def _options(texts: Iterable[str]) -> dict[str, dict[str, str]]:
     for text in texts:
         named = re.fullmatch(r"([\w-]+)\.(\w+)=(.+)", text)
         if named is None:
-            raise UsageError(f"--set {text!r} does not name an option", fix="write --set mars.turns=5")
+            raise UsageError(f"--set {text!r} does not name an option", fix="write --set mars.max_turns=5")
         options.setdefault(named[1], {})[named[2]] = named[3]
     return options
 
 
 def check_options(texts: Iterable[str], workflows: Iterable[str]) -> None:
-    """Raise `UsageError` for an option of --set whose workflow is none of these."""
+    """Raise `UsageError` for an option of --set whose workflow is not one of these."""
     used = list(workflows)
     for name in _options(texts):
         if name not in used:

@@ -61,7 +61,7 @@ class View:
         """Show that the counts have changed."""
 
     def say(self, text: str) -> None:
-        """Print a line for the person that no event of the run stands for."""
+        """Print a line for the person that does not belong to an event of the run."""
         self.shell.remark(text)
 
     async def keep(self) -> None:
@@ -145,13 +145,13 @@ class RunLines(Lines):
         return f"          … waiting for {waiting or 'the run to continue'}"
 
     def _describe_written(self, name: str) -> str:
-        """How much has been written of what is waited for; most servers send each token by itself."""
+        """Describe how much of the awaited reply has been written; most servers send each token separately."""
         return f", {self.written[name]:,} tokens" if self.written.get(name) else ""
 
 
 @dataclass(slots=True)
 class Count:
-    """What came of the questions of one cell so far."""
+    """The results of one cell's questions so far."""
 
     done: int = 0
     scored: int = 0
@@ -167,8 +167,8 @@ class Count:
 
 
 class Counts:
-    """What came of `items` questions in each cell. Those `before` were there already: they count as done, and not for
-    the rate. Answers are not kept: there may be many."""
+    """The results of `items` questions in each cell. Those from `before` count as done, but not for the rate. Answers
+    are not kept: there may be many."""
 
     def __init__(self, items: int, cells: Sequence[str] = ("",)) -> None:
         self.items = items
@@ -270,7 +270,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_usage(usage: Usage) -> str:
-    """What a call or a run cost, as a person reads it."""
+    """Format the cost of a call or a run for a person."""
     parts = [f"{usage.calls} call{'' if usage.calls == 1 else 's'}", f"{usage.tokens:,} tokens"]
     return " · ".join(parts + ([f"${usage.cost:.4f}"] if usage.cost else []))
 
@@ -281,7 +281,7 @@ def format_reading(event: DocumentsRead) -> str:
 
 
 def format_call(call: ToolStarted) -> str:
-    """What a tool is called with: its one text as it is, several arguments by name."""
+    """Format a tool's arguments: a single text unchanged, several arguments by name."""
     values = list(call.arguments.values())
     if len(values) == 1:
         return str(values[0])

@@ -1,4 +1,4 @@
-"""`hira report`: a report on a topic, with numbered references to what was read."""
+"""`hira report`: a report on a topic, with numbered references to its sources."""
 
 import argparse
 import html
@@ -40,7 +40,7 @@ _MARK = re.compile(f"[ \\t]*{_OPEN}(\\d+){_CLOSE}")
 
 
 def as_markdown(answer: Answer) -> str:
-    """The report with numbers in place of ids, and at its end what they stand for."""
+    """Format the report with numbers in place of ids, and with the list of references at its end."""
     chinese, listed = _find_references(answer)
     parts = [add_title(answer, number_references(_flag(answer, chinese=chinese), answer.rollout.sources.read))]
     if listed:
@@ -52,8 +52,8 @@ def as_markdown(answer: Answer) -> str:
 
 
 def as_html(answer: Answer) -> str:
-    """The report as one page. What models and sources wrote is text in it: no markup of theirs, no picture, no script,
-    and no link but to what was read."""
+    """Format the report as one page. Texts of models and sources are plain text in it, without their markup, pictures
+    or scripts, and its links lead only to sources of the run."""
     chinese, listed = _find_references(answer)
     shape = f"{_OPEN}{{}}{_CLOSE}"
     bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", _flag(answer, chinese=chinese))
@@ -74,7 +74,7 @@ def as_html(answer: Answer) -> str:
 
 
 def _flag(answer: Answer, *, chinese: bool) -> str:
-    """The report with a verdict behind each claim that is not supported, in its language."""
+    """Return the report with a verdict after each claim that is not supported, in the language of the report."""
     return flag_claims(answer.text, answer.citations, names=VERDICTS[chinese])
 
 
@@ -84,7 +84,7 @@ def add_title(answer: Answer, text: str) -> str:
 
 
 def _find_references(answer: Answer) -> tuple[bool, list[Reference]]:
-    """Whether the report is in Chinese, and its references."""
+    """Return whether the report is in Chinese, and its references."""
     return is_chinese(answer.rollout.question), references(answer.text, answer.rollout.sources.read)
 
 
@@ -103,7 +103,7 @@ def _item(answer: Answer, one: Reference, *, chinese: bool) -> str:
 
 
 def _format_verdicts(answer: Answer, one: Reference, *, chinese: bool) -> str:
-    """How the statements that cite a source stood the check: " (3 supported, 1 unsupported)"."""
+    """Count the verdicts of the statements that cite a source: " (3 supported, 1 unsupported)"."""
     counts = Counter(citation.verdict for citation in answer.citations if citation.source == one.source.id)
     told = [f"{counts[verdict]} {named}" for verdict, named in VERDICTS[chinese].items() if counts[verdict]]
     return f" ({', '.join(told)})" if told else ""
@@ -124,7 +124,7 @@ def _url(source: Source) -> str:
 
 
 def _render(text: str, listed: Sequence[Reference]) -> str:
-    """Markdown as HTML. What is HTML in it is shown as text; links lead to what is cited or are words."""
+    """Convert Markdown to HTML. HTML in it becomes text; links lead to cited sources or become words."""
     from markdown_it import MarkdownIt
 
     known = {_url(one.source) for one in listed} - {""}

@@ -1,5 +1,5 @@
-"""`hira resume` goes on with a recorded run, with the settings of then and the keys of today; `hira replay` goes
-through it again without calling anything. A report is told and written as `hira report` does."""
+"""`hira resume` continues a recorded run, with its settings and today's keys; `hira replay` repeats it without making
+any call. Reports are printed and written as by `hira report`."""
 
 import argparse
 import asyncio

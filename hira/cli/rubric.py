@@ -1,4 +1,4 @@
-"""`hira rubric`: the rubric for a query, and how a report stands by it."""
+"""`hira rubric`: the rubric for a query, and the scores of a report by it."""
 
 import argparse
 import asyncio

@@ -78,7 +78,7 @@ def runs(args: argparse.Namespace, shell: Shell) -> int:
 
 
 def find_cost(journal: Journal, entry: Entry) -> Usage:
-    """What a run cost: as it said at its end, else by what was recorded of its calls."""
+    """Return the cost of a run: as recorded at its end, or else the sum of its calls."""
     return Usage(**entry.usage) if entry.usage else read(journal, entry.id).usage
 
 

@@ -60,7 +60,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
 
 
 async def _report_unready(settings: Settings, shell: Shell) -> None:
-    """Say which of the models cannot be asked, while the server goes on: they may come up later."""
+    """Report the models that cannot be asked, while the server runs: they may come up later."""
     from hira.server.app import unready
 
     for line in await unready(settings):
@@ -97,7 +97,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _open_socket(host: str, port: int) -> socket.socket:
-    """The socket, so that a port that is taken is told before anything else."""
+    """Open the socket first, so that a port in use is reported before anything else."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -16,12 +16,12 @@ from hira.core.errors import HiraError
 from hira.core.events import Event, Notice, record
 
 OFTEN, RARE = 3, 330
-"""Collections of the youngest generation to one of the middle one, and of that to a full one; Python's own are 10. A
-middle one goes through what was made since the last, so that more of them are shorter ones; a full one goes through
-all that is under way, and runs leave next to nothing that only it would find."""
+"""Collections of the youngest generation for one of the middle one, and of that for a full one; Python's own are 10. A
+middle one goes through the objects since the last, so shorter intervals cost less; a full one goes through all runs in
+progress, which leave next to nothing that only it would find."""
 SWITCH = 0.0005
-"""Seconds after which a thread that computes lets another one go on. The loop waits so long at each of the dozens of
-calls in a tick that let other threads run, such as sending; with Python's own 5 ms that is a tenth of a second."""
+"""Seconds after which a computing thread lets another one run. The loop waits this long at each of the dozens of calls
+in a tick that let other threads run, such as sending; with Python's own 5 ms that is a tenth of a second."""
 
 
 @contextmanager
@@ -82,7 +82,7 @@ class Shell:
             return
 
     def remark(self, text: str) -> None:
-        """What the command itself has to say to the person."""
+        """Print a remark of the command itself for the person."""
         if self.events:
             self.event(Notice(text))
         else:

@@ -1,4 +1,4 @@
-"""The durable record of runs: every policy and tool call, written before another one is made of its result.
+"""The durable record of runs: every policy and tool call is written before its result is used for another one.
 
 One SQLite file for a user or a project, in write-ahead mode, safe for several processes. Resume, replay, cache, trace
 and the training set are readings of it.
@@ -86,10 +86,9 @@ class Entry:
 
     @property
     def alive(self) -> bool:
-        """Whether the process that wrote it is still at it, as far as this machine can tell.
+        """Return whether the process that wrote the run still works on it, as far as this machine can tell.
 
-        A process's number may be given to another one and mean nothing in a container, so a sign of life is asked for
-        as well.
+        The number of a process may be reused, and means nothing in a container, so a sign of life is required as well.
         """
         if self.status != "running" or time.time() - (self.heard or self.began) > SILENT:
             return False
@@ -101,12 +100,23 @@ class Entry:
             return False
         except PermissionError:
             return True
-        return True
+        return not _is_zombie(self.pid)
 
     @property
     def state(self) -> str:
         """The status, `interrupted` for a run whose process is gone."""
         return "interrupted" if self.status == "running" and not self.alive else self.status
+
+
+def _is_zombie(pid: int) -> bool:
+    """Return whether a process has ended and its parent has not noticed yet. Only Linux tells."""
+    try:
+        return (
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+            in "ZX"
+        )
+    except OSError:
+        return False
 
 
 class Journal:
@@ -156,11 +166,11 @@ class Journal:
         return Log(run, self._writer, reuse=reused, began=began, dialects=settings.get("dialects", {}))
 
     def resume(self, run: str | Entry, *, without: str = "") -> Log:
-        """Open the record of a run that ended early; what it holds is not asked for again, unless it is a call of the
+        """Open the record of a run that ended early. Recorded calls are not made again, except those of the
         conversation `without`.
 
-        A failure that nothing came after is what ended it, and is tried again. Raises `StillGoing` if somebody else has
-        gone on with the run since it was read as this entry: it would be paid for twice.
+        A failure at the end of the record ended the run, and is tried again. Raises `StillGoing` if another process has
+        resumed the run since this entry was read: its calls would be paid for twice.
         """
         entry = run if isinstance(run, Entry) else self.entry(run)
         run = entry.id
@@ -204,7 +214,7 @@ class Journal:
         return _entry(exact[0])
 
     def holds(self, run: str) -> bool:
-        """Whether the database holds the run now. What waits to be written is not waited for."""
+        """Return whether the database contains the run now, without waiting for pending writes."""
         return bool(self._read("select 1 from runs where id = ?", (run,)))
 
     def calls(self, run: str) -> list[Call]:
@@ -218,7 +228,7 @@ class Journal:
         return [one for row in rows for one in (row if isinstance(row, list) else [row])]
 
     def sources(self, run: str) -> dict[str, str]:
-        """The ids that were given to what was read, by location."""
+        """Return the ids of the run's sources, by location."""
         return {row["location"]: row["id"] for row in self._rows("select * from sources where run = ?", (run,))}
 
     def ids(self, question: str, before: float) -> dict[str, str]:
@@ -228,14 +238,14 @@ class Journal:
         return self.sources(rows[0]["id"]) if rows else {}
 
     def find_cached(self, kind: Kind, digest: str, since: float, scope: str = "") -> Any:
-        """The newest good result of a call with this digest that began after `since`, None if there is none."""
+        """Return the newest good result of a call with this digest that began after `since`, None without one."""
         rows = self._read(_CACHED, (digest, kind, since, scope))
         results = (unpack(row["result"]) for row in rows)
         good = (one for one in results if "failed" not in one and one.get("ok", True) and not one.get(OWN))
         return next(good, None)
 
     async def wait_written(self) -> None:
-        """Return when what was recorded so far can be read, or when it is known that it never will."""
+        """Return when everything recorded so far can be read, or can never be written."""
         await self._writer.commit()
 
     def delete(self, runs: Sequence[str]) -> None:
@@ -308,7 +318,8 @@ class Journal:
         return self._read(query, values)
 
     def _read(self, query: str, values: Sequence[Any]) -> list[sqlite3.Row]:
-        """What the database holds of it. Raises `NoJournal` where it cannot be read now, as while somebody holds it."""
+        """Query the database. Raises `NoJournal` if it cannot be read now, for example while another process holds
+        it."""
         try:
             with self._reading:
                 return self._reader.execute(query, values).fetchall()

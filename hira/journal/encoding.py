@@ -24,10 +24,11 @@ class _Read(NamedTuple):
 
 @dataclass(slots=True)
 class Digests:
-    """Digests of the requests of one run; each conversation's last one is remembered, because the next begins so.
+    """Digests of the requests of one run. Each conversation's last one is remembered, because the next request begins
+    with it.
 
-    How a digest begins, before any message, is remembered as well, with what it was made of: roles ask again and again
-    for the same, by the same objects.
+    The digest of a request's fields before its messages is remembered as well, with these fields: roles send the same
+    objects again and again.
     """
 
     _last: dict[str, _Read] = field(default_factory=dict)
@@ -68,15 +69,15 @@ class Digests:
 
 
 def _spelled(message: Message) -> str:
-    """What tells the message from every other, also where more follow. Most are plain text, which `repr` would read
-    character by character."""
+    """Write the message as a text that differs from that of every other message, also in a sequence. Most messages are
+    plain text, which `repr` would read character by character."""
     if message.calls or message.media or message.call_id:
         return repr(message.wire)
     return f"{message.role} {len(message.text)} {message.text}"
 
 
 def digest_of(model: str, request: Request) -> str:
-    """Names what was asked of whom: model, messages, sampling, stops, tools. 32 hexadecimal digits."""
+    """Return the digest of a request and its model: messages, sampling, stops, tools. 32 hexadecimal digits."""
     return Digests().of(model, request)[0]
 
 
@@ -99,7 +100,8 @@ _SAMPLED = tuple(Sampling.__dataclass_fields__)
 
 
 def recorded_request(model: str, request: Request, kept: int) -> dict[str, Any]:
-    """What is stored of a request that shares its first `kept` messages with its conversation's previous one."""
+    """Return the stored form of a request that shares its first `kept` messages with the previous one of its
+    conversation."""
     added = [{**message.wire, "prompt": message.prompt} for message in request.messages[kept:]]
     sampling = {name: value for name in _SAMPLED if (value := getattr(request.sampling, name)) is not None}
     return {"model": model, "kept": kept, "added": added, "sampling": sampling, "stop": request.stop}
@@ -141,7 +143,7 @@ COMPRESSED = 8192
 
 
 def pack(value: Any) -> bytes:
-    """The value as JSON. What pydantic cannot write, as halves of characters, is written by the slower way."""
+    """Write the value as JSON. Values that pydantic cannot write, such as halves of characters, take the slower way."""
     try:
         return to_json(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""One run's record: every call is looked up in it, and written into it before another one is made of its result."""
+"""The record of one run: every call is looked up in it, and recorded before its result is used for another one."""
 
 import json
 import time
@@ -52,11 +52,12 @@ class Call:
 
 
 class Asked(NamedTuple):
-    """A call to be made: in which conversation, what (`digest`), of whom (`name`); `told` makes what is stored of it.
+    """A call to make: its conversation, its content (`digest`) and its addressee (`name`); `told` returns its stored
+    form.
 
-    A call with an `effect` is recorded as started, too. One that may be made `anywhere` brings the same wherever in
-    the run it is made, and has no position. One to be made `again` is taken from the record in a replay only:
-    what it does is recorded itself. One of the run's `own` is not taken from other runs.
+    A call with an `effect` is also recorded when it starts. One that may be made `anywhere` has the same result
+    everywhere in the run, and has no position. One to make `again` is taken from the record only in a replay, because
+    its own effects are recorded. One of the run's `own` is never replaced by that of another run.
     """
 
     kind: Kind
@@ -79,20 +80,20 @@ Within = Callable[[Awaitable[T]], Awaitable[T]]
 
 
 def clock_from(latest: float) -> Callable[[], float]:
-    """Seconds since the epoch that never go back, whatever is done to the machine's clock, and begin after `latest`:
-    what came after what in a run is told by its times."""
+    """Return a clock of seconds since the epoch that never goes back, whatever happens to the machine's clock, and
+    begins after `latest`: times give the order of a run's events."""
     ahead = max(time.time(), latest) - time.monotonic()
     return lambda: time.monotonic() + ahead
 
 
 @dataclass(slots=True)
 class Log:
-    """One run's record. `known` are the calls it holds already, `sources` the ids given to what was read, `began` is
-    when the run began, in seconds since the epoch.
+    """The record of one run. `known` are its recorded calls, `sources` the ids of its sources, `began` is its start, in
+    seconds since the epoch.
 
-    `departed` names the first conversation that went another way than the record, whose later calls are asked anew.
-    `ended` is what ended a run that is replayed: a call that was not made because of it raises it again. `reuse` finds
-    calls of other runs. `dialects` are those in which roles began, where that had been learned.
+    `departed` names the first conversation that left the record, whose later calls hira makes anew. `ended` is the
+    failure that ended a replayed run: a call that was not made because of it raises it again. `reuse` finds calls of
+    other runs. `dialects` are those in which roles began, if they had been learned.
     """
 
     run: str
@@ -121,16 +122,16 @@ class Log:
 
     @property
     def stopped(self) -> Stop | None:
-        """What ended the run that is replayed, once the replay has come to it."""
+        """The failure that ended the replayed run, once the replay has reached it."""
         return self.ended if self.missed else None
 
     @property
     def replayed(self) -> bool:
-        """Whether nothing is made, and everything comes from the record."""
+        """True if everything comes from the record, without any call."""
         return self._writer is None
 
     def read_conversation(self, conversation: str) -> list[Completion]:
-        """What the record holds of a conversation."""
+        """Return the recorded completions of a conversation."""
         held = [one for one in self.known.values() if one.kind == "policy" and one.conversation == conversation]
         good = [one for one in held if one.result is not None and not one.failed]
         return [completion_of(one.result) for one in sorted(good, key=lambda one: one.position)]
@@ -140,7 +141,7 @@ class Log:
         return sorted({one.conversation for one in self.known.values() if one.kind == "policy"})
 
     def holds(self, conversation: str) -> bool:
-        """Whether the record holds a call of any kind under this name."""
+        """Return whether the record contains a call of any kind under this name."""
         return any(one.conversation == conversation for one in self.known.values())
 
     async def policy(
@@ -169,11 +170,11 @@ class Log:
         within: Within[T] | None = None,
         prepare: Callable[[], Awaitable[T | None]] | None = None,
     ) -> T:
-        """The result of one call: the recorded one, else what `make` brings, recorded before it is returned.
+        """Return the recorded result of one call, or else that of `make`, recorded before it is returned.
 
-        `prepare` comes before a call that is made, which counts as started after it; what it returns is the result
-        instead. A failure of the endpoint is recorded too, because the run may go on after it. What is made is awaited
-        `within`, which may give it up: what has come by then is recorded all the same.
+        `prepare` runs before a new call, which counts as started afterwards; if it returns a result, that
+        replaces the call's. A failure of the endpoint is recorded too, because the run may continue after it. `make` is
+        awaited `within`, which may give up; results that have arrived by then are recorded all the same.
         """
         counter = (asked.kind, asked.conversation)
         position = self._positions[counter] = self._positions.get(counter, 0) + 1
@@ -213,7 +214,7 @@ class Log:
     async def _made(
         self, make: Callable[[], Awaitable[T]], encode: Callable[[T], Any], row: tuple[Any, ...], began: float
     ) -> T:
-        """What is made, recorded."""
+        """Make the call and record its result."""
         try:
             result = await make()
         except EndpointError as failure:
@@ -223,7 +224,7 @@ class Log:
         return result
 
     async def _reused(self, reuse: Reuse, asked: Asked, row: tuple[Any, ...], began: float) -> Any:
-        """What another run brought for the same, recorded as this one's; None if there is nothing."""
+        """Take the result of an identical call of another run and record it as this run's; None without one."""
         assert self._writer is not None  # noqa: S101 - a replay reuses nothing
         reused = None if asked.again or asked.own else await reuse(asked.kind, asked.digest)
         if reused is not None and not _cut(reused):
@@ -259,7 +260,7 @@ class Log:
             self._writer.write(self._flushed())
 
     def _flushed(self) -> list[Statement]:
-        """What writes the ids and the events that wait, the events as one row."""
+        """Return the step that writes the pending ids and events, the events as one row."""
         rows, self._rows = self._rows, []
         if self._events:
             waiting, self._events = self._events, []
@@ -291,7 +292,7 @@ class Log:
 
 
 def _cut(result: Any) -> bool:
-    """Whether it is a reply that ran out of length; another run may allow it more."""
+    """Return whether the reply ran out of length; another run may allow it more."""
     return isinstance(result, dict) and result.get("finish") == "length"
 
 

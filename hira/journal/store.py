@@ -85,14 +85,13 @@ STATEMENTS |= {
 
 
 class Writer:
-    """Writes into the journal. What the runs of an event loop write in one of its rounds is one transaction, made in
-    that loop: it takes some ten microseconds, because nothing is synchronised with the disk, and survives the end of
-    the process. A thread makes those that would take longer: while another process holds the file, and where the file
-    cannot be written ahead. It also moves what was written ahead into the database, and gives signs of life for the
-    runs that are `alive`.
+    """Writes into the journal. The writes of an event loop in one of its rounds form one transaction, in that loop: it
+    takes some ten microseconds, because nothing is synchronised with the disk, and survives the end of the process. A
+    thread makes slower ones: while another process holds the file, and if the file does not support write-ahead. It
+    also moves the write-ahead log into the database, and gives signs of life for the runs that are `alive`.
 
-    A failure is kept in `trouble` and ends recording, as does a file that is held for longer than the `patience`, in
-    seconds.
+    A failure is kept in `trouble` and ends recording, and so does a file that is held for longer than the `patience`,
+    in seconds.
     """
 
     def __init__(self, path: Path, patience: float = PATIENCE) -> None:
@@ -190,7 +189,8 @@ class Writer:
         return self._ahead and self._commit(0.0)
 
     def _commit(self, seconds: float) -> bool:
-        """Commit what waits, unless somebody else is at it for so many seconds; whether nothing waits any more."""
+        """Commit the pending writes, unless another process holds the file for this many seconds. Return whether none
+        is left."""
         if not self._turn.acquire(timeout=seconds):
             return False
         try:
@@ -240,7 +240,7 @@ class Writer:
 
 
 def _release(waiters: Sequence[asyncio.Future[None]]) -> None:
-    """Let those go on who waited, in whichever loop."""
+    """Wake those who waited, in whichever loop."""
     here = asyncio._get_running_loop()  # noqa: SLF001 - the public one raises where none runs
     for waiter in waiters:
         if (loop := waiter.get_loop()) is here:
@@ -256,7 +256,7 @@ def _finish(done: asyncio.Future[None]) -> None:
 
 
 def busy(error: sqlite3.OperationalError) -> bool:
-    """Whether somebody else holds the file, which passes."""
+    """Return whether another process holds the file, which passes."""
     return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
@@ -295,7 +295,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
 
 
 def _ahead(connection: sqlite3.Connection) -> bool:
-    """Whether the file is in write-ahead mode."""
+    """Return whether the file is in write-ahead mode."""
     (mode,) = connection.execute("pragma journal_mode").fetchone()
     return bool(mode == "wal")
 
@@ -319,7 +319,7 @@ def check_locks(folder: Path) -> None:
 
 
 def create_file(path: Path) -> None:
-    """See that the file is there, for nobody's eyes but the user's: it holds questions, answers and what was read."""
+    """Create the file if necessary, readable by the user alone: it contains questions, answers and sources."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.touch(mode=0o600, exist_ok=True)
 

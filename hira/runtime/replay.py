@@ -111,7 +111,7 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
 
 
 def read_settings(entry: Entry) -> Mapping[str, Any]:
-    """Return the settings of the run, without today's values: keys, and the places of this machine's files.
+    """Return the settings of the run, without those of this machine: cache, journal, reuse of replies, telemetry.
 
     If several workflows share their settings, as on a server, the run says which of them it used.
     """

@@ -209,7 +209,8 @@ class Run:
 
 
 async def resume_run(owner: SessionOwner, run: str) -> Run:
-    """Return a run that continues where the recorded one ended; hira repeats no completed call.
+    """Return a run that continues where the recorded one ended. hira repeats no completed call of a model; programs run
+    again if later ones need their files or variables.
 
     Raises `UsageError` for a run that does not exist, that is still running, or that this session cannot continue.
     """

@@ -95,7 +95,7 @@ async def _wait_until_gone(receive: Receive) -> None:
 
 
 class RunStream(StreamingResponse):
-    """A run told to its client, who ends it by going away, also before anything was sent."""
+    """The stream of a run to its client, who ends the run by disconnecting, even before the first piece."""
 
     def __init__(self, watched: Watched, stream: AsyncGenerator[bytes, None]) -> None:
         super().__init__(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
@@ -121,7 +121,7 @@ class RunStream(StreamingResponse):
 async def _stream_chat(
     door: AppState, watched: Watched, model: str, made: int, *, counted: bool
 ) -> AsyncGenerator[bytes, None]:
-    """The run's progress as reasoning, then the answer, which is only told once its citations are checked."""
+    """Stream the run's progress as reasoning, then the answer, which is sent only after its citations are checked."""
     run = watched.id
     yield sse(chat.chunk(run, model, made, {"role": "assistant", "content": ""}))
     async for news in watched.follow():

@@ -71,7 +71,7 @@ def _collect_endpoints(settings: Settings) -> dict[tuple[str, str], frozenset[st
 
 
 def _describe_problem(url: str, found: Probe, models: frozenset[str]) -> str:
-    """What is wrong with it now; empty if nothing is, also where it does not list what it has."""
+    """Describe why the endpoint is not ready; empty if it is, or if it does not list its models."""
     named, url = ", ".join(sorted(models)), without_userinfo(url)
     if not found.ok and not found.status:
         why = "nothing listens there" if "onnect call failed" in found.error else found.error
@@ -132,7 +132,7 @@ def _routes(door: AppState) -> list[Route]:
 
 
 async def healthy(_door: AppState, _request: Request) -> Response:
-    """For those who watch over servers and have no key: this one takes requests. What its model does is not asked."""
+    """Report, without a key, that this server takes requests; its model is not asked."""
     return JSONResponse({"status": "ok"})
 
 

@@ -1,4 +1,4 @@
-"""The shapes of `/v1/chat/completions`: what a request asks, and how an answer and its progress are told."""
+"""The formats of `/v1/chat/completions`: requests, answers and progress."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,8 @@ class StreamOptions(BaseModel):
 
 
 class Asked(BaseModel):
-    """A chat completion request. What hira decides by its own settings, such as the temperature, is not read."""
+    """A chat completion request. Fields that hira decides by its own settings, such as the temperature, are not
+    read."""
 
     model_config = ConfigDict(extra="allow")
     model: str = Field(min_length=1)
@@ -44,7 +45,7 @@ def read_chat(body: bytes) -> Asked:
 
 
 def output_of(asked: Asked) -> OutputType | None:
-    """The output that `response_format` asks for; None for plain text. Raises `Refused` for a schema that is none."""
+    """Return the output type of `response_format`, None for plain text. Raises `Refused` for an invalid schema."""
     form = asked.response_format or {}
     kind = form.get("type", "text")
     if kind == "text":
@@ -57,7 +58,7 @@ def output_of(asked: Asked) -> OutputType | None:
 
 
 def completion(answer: Answer, text: str, model: str, reasoning: str, made: int) -> dict[str, Any]:
-    """The whole answer as one chat completion, with its text as it is told."""
+    """Format the whole answer, with this text, as one chat completion."""
     message: dict[str, Any] = {"role": "assistant", **content_of(answer, text)}
     if reasoning:
         message["reasoning_content"] = reasoning
@@ -81,7 +82,7 @@ def chunk(run: str, model: str, made: int, delta: Mapping[str, Any], ending: str
 
 
 def last_chunk(answer: Answer, model: str, made: int) -> dict[str, Any]:
-    """The piece behind the last one, which holds no text and what all roles took together."""
+    """Format the final chunk, which has no text but the usage of all roles."""
     return {**chunk(answer.rollout.run, model, made, {}), "choices": [], "usage": usage(answer.rollout.usage)}
 
 
@@ -91,7 +92,7 @@ def finish(answer: Answer) -> str:
 
 
 def usage(spent: Usage) -> dict[str, Any]:
-    """What all roles took together."""
+    """Format the usage of all roles."""
     return {
         "prompt_tokens": spent.prompt_tokens,
         "completion_tokens": spent.completion_tokens,

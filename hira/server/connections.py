@@ -1,4 +1,4 @@
-"""The HTTP connections of `hira serve`: requests have to begin in time, and there are only so many connections."""
+"""The HTTP connections of `hira serve`: a time limit for the beginning of a request, and a limit on their number."""
 
 from asyncio import TimerHandle, Transport
 from typing import Any
@@ -42,7 +42,7 @@ class Connection(H11Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether no request has come whose headers are complete, and none is being answered."""
+        """True if no request with complete headers has arrived, and none is being answered."""
         return self.conn.their_state is h11.IDLE
 
     def _stop_clock(self) -> None:

@@ -28,7 +28,7 @@ class Refused(Exception):
 
 
 class KeySpent(OutOfBudget):
-    """What is left of a key's budget does not pay for the call."""
+    """The rest of a key's budget does not pay for the call."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Client:
 
     @property
     def mark(self) -> str:
-        """What every name of a run of this client holds; empty for one who sees all."""
+        """The part that every name of this client's runs contains; empty for a client who sees all runs."""
         return f"-{self.tag}-" if self.tag else ""
 
     def owns(self, run: str) -> bool:
@@ -84,7 +84,7 @@ class Client:
             async with self._free:
                 await self._free.wait_for(lambda: self.running < self.limits.concurrency)
         finally:
-            self.running += 1  # also where the run ends, which gives its place back
+            self.running += 1  # a stopped run writes its answer at once, even if all places are taken
 
     def check_budget(self) -> None:
         """Raises `Refused` where nothing is left."""
@@ -95,7 +95,8 @@ class Client:
             raise self.refuse_spent()
 
     def refuse_unpaid(self, spent: KeySpent) -> Refused:
-        """What a run is told whose first call is not paid for. It may be that others' calls will leave enough."""
+        """Return the error of a run whose first call the key cannot pay for. Calls in flight of other runs may leave
+        enough."""
         if spent.fix:
             return Refused(429, f"{spent.what}; {spent.fix}", "requests", "rate_limit_exceeded")
         return self.refuse_spent()
@@ -129,6 +130,6 @@ class Clients:
 
 
 def tag_of(key: str) -> str:
-    """What marks the runs of a key. It tells nothing of a key that was drawn at random; one that can be guessed can be
-    guessed by it, too."""
+    """Return the tag of a key's runs. It reveals nothing about a random key; a key that can be guessed can be guessed
+    from its tag, too."""
     return hashlib.sha256(f"hira serve {key}".encode()).hexdigest()[:10]

@@ -1,4 +1,4 @@
-"""What is asked: the messages of a request of either API, what they attach, and the form that the answer is to have."""
+"""Parses the messages of a request of either API, their attachments, and the form of the answer."""
 
 import base64
 import binascii
@@ -36,7 +36,7 @@ class Spoken(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The last message of the user, what was said before it, and the instructions of the system messages."""
+    """The last message of the user, the messages before it, and the instructions of the system messages."""
 
     text: str
     before: tuple[tuple[str, str], ...]
@@ -106,9 +106,9 @@ def _text(one: Spoken, field: str) -> str:
 
 
 def write_attachments(messages: Sequence[Spoken], field: str, folder: Path) -> list[Path]:
-    """The pictures, sounds and files of the last message of the user, written into a folder of their own in `folder`.
+    """Write the pictures, sounds and files of the user's last message into a separate folder in `folder`.
 
-    They stay there as long as the run is kept in memory, so that it can be gone on with.
+    They stay there as long as the run is kept in memory, so that it can be resumed.
     """
     last = next((one for one in reversed(messages) if one.role == "user"), None)
     parts = last.content if last and isinstance(last.content, list) else []

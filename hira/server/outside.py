@@ -1,6 +1,6 @@
-"""What leaves the server: a client is told names, not where on the server's machine things lie.
+"""Filters everything that leaves the server: a client sees names, not places on the server's machine.
 
-The terminal shows paths in full; those who ask over HTTP are shown them relative to the folder of the documents.
+The terminal shows full paths; HTTP clients see them relative to the folder of the documents.
 """
 
 import logging
@@ -17,11 +17,11 @@ from hira.core.sanitize import redact
 from hira.runtime.settings import OFF, Settings
 
 LONGEST = 200
-"""Characters that a piece is held back by at most, where the name of a folder of attachments goes on and on."""
+"""The most characters of a held-back piece, in case the name of a folder of attachments never ends."""
 
 
 class Hidden:
-    """What may not be told: `folders` of the server, those in which each request has an `attached` folder of its own,
+    """Texts that no client may see: `folders` of the server, those that contain an `attached` folder for each request,
     and `secrets`."""
 
     def __init__(self, folders: Sequence[str], attached: Sequence[str], secrets: frozenset[str] = frozenset()) -> None:
@@ -62,7 +62,7 @@ class Deltas:
         yield event
 
     def rest(self, conversation: str) -> Iterator[TurnText]:
-        """What was held back of a conversation's text, whose turn has ended."""
+        """Return the held-back text of a conversation whose turn has ended."""
         if left := self._held.pop(conversation, None):
             yield left
 
@@ -94,9 +94,9 @@ def without_folders(text: str) -> str:
 
 
 class Outside:
-    """Makes of any text or JSON value what may be told outside: the folders of this server are taken off its paths.
+    """Filters any text or JSON value for clients: it removes the folders of this server from paths.
 
-    `attached` is the folder in which each request that attaches files has a folder of its own.
+    `attached` is the folder that contains a separate folder for the attachments of each request.
     """
 
     def __init__(self, settings: Settings, attached: Path) -> None:

@@ -36,7 +36,7 @@ async def find_kept(door: AppState, client: Client, name: str) -> Watched | None
 
 
 async def is_there(door: AppState, name: str) -> bool:
-    """Whether the journal has the run. What it may not have written yet is waited for, but not for long."""
+    """Return whether the journal has the run, after a short wait for pending writes."""
     journal = shared_session(door).journal
     if journal is None:
         return True
@@ -53,8 +53,8 @@ async def is_there(door: AppState, name: str) -> bool:
 
 
 async def read_journal(reading: Callable[..., T], *about: Any) -> T:
-    """What is read of the journal, by threads for nothing else: one that waits for a journal that somebody holds must
-    not be missed by the runs."""
+    """Read the journal in a thread that does nothing else, because the runs must not miss one that waits for a locked
+    journal."""
     return await asyncio.get_running_loop().run_in_executor(_READERS, partial(reading, *about))
 
 
@@ -77,8 +77,8 @@ async def find_entry(door: AppState, client: Client, run: str) -> tuple[Entry, J
 
 
 async def find_earlier(door: AppState, client: Client, messages: Messages) -> Earlier | None:
-    """The messages, together with what was read and remembered for the latest of them, where the client's run that gave
-    that answer is still known here; else its citations would name other sources than the next answer's."""
+    """Return the messages, with the sources and memory of the latest answer if this client's run is still known here;
+    otherwise its citations would name other sources than those of the next answer."""
     if not messages:
         return None
     watched = _find_run(door, client, messages)
@@ -100,8 +100,8 @@ def _find_run(door: AppState, client: Client, messages: Messages) -> Watched | N
 
 
 async def read_response(door: AppState, client: Client, name: str) -> Earlier:
-    """What a response and those before it leave for the next one. Raises `Refused` for one that is not there, or not
-    the client's, and for one that has no answer."""
+    """Return what a response and those before it leave for the next one. Raises `Refused` for a response that does not
+    exist, or not for this client, and for one without an answer."""
     run = name.removeprefix(PREFIX)
     try:
         watched = await find_kept(door, client, run)

@@ -1,4 +1,4 @@
-"""The shapes of `/v1/responses`: what a request asks, and how an answer and its progress are told."""
+"""The formats of `/v1/responses`: requests, answers and progress."""
 
 from collections.abc import Iterator, Mapping
 from itertools import count
@@ -39,7 +39,7 @@ class TextForm(BaseModel):
 
 
 class Asked(BaseModel):
-    """A request. What hira decides by its own settings, such as the temperature, is not read."""
+    """A request. Fields that hira decides by its own settings, such as the temperature, are not read."""
 
     model_config = ConfigDict(extra="allow")
     model: str = Field(min_length=1)
@@ -225,7 +225,8 @@ def status_of(answer: Answer) -> str:
 
 
 def usage(spent: Usage) -> dict[str, Any]:
-    """What all roles took together. hira counts reasoning as output and does not know what was written into caches."""
+    """Format the usage of all roles. hira counts reasoning as output and does not know the tokens written into
+    caches."""
     return {
         "input_tokens": spent.prompt_tokens,
         "input_tokens_details": {"cached_tokens": spent.cached_tokens, "cache_write_tokens": 0},

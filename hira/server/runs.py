@@ -1,4 +1,4 @@
-"""Runs under way and lately ended: each is worked on by a task of its own, and any number of people may watch it."""
+"""Runs in progress and recently ended: each is a separate task, and any number of clients may watch it."""
 
 import asyncio
 import secrets
@@ -58,7 +58,9 @@ class Desk:
         try:
             async with self.client.release():
                 await self._complete.wait()
-            return [self._decided[one] for one in asked]
+                decided = [self._decided[one] for one in asked]
+                self.waiting = {}  # complete decisions stand, also while the run waits for a place
+            return decided
         finally:
             self.waiting = {}
 
@@ -101,11 +103,11 @@ def _read_call(use: ToolUse, text: str | None, reason: str | None) -> ToolUse | 
 KEPT = 200
 """Ended runs of one key that are kept in memory for those who still watch; older ones are in the journal."""
 AT_ONCE = 50
-"""Events that are told without others being let to the loop."""
+"""The most events that are sent before other tasks get the loop."""
 HEARTBEAT = 10.0
 """Seconds."""
 GOES_ON = ("interrupted", "partial", "failed")
-"""How a run ended that can be gone on with."""
+"""The statuses of ended runs that can be resumed."""
 
 
 @dataclass(eq=False, slots=True)
@@ -131,7 +133,7 @@ class Watched:
 
     @property
     def recorded(self) -> bool:
-        """Whether it has ended and the journal has it, unless somebody deleted it there."""
+        """True if the run has ended and the journal has it, unless somebody deleted it there."""
         return self.ended and self.run.resumable
 
     @property
@@ -209,7 +211,7 @@ class NewRun:
 
 
 class Runs:
-    """All runs of the server, by their names. `sessions` are by workflow; `hidden` is what no watcher is told."""
+    """All runs of the server, by name. `sessions` are by workflow; `hidden` are the texts that no watcher sees."""
 
     def __init__(self, sessions: Mapping[str, Session], hidden: Hidden) -> None:
         self.sessions = sessions
@@ -292,7 +294,7 @@ class Runs:
             self.forget(name)
 
     async def aclose(self) -> None:
-        """End every run at once; each can be gone on with from the journal."""
+        """End every run at once; each can be resumed from the journal."""
         tasks = [one.task for one in self.known.values() if one.task and not one.task.done()]
         for one in self.known.values():
             one.leave()
@@ -323,7 +325,7 @@ async def while_connected(watched: Watched) -> AsyncIterator[Watched]:
 
 
 def dump_event(event: Event) -> dict[str, Any]:
-    """An event for a page. The answer is told with its sources by a request of its own."""
+    """Format an event for a page. The answer with its sources takes a separate request."""
     told = record(event)
     if isinstance(event, RunEnded):
         told.pop("answer", None)

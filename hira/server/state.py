@@ -1,4 +1,4 @@
-"""What the requests share: who asks, what is wrong with a request, and how it is told."""
+"""The state that requests share: who asks, and how errors are reported."""
 
 import asyncio
 import re
@@ -24,11 +24,11 @@ Handler = Callable[["AppState", Request], Awaitable[Response]]
 
 @dataclass(slots=True)
 class AppState:
-    """What the requests share. In `folder` lie attached files; `hosts` are the names by which the server may be called,
-    None for any.
+    """The state that requests share. `folder` contains attached files; `hosts` are the names by which the server may be
+    called, None for any.
 
-    What clients send is taken in one by one, each in a `turn` of its own between which the loop goes round, so that
-    many who come at once do not hold it up for longer than one does.
+    Bodies of requests are read one by one, each in a `turn`, and the loop runs in between, so that many requests at
+    once do not block it for longer than one.
     """
 
     runs: Runs

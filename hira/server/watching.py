@@ -1,4 +1,4 @@
-"""What the page asks: runs begun, listed, watched, stopped and gone on with."""
+"""The requests of the page: begin, list, watch, stop and resume runs."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ LISTED = 200
 
 
 class _Begun(BaseModel):
-    """What the page asks. Strict, so that nothing is asked that nobody wrote."""
+    """The page's request for a run. Strict, so that unknown fields are refused."""
 
     model_config = ConfigDict(strict=True)
     question: str
@@ -39,7 +39,7 @@ class _Begun(BaseModel):
 
 
 async def begin(door: AppState, request: Request) -> Response:
-    """Begin a run for the page. It goes on when the page is closed."""
+    """Begin a run for the page. It continues when the page is closed."""
     client = door.client(request)
     try:
         asked = _Begun.model_validate_json(await body_of(request))
@@ -67,7 +67,7 @@ async def list_runs(door: AppState, request: Request) -> Response:
 
 
 async def _entries(door: AppState, client: Client) -> Sequence[Entry]:
-    """The client's newest runs of the journal. What was deleted there since it ended is forgotten here, too."""
+    """Return the client's newest runs of the journal, and forget those that were deleted there since they ended."""
     journal = shared_session(door).journal
     if journal is None:
         return ()
@@ -139,8 +139,8 @@ async def _past(
 
 
 def _show_again(recorded: Mapping[str, Any], whole: Deltas) -> Iterator[Mapping[str, Any]]:
-    """A recorded event as `shown` showed it. Another version may have recorded what this one does not know: of text
-    that came in pieces the fields are read that are needed to put it together, all else is told as it stands."""
+    """Format a recorded event as `shown` did. Another version may have recorded unknown events: of pieces of text only
+    the fields that join them are read, all others are sent unchanged."""
     kind, conversation = recorded.get("event"), str(recorded.get("conversation", ""))
     if kind == TurnText.__name__:
         text, reasoning = str(recorded.get("text", "")), bool(recorded.get("reasoning"))
@@ -152,7 +152,7 @@ def _show_again(recorded: Mapping[str, Any], whole: Deltas) -> Iterator[Mapping[
 
 
 async def stop(door: AppState, request: Request) -> Response:
-    """Answer now, from what is known."""
+    """Answer now, from the results so far."""
     watched = door.runs.of(door.client(request), request.path_params["run"])
     watched.run.stop()
     return JSONResponse(watched.describe())
@@ -218,6 +218,6 @@ def _line(door: AppState, entry: Entry) -> dict[str, Any]:
 
 
 def _lacking(door: AppState, entry: Entry) -> list[str]:
-    """What a program of its own gave to the run, which this server does not have."""
+    """List the parts of a program that the run used and that this server does not have."""
     here = (*shared_session(door).handed, APPROVAL, TOOL_APPROVAL)
     return [one for one in entry.settings.get(HANDED, ()) if one not in here]

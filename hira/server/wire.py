@@ -1,4 +1,4 @@
-"""What both APIs share: the progress of a run, its answer, what ended it early, and server-sent events."""
+"""The parts that both APIs share: the progress of a run, its answer, its failure, and server-sent events."""
 
 import json
 import re
@@ -26,7 +26,7 @@ from hira.server.outside import without_folders
 
 
 def content_of(answer: Answer, text: str) -> dict[str, str | None]:
-    """The text, or the JSON that the request asked for; where that was not had, the text is told as a refusal."""
+    """Return the text, or the JSON that the request asked for; without it, the text is sent as a refusal."""
     if answer.output_type is None:
         return {"content": text, "refusal": None}
     if not answer.rollout.has_output:
@@ -36,7 +36,7 @@ def content_of(answer: Answer, text: str) -> dict[str, str | None]:
 
 
 def about(answer: Answer) -> dict[str, Any]:
-    """What the chat API has no field for."""
+    """Return the fields of an answer that the chat API does not have."""
     return {
         "run_id": answer.rollout.run,
         "status": answer.status,
@@ -49,7 +49,7 @@ def about(answer: Answer) -> dict[str, Any]:
 
 
 def find_marks(answer: Answer, text: str) -> Iterator[tuple[int, int, Source]]:
-    """Where the text, as it is told, cites which source, by characters: the mark, or the claim without a mark that hira
+    """Return which parts of the text cite which source, by characters: the mark, or the claim without a mark that hira
     attributed to the source."""
     read = answer.rollout.sources.read
     for mark in CITED.finditer(text):
@@ -68,7 +68,7 @@ def url_of(location: str) -> str:
 
 
 def describe_progress(event: Event) -> str:
-    """What a client is told of the run while it goes on, as its reasoning; empty for what it need not know."""
+    """Describe an event of the run for a client, as its reasoning; empty for events that a client need not know."""
     tell = THOUGHTS.get(type(event))
     return f"{tell(event)}\n" if tell else ""
 
@@ -95,8 +95,8 @@ def pieces(text: str, size: int = 48) -> Sequence[str]:
 
 
 def as_refusal(error: HiraError | Refused) -> Refused:
-    """An error of hira's as the client is told of it: what it can mend is its own request, all else is a matter of this
-    server, whose addresses and keys are nobody's business."""
+    """Convert an error for a client: it learns about faults of its request; all others are internal, because
+    addresses and keys of this server must not leave it."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, UsageError):
@@ -111,7 +111,7 @@ def as_refusal(error: HiraError | Refused) -> Refused:
 
 
 def trouble(answer: Answer) -> str:
-    """What ended the run early, as a client is told of it."""
+    """Describe, for a client, the failure that ended the run early."""
     return as_refusal(answer.rollout.failure).message if answer.rollout.failure else ""
 
 

@@ -1,5 +1,6 @@
 """Over HTTP and in the page: a run waits for decisions on its subtasks, and takes them."""
 
+import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,10 @@ from browser import Browser, browser, missing
 from serving import Served, get, post, served
 
 from hira import tool
+from hira.agents.trajectory import Rejected, Subtask
 from hira.runtime.settings import KeySettings, Settings
+from hira.server.keys import Client, Refused
+from hira.server.runs import Desk
 from hira.testing import ScriptedPolicy, calling
 
 QUESTION = "Where did the builder of the tower of Alta study?"
@@ -153,6 +157,31 @@ def test_a_run_that_waits_for_a_person_leaves_its_place_to_another_of_the_key(se
             for run in runs:
                 assert decide(server, run, {"id": number}, headers=ada).status_code == 200
         assert ["Lund" in str(ended(server, run, headers=ada)["answer"]) for run in runs] == [True, True]
+
+
+async def test_complete_decisions_cannot_be_taken_back_while_the_run_waits_for_a_place() -> None:
+    client = Client("ada", KeySettings.model_validate({"key": "key-of-ada-1", "concurrency": 1}), "t")
+    desk, begun, over = Desk(client), asyncio.Event(), asyncio.Event()
+
+    async def ask() -> object:
+        async with client.acquire():
+            return await desk.approve([Subtask("1", "delete the old files")])
+
+    async def hold_the_place() -> None:
+        async with client.acquire():
+            begun.set()
+            await over.wait()
+
+    asking, holding = asyncio.create_task(ask()), asyncio.create_task(hold_the_place())
+    await begun.wait()
+    desk.decide([{"id": "1", "rejected": "never"}])
+    while desk.waiting:
+        await asyncio.sleep(0)
+    with pytest.raises(Refused, match="does not wait for a decision"):
+        desk.decide([{"id": "1"}])
+    over.set()
+    assert await asking == [Rejected(Subtask("1", "delete the old files"), "never")]
+    await holding
 
 
 def test_a_run_that_was_stopped_while_it_waited_goes_on_waiting_when_it_is_resumed(server: Served) -> None:

@@ -64,7 +64,8 @@ def look(context: RunContext, subtask: str) -> Tool:
 
 
 async def _look(context: RunContext, subtask: str, path: str, question: str) -> str:
-    """Return what the seeing model says of the file. If it takes no video, show it pictures from the video."""
+    """Return what the seeing model says of the file. A video that it does not take, or a file that is too large, is
+    shown as pictures."""
     from hira.tools.media import TooLarge
     from hira.tools.media.encoding import decodes
 

@@ -17,7 +17,7 @@ _NEXT = compile_lazily(r"#{1,6}\s|\*\*[^*]+\*\*:?$")
 
 @cache
 def _heading(name: str) -> "re.Pattern[str]":
-    """Match a heading: alone on its line, marked or with a colon, or with its text after a colon."""
+    """Return the pattern of a heading: alone on its line, marked or with a colon, or with its text after a colon."""
     named = rf"(?:\d+[.)]\s*)?{re.escape(name)}"
     return re.compile(
         rf"#{{1,6}}\s*(?:\*\*)?{named}(?:\*\*)?(?::(?:\*\*)?\s*(?P<hashed>.*))?"
@@ -77,8 +77,8 @@ def strip_thought(completion: Completion) -> str:
 
 
 def verbatim(completion: Completion) -> str:
-    """Return the text of a turn that a conversation keeps: `spoken`, with the white space around it unless there was
-    reasoning in it.
+    """Return the text of a turn that a conversation keeps: that without reasoning, and if there was none, with the white
+    space around it.
 
     This lets a conversation of token ids continue exactly where the model stopped. White space alone is nothing.
     """

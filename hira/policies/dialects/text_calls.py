@@ -70,7 +70,7 @@ def holds_more(text: str, tools: Sequence[Tool], several: int) -> bool:
 
 
 def drop_calls(answer: str, tools: Sequence[Tool]) -> str:
-    """Return an answer up to its first call: a call is not an answer, whoever wrote it."""
+    """Return an answer up to its first call: a call is not an answer. An unreadable one stays after other text."""
     found = find_calls(answer, tools)
     said = answer if found is None else answer[: found.start].strip()
     return answer if found and said and not found.calls else said

@@ -220,7 +220,7 @@ def load(
     `names` gives the flags other names in such errors, if they do not come from the command line; a program's runs are
     recorded only if a journal is named. Arguments that are left out are those of this process, as for `Hira(…)`:
     `load({"max_time": 60})` are the settings here, with a limit. `record` are the settings of a recorded run whose
-    journal the project's file names; flags take precedence, and they need consent as that file does.
+    journal the project's file names; the flags take precedence over it, and it needs consent as that file does.
     """
     if environ is None:
         environ, names = os.environ, names or {name: f"load({name}=…)" for name in flags}

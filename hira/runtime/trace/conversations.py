@@ -13,7 +13,7 @@ from hira.runtime.trace.reading import Reading, ReadTurn
 
 
 def conversations(reading: Reading) -> Iterator[dict[str, Any]]:
-    """Return each conversation of a run: its turns with their messages and completions.
+    """Yield each conversation of a run: its turns with their messages and completions.
 
     `messages` are those of the last turn, so that a conversation that only grew is one training example; a turn that
     does not continue the one before it has its own.
