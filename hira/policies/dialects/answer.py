@@ -77,8 +77,8 @@ def strip_thought(completion: Completion) -> str:
 
 
 def verbatim(completion: Completion) -> str:
-    """Return the text of a turn that a conversation keeps: without reasoning, or, if there was none, with the white space
-    around it.
+    """Return the text of a turn that a conversation keeps: without reasoning, and if it has none, with the white
+    space around it.
 
     This lets a conversation of token ids continue exactly where the model stopped. White space alone is nothing.
     """
