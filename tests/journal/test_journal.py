@@ -649,6 +649,18 @@ def test_a_run_without_a_sign_of_life_is_gone_though_its_number_is_in_use(journa
     assert (entry.alive, entry.state) == (False, "interrupted")
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells a zombie")
+def test_a_run_whose_process_has_ended_unnoticed_by_its_parent_is_gone(journal: Journal) -> None:
+    begun(journal).describe("q", "hira")
+    with subprocess.Popen([sys.executable, "-c", "pass"], stdout=subprocess.PIPE) as ended:
+        assert ended.stdout
+        ended.stdout.read()  # until it ends; nobody waits for it yet
+        entry = replace(journal.entry("r1"), pid=ended.pid)
+        while Path(f"/proc/{ended.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            pass
+        assert (entry.alive, entry.state) == (False, "interrupted")
+
+
 async def test_what_another_run_asked_is_reused_and_costs_nothing(journal: Journal) -> None:
     request = Request((user("hello"),), conversation="planner")
 
