@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -36,6 +37,8 @@ _PIPE = 1 << 20
 _CHUNK = 1 << 16
 _REAP = 30.0
 _SOON, _SLOW = 0.001, 0.05
+_MARK = "HIRA_SANDBOX"
+_SWEEPS = 20
 _STRAY = 64  # frames without a call: code that found the channel can send some
 
 
@@ -47,13 +50,15 @@ class Ended(Exception):
 class Interpreter:
     """One running interpreter. `kept` is the number of bytes that are kept of a call's output.
 
-    With a `container` the process is the engine's own, which represents it: signals to it are passed on.
+    With a `container` the process is the engine's own, which represents it: signals to it are passed on. With a `mark`
+    it may start programs, and each has the mark in its environment.
     """
 
     process: subprocess.Popen[bytes]
     channel: socket.socket
     pipe: int
     kept: int
+    mark: str = ""
     container: Container | None = None
     output: Output = field(init=False)
 
@@ -164,6 +169,8 @@ class Interpreter:
                 status = -signal.SIGKILL
             elif self.container:
                 await asyncio.to_thread(self.container.remove)
+            elif self.mark:
+                await asyncio.to_thread(kill_marked, self.mark)
         finally:
             loop.remove_reader(self.pipe)
             self._last_words()
@@ -179,12 +186,13 @@ class Interpreter:
                 self.output.add(chunk)
 
 
-def spawn(folder: Path, kept: int) -> Interpreter:
+def spawn(folder: Path, kept: int, *, alone: bool) -> Interpreter:
     """Start an interpreter with a clean environment and no descriptor but its own end of the channel.
 
     Not `-I`: that would ignore PYTHONHASHSEED, which makes sets print in the same order in every replay. `-P -s` and an
-    environment without the caller's variables keep out the same.
+    environment without the caller's variables keep out the same. `alone` means that it cannot start other programs.
     """
+    mark = "" if alone else secrets.token_hex(8)
     python = (sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", _BOOT)
 
     def start(theirs: socket.socket, write: int) -> subprocess.Popen[bytes]:
@@ -195,11 +203,13 @@ def spawn(folder: Path, kept: int) -> Interpreter:
             stderr=write,
             pass_fds=(theirs.fileno(),),
             cwd=folder,
-            env=environment(folder),
+            env=environment(folder) | ({_MARK: mark} if mark else {}),
             start_new_session=True,
         )
 
-    return _open_channel(start, kept)
+    made = _open_channel(start, kept)
+    made.mark = mark
+    return made
 
 
 def spawn_contained(folder: Path, readable: Sequence[str], limits: Limits, image: str) -> Interpreter:
@@ -257,6 +267,21 @@ def environment(folder: Path) -> dict[str, str]:
         "PYTHONHASHSEED": "0",
         **threads,
     }
+
+
+def kill_marked(mark: str) -> None:
+    """Kill the programs that carry this mark in their environment: they left the interpreter's session. Linux only."""
+    wanted = f"{_MARK}={mark}".encode()
+    for _ in range(_SWEEPS):  # a program may have started another one before it was killed
+        found = False
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it has ended, or is another user's
+                if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(entry.name), signal.SIGKILL)
+                    found = True
+        if not found:
+            return
+        time.sleep(_SLOW)
 
 
 _SECONDS = 30.0

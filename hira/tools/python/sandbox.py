@@ -213,7 +213,7 @@ class PythonSandbox:
         if self.mode == "container":
             interpreter = self._interpreter = spawn_contained(self.folder, opened, self.limits, self.image)
         else:
-            interpreter = self._interpreter = spawn(self.folder, self.limits.output)
+            interpreter = self._interpreter = spawn(self.folder, self.limits.output, alone=self.mode == "auto")
         self.layers = await configure_interpreter(interpreter, self.mode, self.folder, opened, listed, self.limits)
 
     async def _call(self, mark: str, seconds: float) -> Outcome:

@@ -1,5 +1,6 @@
 """What is reported, what is refused, and what the filter decides on each architecture."""
 
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hira.core.errors import ToolError
-from hira.tools.python import PythonSandbox, open_python, python_tool, sandbox_layers, seccomp
+from hira.tools.python import Mode, PythonSandbox, open_python, python_tool, sandbox_layers, seccomp
 from hira.tools.python.layers import readable_paths
 from hira.tools.python.seccomp import MISSING, NUMBERS, PRETENDED, REFUSED
 from hira.tools.python.trial import TRIES, try_sandbox
@@ -113,6 +114,17 @@ async def test_a_user_can_do_without_the_protection(tmp_path: Path) -> None:
     for mode in ("process", "off"):
         async with PythonSandbox(tmp_path / mode, sandbox=mode) as sandbox:  # type: ignore[arg-type]
             assert (await sandbox.run(f"open({str(tmp_path / 'beside')!r}).read()")).value == "'seen'"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("mode", ["process", "off"])
+async def test_a_program_that_left_the_session_ends_with_the_sandbox(mode: Mode, tmp_path: Path) -> None:
+    code = "import subprocess, time\np = subprocess.Popen(['sleep', '60'], start_new_session=True)\ntime.sleep(0.2)\np.pid"
+    async with PythonSandbox(tmp_path / "w", sandbox=mode) as sandbox:
+        pid = (await sandbox.run(code)).value
+        assert "(sleep) S" in Path(f"/proc/{pid}/stat").read_text()
+    with contextlib.suppress(FileNotFoundError):  # reaped, or ended and not yet reaped
+        assert " Z " in Path(f"/proc/{pid}/stat").read_text()
 
 
 def test_hidden_parts_links_and_the_home_folder_are_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
