@@ -1,6 +1,7 @@
 """Bytes to text, by the encoding that a server and the bytes themselves declare."""
 
 import codecs
+import contextlib
 import re
 
 _CODECS = frozenset(
@@ -28,28 +29,37 @@ _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _DECLARED = re.compile(
     rb"<(?:meta\b[^>]{0,300}?charset\s*=|\?xml\b[^>]{0,200}?encoding\s*=)\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
 )
+_CODING = re.compile(rb"^[ \t\f]*(?:#|%|//|;)[^\r\n]{0,60}?coding[:=][ \t]*([\w.-]+)", re.IGNORECASE | re.MULTILINE)
 _SAMPLE = 65_536
+_STRAY = 0.01
+"""The most of a text's bytes that can be zeros by accident."""
 _CONTROLS = bytes(range(9)) + bytes(range(14, 27)) + bytes(range(28, 32))
 
 
 def decode_page(body: bytes, content_type: str = "") -> str:
-    """Decode a web page: byte-order mark, then the HTTP header, then UTF-8, then the page's own declaration, then
+    """Decode a web page: byte-order mark, then the HTTP header, then the page's own declaration, then UTF-8, then
     cp1252.
 
     Only names of text encodings are trusted; undecodable bytes become U+FFFD.
     """
     header = _CHARSET.search(content_type)
-    return _decode(body, find_codec(header[1]) if header else "")
+    return _decode(body, find_codec(header[1]) if header else "", _DECLARED)
 
 
 def decode_file(data: bytes) -> str | None:
-    """Decode a file, with line ends as "\\n": byte-order mark, UTF-8, declared charset, and at last cp1252, which can
-    read anything. None if the bytes are not text: they hold a zero, or one control character in twenty."""
-    sample = data[:_SAMPLE]
-    marked = data.startswith(tuple(mark for mark, _ in _MARKS))
-    if not marked and (0 in sample or len(sample.translate(None, _CONTROLS)) < 0.95 * len(sample)):
-        return None
-    return _decode(data, "").replace("\r\n", "\n").replace("\r", "\n")
+    """Decode a file, with line ends as "\\n": byte-order mark, UTF-16 by its zeros, declared charset, UTF-8, and at last
+    cp1252, which can read anything. Up to 1 % of stray zeros are dropped. None if the bytes are not text: they hold more
+    zeros, or one control character in twenty."""
+    sample, wide = data[:_SAMPLE], ""
+    if not data.startswith(tuple(mark for mark, _ in _MARKS)):
+        wide = _find_utf16(sample)
+        if not wide:
+            if sample.count(0) > _STRAY * len(sample):
+                return None
+            data, sample = data.replace(b"\0", b""), sample.replace(b"\0", b"")
+            if len(sample.translate(None, _CONTROLS)) < 0.95 * len(sample):
+                return None
+    return _decode(data, wide, _DECLARED, _CODING).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def find_codec(name: str) -> str:
@@ -61,16 +71,25 @@ def find_codec(name: str) -> str:
     return _WIDER.get(codec, codec) if codec in _CODECS else ""
 
 
-def _decode(data: bytes, charset: str) -> str:
+def _find_utf16(sample: bytes) -> str:
+    """Return the byte order of UTF-16 without a mark: at every other byte nearly half are zeros, elsewhere hardly any."""
+    even, odd, half = sample[::2].count(0), sample[1::2].count(0), len(sample) / 2
+    if odd > 0.4 * half and even <= _STRAY * half:
+        return "utf-16-le"
+    return "utf-16-be" if even > 0.4 * half and odd <= _STRAY * half else ""
+
+
+def _decode(data: bytes, charset: str, *declarations: re.Pattern[bytes]) -> str:
     for mark, name in _MARKS:
         if data.startswith(mark):
             return data.decode(name, "replace")
     if charset:
         return data.decode(charset, "replace")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        declared = _DECLARED.search(data[:4096])
-        own = find_codec(declared[1].decode("ascii", "ignore")) if declared else ""
-        # a declaration that can be read as ASCII is not in UTF-16
-        return data.decode("utf-8" if own.startswith("utf-") else own or "cp1252", "replace")
+    found = next(filter(None, (declaration.search(data[:4096]) for declaration in declarations)), None)
+    own = find_codec(found[1].decode("ascii", "ignore")) if found else ""
+    if own.startswith("utf-"):  # UTF-8, because a declaration that can be read as ASCII is not in UTF-16
+        return data.decode("utf-8", "replace")
+    for name in filter(None, (own, "utf-8")):
+        with contextlib.suppress(UnicodeDecodeError):
+            return data.decode(name)
+    return data.decode(own or "cp1252", "replace")

@@ -54,7 +54,7 @@ def test_html_is_read_as_its_readable_text(tmp_path):
     assert "p{}" not in document.text
 
 
-@pytest.mark.parametrize("charset", ["utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("charset", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
 def test_text_is_found_in_every_common_charset(charset):
     text = "Der Fluß ist 120 km lang, in Köln und Düsseldorf breit, und fließt nach Norden.\n"
     assert decode_file((text * 3).encode(charset)) == text * 3
@@ -63,6 +63,15 @@ def test_text_is_found_in_every_common_charset(charset):
 def test_a_declared_charset_is_believed():
     assert decode_file('<?xml version="1.0" encoding="koi8-r"?><a>Волга</a>'.encode("koi8-r")).endswith("<a>Волга</a>")
     assert "Прага" in decode_file('<meta charset="windows-1251"><p>Прага</p>'.encode("cp1251"))
+    assert decode_file("# -*- coding: koi8-r -*-\nname = 'Волга'\n".encode("koi8-r")).endswith("name = 'Волга'\n")
+    assert "東京" in decode_file('<meta charset="iso-2022-jp"><p>東京</p>'.encode("iso-2022-jp"))
+    assert "Zoë" in decode_file("# coding: ascii\nname = 'Zoë'\n".encode("cp1252"))
+
+
+def test_a_stray_zero_in_a_log_is_dropped_and_many_make_a_binary_file():
+    line = b"12:00 the pump started in K\xc3\xb6ln\n"
+    assert decode_file(line * 100 + b"\0" + line * 100) == line.decode() * 200
+    assert decode_file((line + b"\0") * 100) is None
 
 
 def test_half_a_character_in_json_can_be_stored_and_sent(tmp_path):

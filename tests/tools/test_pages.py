@@ -220,3 +220,7 @@ CZECH = "Příliš žluťoučký kůň úpěl ďábelské ódy a pak ještě dlo
 )
 def test_the_charset_is_found_in_mark_header_meta_or_the_bytes_themselves(body, content_type):
     assert "žluťoučký kůň" in decode_page(body, content_type)
+
+
+def test_a_declaration_counts_where_the_bytes_would_also_be_utf_8():
+    assert "東京" in decode_page('<meta charset=iso-2022-jp><p>東京</p>'.encode("iso-2022-jp"))
