@@ -223,4 +223,4 @@ def test_the_charset_is_found_in_mark_header_meta_or_the_bytes_themselves(body, 
 
 
 def test_a_declaration_counts_where_the_bytes_would_also_be_utf_8():
-    assert "東京" in decode_page('<meta charset=iso-2022-jp><p>東京</p>'.encode("iso-2022-jp"))
+    assert "東京" in decode_page("<meta charset=iso-2022-jp><p>東京</p>".encode("iso-2022-jp"))

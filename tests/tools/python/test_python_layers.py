@@ -119,7 +119,9 @@ async def test_a_user_can_do_without_the_protection(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("mode", ["process", "off"])
 async def test_a_program_that_left_the_session_ends_with_the_sandbox(mode: Mode, tmp_path: Path) -> None:
-    code = "import subprocess, time\np = subprocess.Popen(['sleep', '60'], start_new_session=True)\ntime.sleep(0.2)\np.pid"
+    code = (
+        "import subprocess, time\np = subprocess.Popen(['sleep', '60'], start_new_session=True)\ntime.sleep(0.2)\np.pid"
+    )
     async with PythonSandbox(tmp_path / "w", sandbox=mode) as sandbox:
         pid = (await sandbox.run(code)).value
         assert "(sleep) S" in Path(f"/proc/{pid}/stat").read_text()
