@@ -47,9 +47,9 @@ def decode_page(body: bytes, content_type: str = "") -> str:
 
 
 def decode_file(data: bytes) -> str | None:
-    """Decode a file, with line ends as "\\n": byte-order mark, UTF-16 by its zeros, declared charset, UTF-8, and at last
-    cp1252, which can read anything. Up to 1 % of stray zeros are dropped. None if the bytes are not text: they hold more
-    zeros, or one control character in twenty."""
+    """Decode a file, with line ends as "\\n": byte-order mark, UTF-16 by its zeros, declared charset, UTF-8, and at
+    last cp1252, which can read anything. Up to 1 % of stray zeros are dropped. None if the bytes are not text: they
+    hold more zeros, or one control character in twenty."""
     sample, wide = data[:_SAMPLE], ""
     if not data.startswith(tuple(mark for mark, _ in _MARKS)):
         wide = _find_utf16(sample)
@@ -72,7 +72,7 @@ def find_codec(name: str) -> str:
 
 
 def _find_utf16(sample: bytes) -> str:
-    """Return the byte order of UTF-16 without a mark: at every other byte nearly half are zeros, elsewhere hardly any."""
+    """Return the byte order of UTF-16 without a mark: of every two bytes one is often zero, the other hardly ever."""
     even, odd, half = sample[::2].count(0), sample[1::2].count(0), len(sample) / 2
     if odd > 0.4 * half and even <= _STRAY * half:
         return "utf-16-le"
