@@ -33,10 +33,11 @@ from hira.policies.client import DirectClient, GivenClient, Sender
 from hira.policies.failures import failure, failure_in, gist, message_in, no_connection
 from hira.policies.names import Api
 from hira.policies.probe import Served, ask_server, missing
-from hira.policies.reply import Parts, completion_of, count_spoken_tokens, notice_cut_prompt, parts_of, whole
+from hira.policies.reply import UNENDED, Parts, completion_of, count_spoken_tokens, notice_cut_prompt, parts_of, whole
 from hira.policies.responses import PATH, Turns, is_wanted, parts_of_response, responses_body, take_event
 from hira.policies.retrying import USUAL, Timeout, pace_at
 from hira.policies.streaming import (
+    BROKE_OFF,
     MAX_REPLY_BYTES,
     SLOW_FIX,
     Bounds,
@@ -89,6 +90,7 @@ class OpenAIPolicy:
         self._api_key = api_key if client is None else str(client.api_key or "")
         self._model = model
         self._noted = ""
+        self._tells_ends: bool | None = None
         self._refused = refusals_of(self.base_url, model)
         self._timeout = timeout
         self._pace = pace_at(self.base_url, model)
@@ -133,7 +135,8 @@ class OpenAIPolicy:
             pace.saw_whole(completion.usage.completion_tokens, asyncio.get_running_loop().time() - began)
             pace.runs_on = pace.runs_on or (is_enough is not None and may_end(parts.text) and is_enough(parts.text))
         self._noted = self._noted or notice_cut_prompt(parts, request)
-        return replace(completion, notes=(*completion.notes, self._noted)) if self._noted else completion
+        notes = [note for note in (self._noted, UNENDED if parts.finish is None else "") if note]
+        return replace(completion, notes=(*completion.notes, *notes)) if notes else completion
 
     async def served(self) -> Served:
         """Return the server's description of the model, which is requested once."""
@@ -223,7 +226,8 @@ class OpenAIPolicy:
     async def _read_stream(
         self, response: httpx.Response, heard: Heard, watch: Watch | None, bounds: Bounds, path: str
     ) -> Parts:
-        """A reply that streams in."""
+        """A reply that streams in. `BadReply` if the endpoint did not say how it ended, unless it never does: it is
+        believed the second time, since the first reply may have broken off."""
         try:
             parts = await read_stream(heard, _pieces(response), watch, bounds, where=self.where)
         except NoEvents as other:
@@ -234,6 +238,11 @@ class OpenAIPolicy:
         except EndpointError as error:
             raise _add_cost(error, heard) from None
         else:
+            if parts.finish is None and self._tells_ends is not False:
+                self._tells_ends = self._tells_ends or False
+                raise _add_cost(BadReply(BROKE_OFF, where=self.where, retryable=True), heard)
+            if parts.finish is not None and not (parts.cut or heard.enough):  # else hira ended it
+                self._tells_ends = True
             self._measure(heard)
         return parts
 

@@ -33,6 +33,7 @@ _FINISH: Mapping[str, Finish] = {
 }
 REPEATS_ITSELF = "the reply only repeated itself; it is cut after the first repetition"
 ECHOES = "the model repeats its prompt; the repetition is removed from the reply"
+UNENDED = "the endpoint does not report how its replies end: hira cannot detect a reply that was cut off"
 _ECHO = 200
 """Characters from which on a message that a reply begins with is an echo."""
 _REASONING = ("reasoning", "reasoning_content", "thinking")

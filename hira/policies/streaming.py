@@ -34,6 +34,7 @@ _AFTER_FINISH_SECONDS = 5.0
 _CLOSING = frozenset("}])>")
 _JSON = json.JSONDecoder(strict=False)
 _FLOWING, _COUNTED_EVERY, _OVERLONG = 8, 64, 1.25
+BROKE_OFF = "the stream ended before the reply did"
 SLOW_FIX = "check the endpoint; for a slow one, increase [timeout] in hira.toml"
 
 
@@ -181,7 +182,8 @@ async def read_stream(
 
     A reply that repeats itself, is longer than it may be, or still flows when its time is over is cut (`Parts.cut`).
     `TimedOut` if nothing comes for too long, `BadReply` if the stream ends early, holds something unreadable, or never
-    ends. A connection that breaks when the reply was whole breaks nothing.
+    ends. If the stream only says that it is over, `Parts.finish` stays None. A connection that breaks when the reply
+    was whole breaks nothing.
     """
     parts = heard.parts
     try:
@@ -199,7 +201,7 @@ async def read_stream(
     if parts.cut:
         parts.finish = "length"
     if parts.finish is None and not heard.done:
-        raise BadReply("the stream ended before the reply did", where=where, retryable=True)
+        raise BadReply(BROKE_OFF, where=where, retryable=True)
     return parts
 
 

@@ -89,7 +89,7 @@ def served() -> Iterator[Desk]:
 @pytest.fixture
 async def desk(served: Desk) -> AsyncIterator[Desk]:
     yield served
-    served.fault = ""
+    served.fault, served.stays = "", False
 
 
 def replies(body: Any) -> Fault:
@@ -176,6 +176,7 @@ PASSING_STREAMED: dict[str, Fault | str] = {
     "reset in the middle": begins(PART, resets=True),
     "empty pieces for ever": begins(event(delta("")), again=True),
     "nothing at all": streams(done=False),
+    "no finish but an end": streams(delta("OK 42")),
     "choices that are a string": streams({"choices": "x"}, delta("OK", "stop")),
     "error beside a choice": streams(
         delta("OK "), {"error": {"code": 502, "message": "gone"}, "choices": [{"index": 0, "delta": {"content": ""}}]}
@@ -202,7 +203,6 @@ TAKEN: dict[str, Fault | str] = {
 }
 TAKEN_STREAMED: dict[str, Fault | str] = {
     **{name: name for name in ("s-no-done", "s-null-delta", "s-reasoning")},
-    "no finish but an end": streams(delta("OK 42")),
     "several lines": streams(WHOLE.replace(b'"delta"', b'\ndata: "delta"')),
     "no empty lines": streams(
         event(delta("OK "))[:-1] + event(delta("42", "stop"))[:-1] + b"data: [DONE]\n", done=False
@@ -393,6 +393,24 @@ async def test_a_prompt_is_shortened_in_whichever_words_it_is_refused(vendor: st
 async def test_a_field_that_is_refused_is_left_out(field: str, desk: Desk) -> None:
     _, (first, second) = await desk.ask(refuses(400, LEFT_OUT[field]))
     assert first.keys() - second.keys() == {field}
+
+
+async def test_an_endpoint_that_never_sends_a_finish_reason_is_believed_the_second_time(desk: Desk) -> None:
+    completion, sent = await desk.ask(streams(delta("OK 42")), stays=True, stream=True)
+    assert (completion.text, len(sent)) == ("OK 42", 2)
+    assert "cannot detect a reply that was cut off" in completion.notes[0]
+
+
+@pytest.mark.parametrize("first", ["whole", "cut"])
+async def test_where_finish_reasons_come_a_stream_without_one_is_never_whole(first: str, desk: Desk) -> None:
+    cut = streams(delta("Seven of the nine payments failed"))
+    policy = open_quick_policy(desk.endpoint.base_url, f"scripted, first {first}")
+    desk.fault = cut if first == "cut" else ""
+    assert (await policy.complete(ASKED, lambda _: None)).text == "OK again"
+    desk.fault, desk.stays = cut, True
+    with pytest.raises(BadReply, match="ended before the reply did"):
+        await policy.complete(ASKED, lambda _: None)
+    await policy.aclose()
 
 
 async def test_what_one_prompt_leaves_for_the_reply_is_no_limit_for_the_next(desk: Desk) -> None:
