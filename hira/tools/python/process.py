@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.errors import SCARCE
+from hira.tools.python.frames import ANSWER, LENGTH, pack_frame
 from hira.tools.python.layers import Container, Mode, command, engine
 from hira.tools.python.usage import Limits, Output
-from hira.tools.python.worker import ANSWER, LENGTH, pack_frame
 
 # A package of that name represents this folder, so that the worker imports its own modules and nothing of hira.
 _BOOT = """

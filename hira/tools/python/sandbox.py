@@ -13,6 +13,7 @@ from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 from hira.core.errors import ToolDown
 from hira.core.sanitize import printable
+from hira.tools.python.frames import shorten_text
 from hira.tools.python.layers import IMAGE, Mode, readable_paths, refusal
 from hira.tools.python.process import (
     Ended,
@@ -23,7 +24,6 @@ from hira.tools.python.process import (
     spawn_contained,
 )
 from hira.tools.python.usage import Limits, Workplace, find_broken_limit, size
-from hira.tools.python.worker import shorten_text
 
 Status = Literal["ok", "error", "timeout", "limit", "died"]
 

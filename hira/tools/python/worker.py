@@ -2,8 +2,6 @@
 
 Everything it needs is imported before it is confined and bound here, so that code that tampers with the interpreter
 harms at most its own session. The code itself may have written any answer: the parent trusts none of it.
-
-The channel carries one JSON object per frame, preceded by four bytes of length.
 """
 
 import ast
@@ -18,7 +16,6 @@ import os
 import resource
 import signal
 import socket
-import struct
 import sys
 import traceback
 import types
@@ -27,25 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from .confine import confine
-
-LENGTH = struct.Struct(">I")
-ANSWER = 1 << 20
-"""The most bytes of an answer: a value and an error of 20,000 characters each, of twelve bytes at worst."""
-
-
-def pack_frame(frame: dict[str, Any]) -> bytes:
-    """Return the bytes of one frame. Text stays ASCII inside, so that lone surrogates survive."""
-    body = json.dumps(frame).encode("ascii")
-    return LENGTH.pack(len(body)) + body
-
-
-def shorten_text(text: str, most: int) -> str:
-    """Shorten a text to about `most` characters: its head and tail, and the number of characters between them."""
-    if len(text) <= most:
-        return text
-    half = most // 2
-    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"
-
+from .frames import LENGTH, pack_frame, shorten_text
 
 _KEPT = 20_000
 _OWN = "<call "

@@ -95,6 +95,11 @@ def test_a_kernel_without_landlock_is_refused_unless_the_user_says_otherwise(tmp
     assert seen[2] == "42 ('process', 'limits', 'privileges')"
 
 
+def test_hira_can_be_imported_where_the_modules_of_unix_are_missing() -> None:
+    script = "import sys; sys.modules.update(dict.fromkeys(('fcntl', 'resource')))\nimport hira.api, hira.tools.python"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 async def test_an_interpreter_that_cannot_start_says_why(tmp_path: Path, able: None) -> None:
     taken = tmp_path / "taken"
     taken.write_text("a file")
