@@ -46,6 +46,10 @@ class Ended(Exception):
     """The interpreter has ended or cannot be used; the text, which may be empty, says why."""
 
 
+class Late(Ended):
+    """A new interpreter has not answered in time."""
+
+
 @dataclass(slots=True)
 class Interpreter:
     """One running interpreter. `kept` is the number of bytes that are kept of a call's output.
@@ -303,13 +307,18 @@ async def configure_interpreter(
         async with asyncio.timeout(_SECONDS):
             answer = await interpreter.ask(setup)
     except TimeoutError:
-        raise Ended(f"it did not answer within {_SECONDS:g} seconds") from None
+        raise Late(f"it did not answer within {_SECONDS:g} seconds") from None
     if "failed" in answer:
         raise Ended(f"it could not be confined: {answer['failed']}")
     layers = tuple(answer["layers"])
     if mode == "auto" and not {"landlock", "seccomp"} <= {*layers}:
         raise Ended("it is not confined")
     return layers
+
+
+def may_start_later(error: OSError | Ended) -> bool:
+    """Return whether what kept an interpreter from starting may pass: something was scarce, or it was too slow."""
+    return isinstance(error, Late) or (isinstance(error, OSError) and error.errno in SCARCE)
 
 
 def explain_failed_start(error: OSError | Ended, said: str) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from hira.tools.python.process import (
     Interpreter,
     configure_interpreter,
     explain_failed_start,
+    may_start_later,
     spawn,
     spawn_contained,
 )
@@ -32,6 +33,7 @@ T = TypeVar("T")
 
 _TAKEN = 10.0
 _GRACE = 1.0
+_PAUSES = (0.2, 1.0)  # seconds before each further try to start
 _LOOK = 0.1
 _REST = 10  # checks take at most a tenth of the time
 RESTARTED = "Python was restarted: variables are lost."
@@ -167,15 +169,20 @@ class PythonSandbox:
                 return ""
             self._discard()
         await self._wait_for_end()
-        try:
-            await self._start()
-        except (OSError, Ended) as error:
-            interpreter = self._interpreter
-            self._discard()
-            await self._wait_for_end()
-            said = printable(interpreter.output.text.strip().rpartition("\n")[2]) if interpreter else ""
-            why, fix = explain_failed_start(error, said)
-            raise ToolDown(f"Python could not be started: {why}", fix=fix) from None
+        for pause in (*_PAUSES, None):
+            try:
+                await self._start()
+            except (OSError, Ended) as error:
+                interpreter = self._interpreter
+                self._discard()
+                await self._wait_for_end()
+                if pause is not None and may_start_later(error):
+                    await asyncio.sleep(pause)
+                    continue
+                said = printable(interpreter.output.text.strip().rpartition("\n")[2]) if interpreter else ""
+                why, fix = explain_failed_start(error, said)
+                raise ToolDown(f"Python could not be started: {why}", fix=fix) from None
+            break
         return lost
 
     async def _hand_over(self, code: str, lost: str) -> tuple[str, str]:

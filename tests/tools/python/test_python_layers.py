@@ -95,6 +95,24 @@ def test_a_kernel_without_landlock_is_refused_unless_the_user_says_otherwise(tmp
     assert seen[2] == "42 ('process', 'limits', 'privileges')"
 
 
+FEW_FILES = """
+import asyncio, os, resource, sys
+from hira.tools.python import PythonSandbox
+async def main():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 2, 4096))
+    asyncio.get_running_loop().call_later(0.1, resource.setrlimit, resource.RLIMIT_NOFILE, (4096, 4096))
+    async with PythonSandbox(sys.argv[1], sandbox="process") as sandbox:
+        print((await sandbox.run("6 * 7")).value)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_python_starts_once_files_can_be_opened_again(tmp_path: Path) -> None:
+    script = [sys.executable, "-c", FEW_FILES, str(tmp_path / "w")]
+    assert subprocess.run(script, capture_output=True, text=True, check=True).stdout == "42\n"
+
+
 def test_hira_can_be_imported_where_the_modules_of_unix_are_missing() -> None:
     script = "import sys; sys.modules.update(dict.fromkeys(('fcntl', 'resource')))\nimport hira.api, hira.tools.python"
     subprocess.run([sys.executable, "-c", script], check=True)
