@@ -1,4 +1,4 @@
-"""What the tests of killed runs share: a scripted model whose reply hangs on the request alone, and real commands."""
+"""Shared by the tests of killed runs: a scripted model whose reply depends only on the request, and real commands."""
 
 import json
 import os
@@ -21,7 +21,7 @@ ANSWER = " ".join(f"The river {name} is {length} kilometres long." for name, len
 
 
 def replies(at_once: int) -> object:
-    """A model that knows what to say by the request alone; `at_once` subtasks stand in one turn."""
+    """Return a model whose reply depends only on the request; it hands out `at_once` subtasks in one turn."""
 
     def reply(request: Request) -> Completion:
         text = "\n".join(message.text for message in request.messages)
@@ -84,7 +84,7 @@ class Place:
         return process.returncode, out, err
 
     def completed(self) -> int:
-        """How many model calls stand in the journal with their result."""
+        """Return the number of model calls that the journal holds with their result."""
         path = self.folder / "home" / ".local" / "state" / "hira" / "journal.sqlite"
         if not path.exists():
             return 0
@@ -98,12 +98,13 @@ class Place:
 
 
 def plain(out: str) -> str:
-    """The answer without its citations: which id a source has hangs on which subtask reads first."""
+    """Return the answer without its citations: the ids of the sources depend on which subtask reads first."""
     return re.sub(r" \[s\d+\]", "", out.partition("\n\n")[0])
 
 
 def killed_and_resumed(folder: Path, parallel: int, random: Random, total: int) -> None:
-    """Kill a run at a random point, resume it: the same answer, no completed call again, and none left out."""
+    """Kill a run at a random point and resume it: it gives the same answer, repeats no completed call and leaves none
+    out."""
     place = Place(folder)
     with Endpoint(replies(parallel), delay=0.02) as endpoint:  # type: ignore[arg-type]
         asked, wait = random.randint(1, total), random.uniform(0, 0.04)

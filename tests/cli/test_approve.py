@@ -50,7 +50,7 @@ class Terminal:
         self.seen = ""
 
     def until(self, text: str) -> None:
-        """Read what is shown until the text is in it; what was read before does not count."""
+        """Read the terminal until the text appears in new output."""
         deadline, shown = time.monotonic() + 30, ""
         while text not in shown:
             assert time.monotonic() < deadline, f"{text!r} is not in {shown!r}"

@@ -176,7 +176,7 @@ def start(folder: Path, endpoint: Endpoint) -> "subprocess.Popen[str]":
 
 
 def stuck(number: int) -> str:
-    """Two calls are answered, and no other one ever."""
+    """Answer the first two calls and never any other."""
     return "" if number <= 2 else "silent"
 
 

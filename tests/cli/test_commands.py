@@ -1,4 +1,5 @@
-"""The command line: what goes to which stream, what ends with which code. Most in this process, some in real ones."""
+"""The command line: which output goes to which stream, and the exit codes. Most commands run in this process, some in a
+real one."""
 
 import io
 import json
@@ -38,10 +39,10 @@ SCRIPT: list[Any] = [
 
 
 class Place(Command):
-    """A folder with documents, and `hira` to run there, in this process or in one of its own."""
+    """A folder with documents, and `hira` to run there, in this process or in a separate one."""
 
     def start(self, *argv: str, environ: Mapping[str, str] | None = None, **more: Any) -> "subprocess.Popen[str]":
-        """The real command, in a process of its own."""
+        """Start the real command in a separate process."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIRA_", "OPENAI_", "XDG_"))}
         return subprocess.Popen(
             [sys.executable, "-m", "hira", *argv],
@@ -103,7 +104,7 @@ async def test_offline_is_announced_in_one_line_where_nobody_chose_it(place: Pla
 
 
 FAITHFUL = ("--set", "hira.faithful=true")
-"""Every call of the paper is made."""
+"""The setting that makes every call of the paper."""
 
 
 def test_the_only_model_of_an_endpoint_need_not_be_named(place: Place, endpoint: Endpoint) -> None:
@@ -280,7 +281,7 @@ def test_a_reader_that_goes_away_is_no_error(place: Place) -> None:
 
 
 def interrupted(process: "subprocess.Popen[str]", endpoint: Endpoint) -> None:
-    """Wait for the first call, then press Ctrl-C and wait until it was heard."""
+    """Wait for the first call, press Ctrl-C, and wait until the command reports it."""
     assert process.stderr
     while not endpoint.calls and process.poll() is None:
         time.sleep(0.02)

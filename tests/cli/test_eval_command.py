@@ -1,4 +1,4 @@
-"""`hira eval` from the command line: what it prints, what it refuses, what goes on."""
+"""`hira eval` from the command line: what it prints, what it refuses, what it resumes."""
 
 import json
 import threading
@@ -160,7 +160,7 @@ def test_what_a_metric_lacks_for_the_last_row_is_told_before_the_first_is_asked(
 
 @contextmanager
 def refusing() -> Iterator[str]:
-    """The base URL of an endpoint that takes no key."""
+    """Yield the base URL of an endpoint that refuses every key."""
 
     class Refusing(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -190,7 +190,7 @@ def test_a_judge_that_nobody_can_ask_is_told_before_the_first_question(folder: P
 
 
 def reporting(request: Request) -> str:
-    """A model whose reports grow from one seed to the next, and a judge that likes them long."""
+    """Reply as a model whose reports grow with the seed, or as a judge that prefers long reports."""
     text = request.messages[-1].text
     asked = text.rpartition("Reply with")[2]
     if '"better"' in asked:

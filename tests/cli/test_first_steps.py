@@ -1,4 +1,4 @@
-"""What someone meets who runs `hira` for the first time: files that cannot be read, odd names, empty variables."""
+"""The first run of `hira`: unreadable files, odd names, empty variables."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def hira(tmp_path: Path) -> Command:
 
 
 def named_badly(folder: Path) -> Path:
-    """A file whose name is not UTF-8; some file systems have none."""
+    """Create a file whose name is not UTF-8. Skip the test where the file system refuses such names."""
     path = folder / BAD_NAME
     try:
         path.write_text("ASEAN has ten members.\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A disk that is full, a real one: a small file system in memory. One clear message, and the run goes on or ends."""
+"""A full disk, a real one: a small file system in memory. One clear message, and the run continues or ends."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""A workflow, tools and experts of one's own, named as `module:Object` on the command line and in hira.toml."""
+"""Your own workflow, tools and experts, named as `module:Object` on the command line and in hira.toml."""
 
 import sqlite3
 import sys

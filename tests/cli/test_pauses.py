@@ -1,4 +1,4 @@
-"""What is left out of collections of garbage, and how often threads switch, only for as long as questions are asked."""
+"""Garbage collections leave out loaded modules, and threads switch more often, only while questions are asked."""
 
 import gc
 import sys
@@ -7,7 +7,7 @@ from hira.cli.shell import short_pauses
 
 
 def seen(one: object) -> bool:
-    """Whether collections go through it."""
+    """Return whether garbage collections visit the object."""
     return any(other is one for other in gc.get_objects())
 
 

@@ -1,4 +1,4 @@
-"""What a person reads while a run goes on."""
+"""The progress of a run, as a person reads it."""
 
 import asyncio
 import io
@@ -72,7 +72,7 @@ def test_each_notable_event_is_one_line() -> None:
 
 
 class Heard(io.StringIO):
-    """Says when the second line is written."""
+    """A stream that sets an event when its second line is written."""
 
     def __init__(self) -> None:
         super().__init__()

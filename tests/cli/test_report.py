@@ -192,7 +192,7 @@ def hostile() -> Answer:
 
 
 class Page(HTMLParser):
-    """Every tag with its attributes, and the text in it."""
+    """Collects every tag with its attributes, and all text."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)

@@ -285,7 +285,8 @@ async def test_a_run_with_a_tool_of_its_own_is_resumed_by_its_program_and_nobody
 
 
 CALLS = {1: 10, 3: 8}
-"""Model calls of the whole run by subtasks in one turn: two for each of three subtasks, the planner's four or two."""
+"""Model calls of the whole run, by the number of subtasks in one turn: two for each of three subtasks, and four or two
+for the planner."""
 
 
 @pytest.mark.heavy(seconds=15)

@@ -1,4 +1,4 @@
-"""`hira mcp`: the real command in a process of its own, asked by the real client of the package "mcp"."""
+"""`hira mcp`: the real command in a separate process, called by the real client of the package "mcp"."""
 
 import asyncio
 import io
@@ -36,7 +36,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def started(place: Path, *flags: str) -> tuple[str, list[str], Mapping[str, str]]:
-    """The command, its arguments and its environment."""
+    """Return the command, its arguments and its environment."""
     named = flags if "--model" in flags else ("--model", "offline", *flags)
     environ = {"HOME": str(place / "home"), "XDG_CONFIG_HOME": "", "HIRA_SANDBOX": "process"}
     return sys.executable, ["-m", "hira", "mcp", "--docs", str(place / "docs"), *named], environ
@@ -57,7 +57,7 @@ def running(place: Path, *flags: str) -> "subprocess.Popen[str]":
 
 @asynccontextmanager
 async def serving(place: Path, *flags: str) -> AsyncIterator[Any]:
-    """A client of `hira mcp` over stdio; what the server says on stderr is in server.log."""
+    """Yield a client of `hira mcp` over stdio. The server's stderr goes to server.log."""
     from mcp.client.stdio import stdio_client
 
     command, args, environ = started(place, *flags)

@@ -1,4 +1,4 @@
-"""What a slow model writes, on a real terminal, as it writes it."""
+"""The reply of a slow model appears on a real terminal while the model writes it."""
 
 import asyncio
 import json

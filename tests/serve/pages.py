@@ -10,7 +10,7 @@ ASK = "document.getElementById('question').value = arguments[0]; document.getEle
 
 
 def go(driven: Browser, url: str) -> None:
-    """Open the page, and wait until it is there, or asks for a key."""
+    """Open the page, and wait until it has loaded or asks for a key."""
     driven.send("POST", "/url", {"url": url})
     until(
         driven,
@@ -19,7 +19,7 @@ def go(driven: Browser, url: str) -> None:
 
 
 def until(driven: Browser, script: str, what: Callable[[Any], bool] = bool) -> Any:
-    """What the script returns, as soon as that is what it should be."""
+    """Run the script until `what` accepts its result, and return that result."""
     deadline = time.monotonic() + 20
     while not what(found := driven.run(script)):
         assert time.monotonic() < deadline, f"{script}: {found!r}, {driven.run('return document.body.innerText')!r}"

@@ -59,7 +59,7 @@ def served(
 
 
 class Slow:
-    """A policy that takes its time, and tells how many of its calls were begun and how many were given up."""
+    """A policy whose calls take `seconds`. It counts the calls that began and the calls that were cancelled."""
 
     def __init__(self, seconds: float, usage: Usage = Usage(1, 100, 100)) -> None:
         self.seconds = seconds

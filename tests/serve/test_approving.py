@@ -43,7 +43,7 @@ def begun(server: Served, workflow: str = "hira") -> str:
 
 
 def decide(server: Served, run: str, *decisions: dict[str, Any], **more: Any) -> httpx.Response:
-    """The reply to the decision, asked again as long as the run has not come to the subtask."""
+    """Send the decisions, again while the run does not wait for them yet, and return the reply."""
     deadline = time.monotonic() + 20
     while True:
         reply = post(f"{server.url}/api/runs/{run}/approve", json={"decisions": list(decisions)}, **more)

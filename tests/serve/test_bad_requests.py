@@ -1,4 +1,4 @@
-"""What no well-behaved client sends: each gets the OpenAI shape of an error, and the server goes on."""
+"""Malformed requests: each gets an error in OpenAI's format, and the server keeps running."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`hira serve` as an OpenAI client meets it: plain, streamed, cancelled, with a wrong key, and with nonsense."""
+"""`hira serve` with OpenAI's own client: plain, streamed, cancelled, with a wrong key, and with nonsense."""
 
 import json
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ OPENED: list[openai.OpenAI] = []
 
 @pytest.fixture(autouse=True)
 def _closing_clients() -> Iterator[None]:
-    """A client that is left open would be collected, with a warning, in the middle of another test."""
+    """Close the clients after each test: an open one would be collected, with a warning, during another test."""
     yield
     while OPENED:
         OPENED.pop().close()

@@ -1,4 +1,5 @@
-"""What a client may not do: work on after it has left, spend what it does not have, learn where the server's model is."""
+"""Limits of a client: its work ends when it leaves, it spends only its budget, and it never learns where the server's
+model is."""
 
 import asyncio
 import json
@@ -32,7 +33,7 @@ def client_of(app: Any, **headers: str) -> httpx.AsyncClient:
 
 
 class Failing(Slow):
-    """Its first call goes well, the others fail."""
+    """A policy whose first call succeeds and whose other calls fail."""
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         if self.begun:

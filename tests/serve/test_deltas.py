@@ -1,4 +1,4 @@
-"""A path of the server that a model writes piece by piece is told as little as one that it writes in one piece."""
+"""A path of the server stays hidden when a model writes it piece by piece, as it does in one piece."""
 
 import json
 import random
@@ -26,7 +26,7 @@ def told(hidden: Hidden, pieces: list[str]) -> list[str]:
 
 
 def cut(text: str, seed: int) -> list[str]:
-    """The text in pieces of one to nine characters."""
+    """Cut the text into pieces of one to nine characters."""
     drawn = random.Random(seed)
     pieces = []
     while text:
@@ -65,7 +65,7 @@ def test_only_what_may_be_hidden_is_held_back() -> None:
 
 
 class Writing(Slow):
-    """Says its text piece by piece."""
+    """A policy that streams its text piece by piece."""
 
     def __init__(self, pieces: list[str]) -> None:
         super().__init__(0)

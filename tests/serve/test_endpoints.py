@@ -1,4 +1,4 @@
-"""What is told at the start of models that cannot be asked, and what those are told who ask all the same."""
+"""Unreachable models: what the server reports at its start, and what a client gets that asks anyway."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ ASKED = {"model": "direct", "messages": [{"role": "user", "content": "How high i
 
 
 def nowhere() -> str:
-    """A base URL where nothing listens."""
+    """Return a base URL where nothing listens."""
     with socket.create_server(("127.0.0.1", 0)) as one:
         return f"http://127.0.0.1:{one.getsockname()[1]}/v1"
 
@@ -33,7 +33,7 @@ async def test_an_endpoint_that_is_down_is_told_with_the_models_that_are_asked_t
 
 @asynccontextmanager
 async def answering(status: str, body: str = "{}") -> AsyncIterator[str]:
-    """The base URL of a server that answers everything with the same."""
+    """Yield the base URL of a server that gives the same response to every request."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -68,7 +68,7 @@ async def test_an_endpoint_is_told_by_what_it_answers_to_a_list_of_models(status
 
 
 class Down(Slow):
-    """As a policy whose endpoint is down has it."""
+    """A policy whose endpoint is down."""
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         raise EndpointError("nothing listens there", where=f"at {nowhere()}")

@@ -1,4 +1,4 @@
-"""What a client is told of the server's machine: names, and no paths; and of others' runs: nothing, however many."""
+"""A client sees names instead of the server's paths, and nothing of the runs of other clients."""
 
 import base64
 import json
@@ -36,7 +36,8 @@ def settings_of(tmp_path: Path, *folders: str, **more: Any) -> Settings:
 
 
 async def all_that_is_told(client: httpx.AsyncClient, body: dict[str, Any]) -> str:
-    """An answer, the same as a stream, and what the page is told of the run, live and from the journal's list."""
+    """Return all that a client can read of a question: the answer, a streamed answer, and the run and its events as the
+    page gets them."""
     reply = await client.post("/v1/chat/completions", json=body)
     assert reply.status_code == 200, reply.text
     streamed = await client.post("/v1/chat/completions", json={**body, "stream": True})
@@ -72,7 +73,7 @@ async def test_an_attached_file_is_told_by_its_name_and_cited_where_the_text_doe
 
 
 class Broken(Slow):
-    """Fails with what only the server should read."""
+    """A policy that fails with an error whose text is only for the server."""
 
     def __init__(self, failure: Exception) -> None:
         super().__init__(0)

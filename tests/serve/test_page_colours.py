@@ -1,4 +1,4 @@
-"""The colours of all pages, computed: nobody sees in a picture that a text is a little too pale."""
+"""The colours of all pages, computed, because nobody sees in a picture that a text is slightly too pale."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ Colour = tuple[float, float, float]
 
 
 def colours() -> Iterator[Mapping[str, Colour]]:
-    """Those of the light pages and those of the dark ones."""
+    """Yield the colours of the light pages, then those of the dark ones."""
     css = Path(page_policy.__file__).with_name("palette.css").read_text(encoding="utf-8")
     pairs = re.findall(r"--(\w+): light-dark\((#\w{6}), (#\w{6})\)", css)
     for scheme in ({name: one for name, one, _ in pairs}, {name: one for name, _, one in pairs}):
@@ -28,7 +28,7 @@ def luminance(colour: Colour) -> float:
 
 
 def contrast(one: Colour, other: Colour) -> float:
-    """WCAG 2.2, "contrast ratio"."""
+    """Return the contrast ratio of two colours (WCAG 2.2, "contrast ratio")."""
     dark, light = sorted((luminance(one), luminance(other)))
     return (light + 0.05) / (dark + 0.05)
 
@@ -58,7 +58,7 @@ def test_texts_have_the_contrast_of_wcag_aa(colour: Mapping[str, Colour]) -> Non
 
 
 def test_every_page_takes_its_colours_from_the_palette() -> None:
-    """No style sheet or page names a colour of its own."""
+    """Style sheets and pages define no colours outside the palette."""
     own = {
         path.relative_to(PACKAGE).as_posix(): found
         for path in sorted(PACKAGE.rglob("*"))

@@ -80,7 +80,7 @@ LINKS = (
 
 
 class Writes:
-    """Answers with what it was given."""
+    """A policy that always answers with `text`."""
 
     model = "writes"
 

@@ -1,4 +1,4 @@
-"""Runs of the journal, as the server tells them: of every workflow, of other versions, deleted, and of programs."""
+"""Runs of the journal, as the server shows them: of every workflow, of other versions, deleted, and of programs."""
 
 import json
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ async def asking(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def ran(client: httpx.AsyncClient, workflow: str = "hira") -> str:
-    """The name of a run that has ended."""
+    """Run the question to its end and return the name of the run."""
     run = (await client.post("/api/runs", json={"question": QUESTION, "workflow": workflow})).json()["id"]
     await client.get(f"/api/runs/{run}/events")
     return str(run)
@@ -77,14 +77,14 @@ async def test_what_is_deleted_from_the_journal_is_told_no_more(settings: Settin
 
 @dataclass(frozen=True, slots=True)
 class Dreamt(Event):
-    """What no version of today tells."""
+    """An event that this version does not have."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Written(Event):
-    """A piece of text as another version may record it, with a field that is not known."""
+    """A piece of text as another version may record it, with an unknown field."""
 
     conversation: str
     text: str
