@@ -21,12 +21,12 @@ UNKNOWN = "answer y, e, n or a\n"
 REASON = "why not? the model reads your reason: "
 READ = 4096
 SUBTASK = "subtask"
-"""A subtask is run if the person presses Enter; a call, which may do harm, only if they say so."""
+"""The kind of subtasks: Enter alone runs a subtask, but not a tool call, which may do harm."""
 
 
 class AtTerminal:
-    """Asks at the terminal. `view` shows the run's progress and is held still meanwhile; `all` holds the kinds of which
-    the person has said that whatever comes is fine: "subtask", or the name of a tool."""
+    """Asks at the terminal, while the progress in `view` is paused. `all` holds the kinds that the person allowed
+    from now on: "subtask", or the name of a tool."""
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
@@ -62,7 +62,7 @@ class AtTerminal:
         return Refusal(await self._line(REASON)) if said == "n" else use
 
     async def _arguments(self, old: str) -> dict[str, Any] | None:
-        """The arguments that the person writes, None if they would rather choose again."""
+        """Return the arguments that the person writes; None to choose again."""
         while (text := await self._line("its new arguments as a JSON object (empty goes back): ")) not in ("", "n"):
             arguments = parse_arguments(text)
             if arguments is not None:
@@ -71,7 +71,7 @@ class AtTerminal:
         return None
 
     async def _choice(self, kind: str, told: str) -> str:
-        """The letter that the person chose: y, e or n."""
+        """Return the letter that the person chose: y, e or n."""
         if kind in self.all:
             return "y"
         self._show(told)
@@ -97,7 +97,7 @@ class AtTerminal:
         return line.decode("utf-8", "replace").strip()
 
     async def _read(self) -> bytes:
-        """Some bytes from the terminal, b"" at its end; nothing keeps waiting when the run is stopped."""
+        """Return some bytes from the terminal, b"" at its end. A stopped run leaves no reader waiting."""
         loop, source = asyncio.get_running_loop(), self.shell.stdin.fileno()
         ready: asyncio.Future[None] = loop.create_future()
 

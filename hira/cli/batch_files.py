@@ -66,7 +66,7 @@ def _question(line: str, number: int, folder: Path) -> Question:
 
 
 def lines_of(raw: bytes) -> Iterator[tuple[int, bytes, Mapping[str, Any] | None]]:
-    """Each line of a file of JSON lines: where it begins, its bytes, and its object; None for what is no object."""
+    """Yield each line of a JSON lines file: its offset in bytes, its bytes, and its object, None if it has none."""
     at = 0
     for line in raw.splitlines(keepends=True):
         try:
@@ -93,7 +93,8 @@ class Kept:
 
 
 class Answers:
-    """A context manager: opened, it knows what the file holds already; left, the file is in order."""
+    """The answers of a batch in their file, as a context manager: entering it reads the file, leaving it sorts the
+    lines."""
 
     def __init__(self, path: Path, questions: Sequence[Question]) -> None:
         self.path = path
@@ -129,7 +130,7 @@ class Answers:
             self._close()
 
     def left(self) -> Iterator[Question]:
-        """Return the questions without a final answer, each with the run to resume, if it began."""
+        """Yield the questions without a final answer, each with the run to resume, if it began."""
         for question in self.questions:
             kept = self._kept.get(question.id)
             if kept is None or kept.status not in FINAL:
@@ -139,7 +140,7 @@ class Answers:
         return [self._kept[one.id].status for one in self.questions if one.id in self._kept]
 
     def begin(self, question: Question, run: str) -> None:
-        """Note that this run is the question's, before anything is asked."""
+        """Record the run of a question before the first call."""
         self._begun[question.id] = run
         with _writing(self.path):
             self._runs.write(json.dumps({"id": question.id, "run": run}) + "\n")
@@ -157,8 +158,8 @@ class Answers:
         self._kept[done.question.id] = Kept(at, len(line), done.answer.status, run)
 
     def _take_up(self) -> None:
-        """Learn what the file holds. A last line that was cut off is dropped; anything else that is no answer to these
-        questions is left alone, by an error."""
+        """Read the file and drop a last line that was cut off. Raises `UsageError` for any other line that does not
+        answer these questions."""
         texts = {question.id: question.text for question in self.questions}
         self._file.seek(0)
         raw = self._file.read()
@@ -205,7 +206,7 @@ class Answers:
 
 @contextlib.contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Raises `UsageError` for what cannot be written, such as on a full disk."""
+    """Turn an `OSError` in the context, such as on a full disk, into a `UsageError`."""
     try:
         yield
     except OSError as error:
@@ -217,7 +218,8 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def _lock(file: IO[str], path: Path) -> None:
-    """One batch writes into one file. Where there is no `fcntl`, nothing is locked."""
+    """Lock the file for one batch. Raises `UsageError` if another batch holds it. Without `fcntl`, nothing is
+    locked."""
     with contextlib.suppress(ImportError):
         import fcntl
 

@@ -44,7 +44,7 @@ def compare(args: argparse.Namespace, shell: Shell) -> int:
 async def _compare(
     settings: Settings, names: Sequence[str], question: str, args: argparse.Namespace, shell: Shell
 ) -> list[Compared] | None:
-    """How each workflow fared, in the order in which they were named; None if the person would not wait."""
+    """Return the outcome of each workflow, in the order of `names`; None if the person would not wait."""
     working = asyncio.current_task()
     assert working is not None  # noqa: S101 - asyncio.run has made it
     say = (lambda _: None) if args.quiet else shell.remark
@@ -64,7 +64,7 @@ async def _compare(
 
 
 def important(shell: Shell) -> Reader:
-    """A reader that tells what a person has to know, such as documents that could not be read, once for all runs."""
+    """Return a reader that prints each important notice, such as unreadable documents, once for all runs."""
     heard: set[str] = set()
 
     def read(event: Event) -> None:
@@ -76,13 +76,14 @@ def important(shell: Shell) -> Reader:
 
 
 def format_outcome(one: Compared) -> str:
-    """How a workflow ended, in a line."""
+    """Describe how a workflow ended, in one line."""
     why = f" ({one.answer.error.splitlines()[0]})" if one.answer.error else ""
     return f"{one.answer.status.replace('_', ' ')}{why} after {one.seconds:.1f} s"
 
 
 def code(compared: Sequence[Compared]) -> int:
-    """0 if any workflow answered; else the best of what happened, and a mistake in the usage as what it is."""
+    """Return 0 if any workflow answered, else the exit code of the best status; a failure keeps the code of its
+    error."""
     statuses = {one.answer.status for one in compared}
     if "answered" in statuses:
         return OK
@@ -92,7 +93,7 @@ def code(compared: Sequence[Compared]) -> int:
 
 
 def as_json(question: str, compared: Sequence[Compared]) -> str:
-    """One object: the question, and of each workflow the object that `hira ask --json` gives, with its seconds."""
+    """Return one object: the question, and for each workflow the object of `hira ask --json` with its seconds."""
     found = [one.answer.json() | {"workflow": one.workflow, "seconds": round(one.seconds, 3)} for one in compared]
     return json.dumps({"question": question, "workflows": found}, ensure_ascii=False, indent=2, default=str)
 
@@ -113,7 +114,7 @@ def row(one: Compared) -> Mapping[str, str]:
 
 
 def table(compared: Sequence[Compared], width: int = WIDTH) -> str:
-    """The workflows side by side: a row each."""
+    """Return a table with one row for each workflow."""
     from rich import box  # rich is only loaded where it draws
     from rich.console import Console
     from rich.table import Table

@@ -122,7 +122,7 @@ async def _model(report: Report, settings: Settings, *, probing: bool) -> None:
 
 
 async def _file(report: Report, settings: Settings, name: str, *, probing: bool) -> None:
-    """How a GGUF file is served here; it is only loaded to be probed."""
+    """Report how a GGUF file is served here. Only probing loads the file."""
     from hira.policies.llama.policy import LlamaPolicy
 
     try:
@@ -152,7 +152,7 @@ def _describe_reach(found: Probe, model: str) -> str:
 
 
 async def _capabilities(report: Report, settings: Settings, base_url: str, key: str) -> None:
-    """Rows of what the endpoint was seen to do, and the settings that fit it better than the present ones."""
+    """Report the capabilities that the endpoint showed, and the settings that fit it better."""
     model = names_of(settings.model)[0]
     found = await capabilities(model, base_url, key)
     for name, value in found.items():
@@ -183,7 +183,7 @@ def _roles(report: Report, settings: Settings) -> None:
 
 
 async def _documents(report: Report, settings: Settings) -> None:
-    """How many of the documents can be read, and why the others cannot. They are read for it, as a run would."""
+    """Report how many documents can be read, and why the others cannot. It reads them as a run does."""
     report.head("Sources of answers")
     if not settings.docs:
         report.row("documents", "none")
@@ -220,7 +220,7 @@ def _searches(report: Report, settings: Settings) -> None:
 
 
 def _unusable(proxy: str) -> list[str]:
-    """Why pages cannot be opened through this proxy, as lines; none if they can."""
+    """Return why pages cannot be opened through this proxy, as lines; empty if they can."""
     try:
         read_proxy(proxy)
     except UsageError as error:
@@ -229,7 +229,7 @@ def _unusable(proxy: str) -> list[str]:
 
 
 async def _mcp(report: Report, settings: Settings) -> None:
-    """The MCP servers, started for a moment, with their tools."""
+    """Start the MCP servers for a moment and report their tools."""
     if settings.mcp:
         report.head("MCP servers")
     for server in mcp_servers(settings):

@@ -41,7 +41,7 @@ FRAMES_A_SECOND = 8
 TOOLS_SHOWN = 4
 SOURCES_SHOWN = 3
 LINES_SHOWN = 3
-"""Lines of the text that the one role writes that is at work; where several are, each has one."""
+"""The most lines of text shown for a role that works alone; of several roles, each has one line."""
 _TAIL = 1_000
 _CHARACTERS_A_TOKEN = 8
 
@@ -73,7 +73,7 @@ class Writing:
         return f"{waited} · {self.tokens:,} token{'' if self.tokens == 1 else 's'}{speed}"
 
     def lines(self, number: int, width: int) -> list[Text]:
-        """The last lines of its text."""
+        """Return the last lines of the text."""
         wrapped = textwrap.wrap(" ".join(visible(self.text).split()), width)[-number:]
         return [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in wrapped]
 

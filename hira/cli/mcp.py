@@ -79,7 +79,7 @@ async def _serve(settings: Settings, port: int | None, shell: Shell) -> int:
 
 
 def server(asked: Hira, settings: Settings, folder: Path) -> "Server[Any]":
-    """The MCP server that asks this `Hira`. Relative paths of documents start at the folder."""
+    """Return the MCP server that asks this `Hira`. Relative paths of documents start at `folder`."""
     from mcp import MCPError
     from mcp.server.lowlevel import Server
     from mcp_types import INVALID_PARAMS, ListToolsResult
@@ -113,7 +113,7 @@ def server(asked: Hira, settings: Settings, folder: Path) -> "Server[Any]":
 
 
 def describe_tool(settings: Settings) -> "Tool":
-    """The tool `ask`. Documents can only be chosen where the server has some."""
+    """Describe the tool `ask`. It has the argument `docs` only if the server has documents."""
     from mcp_types import Tool
 
     schema = Asked.model_json_schema()
@@ -143,9 +143,9 @@ def describe_tool(settings: Settings) -> "Tool":
 
 
 def choose_settings(asked: Asked, settings: Settings, folder: Path) -> dict[str, Any]:
-    """The settings that a call changes. Raises `UsageError` for a workflow or a document that is not offered.
+    """Return the settings that a call changes. Raises `UsageError` for a workflow or a document that is not offered.
 
-    Who calls is a model as a rule, and may have been talked into it: nothing outside the server's documents is read.
+    The caller is usually a model, and may have been manipulated: nothing outside the server's documents is read.
     """
     changed: dict[str, Any] = {}
     if asked.workflow:
@@ -158,7 +158,8 @@ def choose_settings(asked: Asked, settings: Settings, folder: Path) -> dict[str,
 
 
 def _find_offered(name: str, roots: Sequence[Path], folder: Path) -> Path:
-    """The path of a document or folder by its full path, or by its path from the folder or from a root."""
+    """Return a document or folder by its path, absolute or relative to `folder` or a root. Raises `UsageError` outside
+    the roots."""
     for start in (folder, *roots):
         path = (start / name).resolve()
         if path.exists() and any(path.is_relative_to(root.resolve()) for root in roots):

@@ -30,7 +30,7 @@ SUFFIXES = (".json", ".md", ".txt")
 
 
 def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
-    """The answer on stdout, as JSON if that is asked for; nothing where there is no text."""
+    """Print the answer on stdout, as JSON if asked for. Without text, print nothing."""
     if args.json:
         shell.say(as_json(answer))
     elif answer.rollout.has_output and answer.output_type:
@@ -68,7 +68,8 @@ def print_answer(
 
 
 def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
-    """Why an answer is not accepted, and what would help; what the user did already (`searched`) is not suggested."""
+    """Explain why an answer is not accepted, and what would help. If the user `searched`, the advice does not suggest
+    it."""
     by_source = {one.source: one for one in answer.citations if one.verdict == "contradicted"}
     unchecked = any(one.verdict == "unchecked" for one in answer.citations)
     if answer.rollout.workflow == "direct":
@@ -104,7 +105,7 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
 
 
 def text(answer: Answer) -> str:
-    """The answer with its unverified claims flagged and, below it, the sources that it rests on."""
+    """Return the answer with its unverified claims flagged, followed by the sources that it cites."""
     lines = [f"{format_source(source)}{_verdict(answer, source)}" for source in answer.cited]
     return "\n".join([answer.flagged, *([""] if lines else []), *lines])
 
@@ -116,7 +117,8 @@ def format_source(source: Source) -> str:
 
 
 def _verdict(answer: Answer, source: Source) -> str:
-    """The worst verdict on the claims that cite a source, or that hira attributed a claim to it."""
+    """Return the worst verdict on the claims that cite a source; without such claims, note that hira attributed one to
+    it."""
     own = [one for one in answer.citations if one.source == source.id]
     verdicts = {one.verdict for one in own if not one.attributed}
     worst = next((verdict for verdict in WORST_FIRST if verdict in verdicts), "")
@@ -128,7 +130,7 @@ def as_json(answer: Answer) -> str:
 
 
 def markdown(answer: Answer) -> str:
-    """A page: the question, the answer, its sources with the passages that it rests on."""
+    """Return a page: the question, the answer, its sources and the quoted passages."""
     parts = [f"# {answer.rollout.question}", answer.flagged]
     if answer.cited:
         parts.append("## Sources")
@@ -140,7 +142,8 @@ def markdown(answer: Answer) -> str:
 
 
 def check_output_path(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXES) -> Path:
-    """The path of `--output`, before any work is done for it."""
+    """Return the path of `--output`. Raises `UsageError` for an unknown suffix or a missing folder, before any work
+    starts."""
     path = (folder / name).absolute()
     if path.suffix.lower() not in suffixes:
         raise UsageError(f"--output {name}: unknown kind of file {path.suffix!r}", fix=f"use {', '.join(suffixes)}")
@@ -150,14 +153,14 @@ def check_output_path(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXE
 
 
 def write(answer: Answer, path: Path) -> None:
-    """Write the answer as its file's suffix says; nothing where there is no text."""
+    """Write the answer in the format of the file's suffix. Without text, write nothing."""
     if not answer.text:
         return
     replace_file(path, {".json": as_json, ".md": markdown, ".txt": text}[path.suffix.lower()](answer) + "\n")
 
 
 def replace_file(path: Path, written: str) -> None:
-    """Put a text in the place of a file. Readers of the path see the old file or the whole new one."""
+    """Replace the contents of a file. Readers of the path see the old file or the whole new one."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "w", encoding="utf-8") as file:

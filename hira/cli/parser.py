@@ -10,7 +10,7 @@ from hira.core.errors import UsageError
 
 
 class Parser(argparse.ArgumentParser):
-    """`hints` say what to do about an argument by its name, one that is missing or one that this command has not."""
+    """`hints` give advice by the name of an argument, for one that is missing or that this command does not have."""
 
     def __init__(self, *, hints: Mapping[str, str] | None = None, **named: Any) -> None:
         super().__init__(allow_abbrev=False, **named)
@@ -28,7 +28,7 @@ class Parser(argparse.ArgumentParser):
         return known
 
     def find_command(self, known: argparse.Namespace) -> "Parser":
-        """The parser of the command that was named, or of the command below it."""
+        """Return the parser of the command line's command, at any depth."""
         for name in (getattr(known, "command", None), getattr(known, "what", None)):
             if name in self.commands():
                 return self.commands()[str(name)].find_command(known)
@@ -46,7 +46,7 @@ class Parser(argparse.ArgumentParser):
         return _near(flag, self.flags()) or f"{self.prog} --help lists the flags"
 
     def commands(self) -> "dict[str, Parser]":
-        """The parsers of the commands below this one, by their names."""
+        """Return the parsers of this parser's commands, by name."""
         found: dict[str, Parser] = {}
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse has no public name for it
@@ -54,7 +54,7 @@ class Parser(argparse.ArgumentParser):
         return found
 
     def _fix(self, message: str) -> str:
-        """The nearest command or value to what was written; else where help is."""
+        """Suggest the nearest command or value; otherwise point to the help."""
         if missing := re.search(r"arguments are required: ([\w-]+)", message):
             return self.hints.get(missing[1], f"{self.prog} --help shows how to use it")
         if number := re.search(r"argument (\S+): invalid (int|float) value", message):
@@ -69,13 +69,13 @@ class Parser(argparse.ArgumentParser):
         return f"{self.prog} --help shows how to use it"
 
     def flags(self) -> list[str]:
-        """All flags of this parser and of its commands."""
+        """Return all flags of this parser and of its commands."""
         own = [flag for action in self._actions for flag in action.option_strings]
         return own + [flag for parser in self.commands().values() for flag in parser.flags()]
 
 
 def parse_duration(text: str) -> float:
-    """The seconds of a duration such as "90", "90s", "5m" or "1.5h"."""
+    """Return the seconds of a duration such as "90", "90s", "5m" or "1.5h"."""
     found = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration")
@@ -91,7 +91,7 @@ LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")
 
 
 def collect_flags(args: argparse.Namespace) -> dict[str, Any]:
-    """The flags that were given and are settings, named as the settings are."""
+    """Return the flags that are settings and were given, by the names of the settings."""
     from hira.runtime.settings import Settings  # loads pydantic, which `hira --help` does without
 
     settings = Settings.model_fields.keys() - {"roles"}
@@ -104,7 +104,7 @@ def collect_flags(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _options(texts: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Options by workflow."""
+    """Return the options of --set, by workflow. Raises `UsageError` for a text that does not name an option."""
     options: dict[str, dict[str, str]] = {}
     for text in texts:
         named = re.fullmatch(r"([\w-]+)\.(\w+)=(.+)", text)
@@ -115,7 +115,7 @@ def _options(texts: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def check_options(texts: Iterable[str], workflows: Iterable[str]) -> None:
-    """Raise `UsageError` for an option of --set whose workflow is not one of these."""
+    """Raise `UsageError` for an option of --set whose workflow is not in use."""
     used = list(workflows)
     for name in _options(texts):
         if name not in used:

@@ -52,7 +52,8 @@ _CONTROLS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """`events` says that stderr is read by a program: one JSON object a line, and nothing else."""
+    """The streams, environment and folder of a command. With `events`, a program reads stderr: one JSON object a
+    line."""
 
     stdin: TextIO
     stdout: TextIO
@@ -63,7 +64,8 @@ class Shell:
     events: bool = False
 
     def say(self, text: str) -> None:
-        """The result, on stdout. A reader that has gone away (`| head`) is no error, a full disk is."""
+        """Print the result on stdout. A reader that has closed the pipe (`| head`) is fine. Raises `HiraError` on a
+        full disk."""
         try:
             self.stdout.write(encodable(visible(text), self.stdout) + "\n")
             self.stdout.flush()
@@ -74,7 +76,7 @@ class Shell:
             raise HiraError(f"standard output cannot be written: {error.strerror or error}") from None
 
     def tell(self, text: str) -> None:
-        """One line for the person, on stderr."""
+        """Print a line for the person on stderr."""
         try:
             self.stderr.write(encodable(visible(text), self.stderr) + "\n")
             self.stderr.flush()
@@ -98,12 +100,12 @@ class Shell:
 
 
 def open_shell() -> Shell:
-    """The process's own streams, in UTF-8 unless PYTHONIOENCODING says otherwise; printing never fails."""
+    """Return this process's streams, in UTF-8 unless PYTHONIOENCODING says otherwise; printing never fails."""
     return Shell(_usable(sys.stdin), _usable(sys.stdout), _usable(sys.stderr), os.environ, Path.cwd(), Path.home())
 
 
 def _usable(stream: TextIO | None) -> TextIO:
-    """The stream with its encoding set; a stream that was closed before the start is None, and then goes nowhere."""
+    """Set the stream's encoding. A stream that was closed before the start (None) becomes the null device."""
     stream = stream or Path(os.devnull).open("r+", encoding="utf-8")  # noqa: SIM115 - it is open as long as the process
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(encoding=None if os.environ.get("PYTHONIOENCODING") else "utf-8", errors="replace")
@@ -111,12 +113,12 @@ def _usable(stream: TextIO | None) -> TextIO:
 
 
 def visible(text: str) -> str:
-    """The text without the control characters that would move a cursor, change a title or turn the reading order."""
+    """Remove the control characters that would move a cursor, change a title or turn the reading order."""
     return _CONTROLS.sub("", text.replace("\r\n", "\n"))
 
 
 def encodable(text: str, stream: TextIO) -> str:
-    """The text with typographic marks spelled in ASCII where the stream cannot write them."""
+    """Return the text, with typographic marks spelled in ASCII where the stream cannot write it."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)

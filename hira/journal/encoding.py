@@ -35,7 +35,8 @@ class Digests:
     _begun: dict[tuple[Any, ...], tuple[tuple[Any, ...], "hashlib.blake2b"]] = field(default_factory=dict)
 
     def of(self, model: str, request: Request) -> tuple[str, int]:
-        """The request's digest, and how many messages it shares with its conversation's previous one."""
+        """Return the request's digest, and the number of messages it shares with the previous request of its
+        conversation."""
         about = (model, request.stop, request.sampling, request.tools, request.schema, request.continues)
         earlier = self._last.get(request.conversation)
         kept = _shared(earlier.messages, request.messages) if earlier else 0

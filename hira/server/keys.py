@@ -28,7 +28,7 @@ class Refused(Exception):
 
 
 class KeySpent(OutOfBudget):
-    """The rest of a key's budget does not pay for the call."""
+    """The key's remaining budget does not pay for the call."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Client:
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[None]:
-        """A place among the key's runs. Waits for one; raises `Refused` where the key's budget is used up."""
+        """Wait for a place among the key's runs. Raises `Refused` if the key's budget is used up."""
         async with self._free:
             await self._free.wait_for(lambda: self.running < self.limits.concurrency)
             self.check_budget()
@@ -87,7 +87,7 @@ class Client:
             self.running += 1  # a stopped run writes its answer at once, even if all places are taken
 
     def check_budget(self) -> None:
-        """Raises `Refused` where nothing is left."""
+        """Raise `Refused` if the key's budget is used up."""
         tokens, cost = self.limits.max_tokens, self.limits.max_cost
         if (tokens is not None and self.spent.tokens >= tokens) or (
             cost is not None and (self.spent.cost or 0) >= cost
@@ -114,7 +114,7 @@ class Clients:
         self._clients = [Client(name, limits, tag_of(limits.key.get_secret_value())) for name, limits in keys.items()]
 
     def of(self, authorization: str) -> Client:
-        """The client of an Authorization header. Raises `Refused` for a key that is missing or wrong."""
+        """Return the client of an Authorization header. Raises `Refused` if the key is missing or wrong."""
         if self._anybody:
             return self._anybody
         scheme, _, told = authorization.strip().partition(" ")

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 async def find_kept(door: AppState, client: Client, name: str) -> Watched | None:
-    """The run as this server holds it, None for one that only the journal has, or that was deleted there."""
+    """Return the run if this server still holds it; None if only the journal has it, or if it was deleted there."""
     if name not in door.runs.known:
         return None
     watched = door.runs.of(client, name)
@@ -63,7 +63,7 @@ def shared_session(door: AppState) -> Session:
 
 
 async def find_entry(door: AppState, client: Client, run: str) -> tuple[Entry, Journal]:
-    """A run of the journal. Raises `Refused` for one that is not there, or not the client's: the two look the same."""
+    """Return a run of the journal. Raises `Refused`, in the same words, if it is missing or not this client's."""
     journal = shared_session(door).journal
     if journal is None or not client.owns(run):
         raise refuse_missing(run)
@@ -87,7 +87,7 @@ async def find_earlier(door: AppState, client: Client, messages: Messages) -> Ea
 
 
 def _find_run(door: AppState, client: Client, messages: Messages) -> Watched | None:
-    """The client's latest run that asked and answered what the last two of the messages say."""
+    """Return the client's latest run whose question and answer are the last two messages."""
     if [role for role, _ in messages[-2:]] != ["user", "assistant"]:
         return None
     (_, question), (_, said) = messages[-2:]

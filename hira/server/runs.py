@@ -30,10 +30,10 @@ SHAPE = 'write {"decisions": [{"id": "1"}, {"id": "2", "text": "…"}, {"id": "3
 
 @dataclass(eq=False, slots=True)
 class Desk:
-    """Where the subtasks of one run wait, and its calls of tools. Called by the run; `decide` is what the requests do.
+    """Holds the subtasks and tool calls of one run that wait for decisions. The run calls it; requests call `decide`.
 
-    A decision may be taken back as long as one of the others is missing. A run that waits takes no place among those
-    of its client.
+    A decision can be changed as long as another one is missing. A waiting run does not count against its client's
+    limit.
     """
 
     client: Client
@@ -42,12 +42,12 @@ class Desk:
     _complete: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def approve(self, subtasks: Sequence[Subtask]) -> Sequence[Subtask | Rejected]:
-        """One decision for each of the subtasks."""
+        """Return one decision for each of the subtasks."""
         decided = await self._wait({one.id: one for one in subtasks})
         return [one for one in decided if isinstance(one, Subtask | Rejected)]
 
     async def approve_tool(self, use: ToolUse) -> ToolUse | Refusal:
-        """The decision on one call."""
+        """Return the decision on one call."""
         (one,) = await self._wait({use.id: use})
         assert isinstance(one, ToolUse | Refusal)  # noqa: S101 - what waits is decided as what it is
         return one
@@ -65,7 +65,7 @@ class Desk:
             self.waiting = {}
 
     def decide(self, decisions: Sequence[Any]) -> None:
-        """Raises `Refused` for one that cannot be read, before any of them is taken."""
+        """Take the decisions. Raises `Refused` if one of them is invalid, and then takes none."""
         made = [self._read(one) for one in decisions]
         self._decided |= dict(made)
         if self._decided.keys() == self.waiting.keys():
@@ -105,7 +105,7 @@ KEPT = 200
 AT_ONCE = 50
 """The most events that are sent before other tasks get the loop."""
 HEARTBEAT = 10.0
-"""Seconds."""
+"""Seconds without events after which a stream sends a sign of life."""
 GOES_ON = ("interrupted", "partial", "failed")
 """The statuses of ended runs that can be resumed."""
 
@@ -220,7 +220,7 @@ class Runs:
         self.resuming = asyncio.Lock()
 
     def session(self, workflow: str) -> Session:
-        """Raises `Refused` for a workflow that is not served."""
+        """Return the session of a workflow. Raises `Refused` if it is not served."""
         name = workflow.removeprefix("hira/") if workflow not in self.sessions else workflow
         if name not in self.sessions:
             what = f"the model {workflow[:80]!r} does not exist; there are {', '.join(self.sessions)}"
@@ -246,7 +246,7 @@ class Runs:
         return watched
 
     def go_on(self, client: Client, run: Run, workflow: str, desk: Desk | None = None) -> Watched:
-        """Go on with a run of the journal; at the `desk` wait the subtasks of one that somebody approves."""
+        """Continue a run of the journal. Its subtasks wait at the `desk` if a person approves them."""
         before = self.known.get(run.id)
         attached = before.attached if before else ()
         whole = Deltas(self.hidden)
@@ -275,20 +275,20 @@ class Runs:
             watched.failure = HiraError(f"a fault in hira ({type(error).__name__}); see the log of this server")
 
     def of(self, client: Client, run: str) -> Watched:
-        """Raises `Refused` for a run that is not there, or not the client's: the two look the same."""
+        """Return a run of this server. Raises `Refused`, in the same words, if it is missing or not this client's."""
         found = self.known.get(run)
         if found is None or not client.owns(run):
             raise refuse_missing(run)
         return found
 
     def forget(self, name: str) -> None:
-        """Keep the run, which has ended, no longer, nor the files that came with it."""
+        """Drop an ended run from memory, and delete its attached files."""
         gone = self.known.pop(name, None)
         for folder in {path.parent for path in gone.attached} if gone else ():
             shutil.rmtree(folder, ignore_errors=True)
 
     def _make_room(self, client: Client) -> None:
-        """Forget those of the client's runs that ended before the last few; another's are left alone."""
+        """Forget the oldest ended runs of this client, beyond the newest `KEPT`."""
         ended = [name for name, one in self.known.items() if one.ended and client.owns(name)]
         for name in ended[: max(0, len(ended) - KEPT)]:
             self.forget(name)
@@ -303,7 +303,7 @@ class Runs:
 
 
 def decide_at_desk(session: Session, desk: Desk | None, *, subtasks: bool) -> Session:
-    """The session with decisions made at the desk: on calls of tools, and on `subtasks`."""
+    """Return the session with decisions at the desk: on tool calls, and with `subtasks` on subtasks too."""
     if desk is None:
         return session
     session = session.approving_tools(desk.approve_tool)
@@ -317,7 +317,7 @@ def refuse_missing(run: str) -> Refused:
 
 @asynccontextmanager
 async def while_connected(watched: Watched) -> AsyncIterator[Watched]:
-    """The run for one client that waits for it: when that goes away first, the run is ended."""
+    """End the run when its only client goes away."""
     try:
         yield watched
     finally:

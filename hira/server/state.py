@@ -48,7 +48,7 @@ class AppState:
 
 
 def guard(door: AppState, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """The handler, with every error in the shape of the OpenAI API; the server stays up whatever happens."""
+    """Wrap the handler: every error gets OpenAI's format, and the server keeps running."""
 
     async def answered(request: Request) -> Response:
         try:
@@ -90,7 +90,8 @@ def _is_json(request: Request) -> bool:
 
 
 async def body_of(request: Request, seconds: float = BODY_SECONDS) -> bytes:
-    """The body. Raises `Refused` for one that is too large, before it is read whole, and for one that does not come."""
+    """Return the body. Raises `Refused` if it is too large, before reading all of it, or if it does not arrive in
+    time."""
     told = request.headers.get("content-length", "")
     try:
         async with asyncio.timeout(seconds):

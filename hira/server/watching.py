@@ -56,7 +56,7 @@ async def begin(door: AppState, request: Request) -> Response:
 
 
 async def list_runs(door: AppState, request: Request) -> Response:
-    """The client's runs, newest first: those of this server and those of the journal."""
+    """List the client's runs, newest first: those of this server and those of the journal."""
     client = door.client(request)
     entries = await _entries(door, client)
     found = {name: one.describe() for name, one in door.runs.known.items() if client.owns(name)}
@@ -82,9 +82,9 @@ async def _entries(door: AppState, client: Client) -> Sequence[Entry]:
 
 
 async def one_run(door: AppState, request: Request) -> Response:
-    """A run whole: its answer with the text of its sources, as far as it is there.
+    """Return a run with its answer and the texts of its sources, as far as they are available.
 
-    One of the journal is gone through by its record, which calls nothing.
+    A run of the journal is replayed from its record, without any call.
     """
     client, name = door.client(request), request.path_params["run"]
     watched = await find_kept(door, client, name)
@@ -102,14 +102,14 @@ async def one_run(door: AppState, request: Request) -> Response:
 
 
 def _describe_answer(answer: Answer) -> dict[str, Any]:
-    """An answer with the texts that it rests on, and where in it which source is cited."""
+    """Describe an answer, with the texts of its sources."""
     texts = {source.id: source.text for source in answer.sources}
     told = {**answer.json(), "answer": answer.flagged, "error": trouble(answer)}
     return {"answer": told, "texts": texts, "status": answer.status}
 
 
 async def events(door: AppState, request: Request) -> Response:
-    """The run's events as a stream, from the number `from` on: those so far, then the others as they come."""
+    """Stream the run's events, beginning with number `from`: first the past ones, then new ones as they come."""
     client, name = door.client(request), request.path_params["run"]
     first = request.query_params.get("from", "0")
     start = int(first) if first.isdecimal() and len(first) < 10 else 0
@@ -139,8 +139,8 @@ async def _past(
 
 
 def _show_again(recorded: Mapping[str, Any], whole: Deltas) -> Iterator[Mapping[str, Any]]:
-    """Format a recorded event as `shown` did. Another version may have recorded unknown events: of pieces of text only
-    the fields that join them are read, all others are sent unchanged."""
+    """Format a recorded event as `dump_event` does. Another version may have recorded unknown events: of pieces of text
+    only the fields that join them are read, all others are sent unchanged."""
     kind, conversation = recorded.get("event"), str(recorded.get("conversation", ""))
     if kind == TurnText.__name__:
         text, reasoning = str(recorded.get("text", "")), bool(recorded.get("reasoning"))
@@ -174,7 +174,7 @@ async def approve(door: AppState, request: Request) -> Response:
 
 
 async def resume(door: AppState, request: Request) -> Response:
-    """Go on with a run of the journal that ended early."""
+    """Resume a run of the journal that ended early."""
     client, name = door.client(request), request.path_params["run"]
     async with door.runs.resuming:  # pressed twice, or in two tabs, it goes on once
         return await _resume_once(door, client, name)
@@ -211,7 +211,7 @@ async def _resume_once(door: AppState, client: Client, name: str) -> Response:
 
 
 def _line(door: AppState, entry: Entry) -> dict[str, Any]:
-    """A run of the journal in a line of a list."""
+    """Describe a run of the journal for a list."""
     status = entry.state
     told = {"id": entry.id, "question": entry.question, "workflow": entry.workflow, "began": entry.began}
     return {**told, "status": status, "resumable": status in GOES_ON and not _lacking(door, entry)}

@@ -90,7 +90,7 @@ THOUGHTS: Mapping[type[Event], Callable[[Any], str]] = {
 
 
 def pieces(text: str, size: int = 48) -> Sequence[str]:
-    """The answer in pieces as a stream has them; it is only sent once its citations are checked."""
+    """Split the answer for a stream. It is sent only after its citations are checked."""
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 
@@ -116,16 +116,16 @@ def trouble(answer: Answer) -> str:
 
 
 def error_of(message: str, kind: str, code: str = "") -> dict[str, Any]:
-    """The API's shape of an error."""
+    """Format an error as the OpenAI API does."""
     return {"error": {"message": message, "type": kind, "param": None, "code": code or None}}
 
 
 STILL = b": still at work\n\n"
-"""Keeps the connection of a stream alive, and says nothing."""
+"""Keeps the connection of a stream alive, without an event."""
 
 
 def sse(value: Mapping[str, Any] | str) -> bytes:
-    """One server-sent event."""
+    """Format one server-sent event."""
     told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return f"data: {told}\n\n".encode()
 
