@@ -53,6 +53,7 @@ RUBRIC = Rubric.of(VALID)
             "item 8: its description begins with none of Key Criterion:",
         ),
         ([*VALID, item(4, "A", "key")], "item 8: its weight is 4, but one that begins with Key Criterion weighs 5"),
+        ([*VALID, item(2, "A", "important")], "weighs 3 or 4"),
         ([*VALID, item(-3, "A", "error")], "weighs -1 or -2"),
         ([*VALID, item(5)], "the title 'item of 5' is used twice"),
         ([item(-1, f"Title {at}") for at in range(7)], "no item has a positive weight"),
