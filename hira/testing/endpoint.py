@@ -2,15 +2,15 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Request, Usage
 from hira.testing.faults import FAULTS, Exchange, Fault
 from hira.testing.script import Replies, Script, ScriptError
+from hira.testing.server import Received, Server
 from hira.testing.wire import (
     StopStyle,
     as_completion,
@@ -24,16 +24,6 @@ from hira.testing.wire import (
 )
 
 RESPONSES = "/responses"
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """One HTTP request as it arrived: `body` is the parsed JSON, header names are in lower case."""
-
-    method: str
-    path: str
-    headers: Mapping[str, str]
-    body: Any
 
 
 class Endpoint:
@@ -77,14 +67,12 @@ class Endpoint:
         self._stops: StopStyle = stops
         self._asked = 0
         self._keep = keep
-        self._connections: set[_Connection] = set()
-        self._server: asyncio.Server | None = None
-        self._port = port
+        self._server = Server(self._respond, port)
         self._pages = dict(pages or {})
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._port}/v1"
+        return f"http://127.0.0.1:{self._server.port}/v1"
 
     @property
     def calls(self) -> list[Received]:
@@ -94,29 +82,20 @@ class Endpoint:
     @property
     def in_flight(self) -> int:
         """How many requests are being answered now."""
-        return sum(connection.serving for connection in list(self._connections))
+        return sum(connection.serving for connection in list(self._server.connections))
 
     @property
     def connections(self) -> int:
         """How many connections are open now."""
-        return len(self._connections)
+        return len(self._server.connections)
 
     def start(self) -> Self:
         """Listen on the port that was given, or on a free one."""
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="endpoint")
-        self._thread.start()
-        listening = self._loop.create_server(lambda: _Connection(self), "127.0.0.1", self._port, backlog=4096)
-        made = asyncio.run_coroutine_threadsafe(listening, self._loop)
-        self._server = made.result(10)
-        self._port = self._server.sockets[0].getsockname()[1]
+        self._server.start()
         return self
 
     def close(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
+        self._server.close()
 
     def assert_done(self) -> None:
         """Fail if replies or faults are left, or if a request came that the script has no reply for."""
@@ -132,16 +111,7 @@ class Endpoint:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    async def _shut(self) -> None:
-        if self._server:
-            self._server.close()
-        tasks = [connection.task for connection in self._connections if connection.task]
-        for connection in list(self._connections):
-            connection.close()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)
-
-    async def answer(self, received: Received, exchange: Exchange) -> None:
+    async def _respond(self, received: Received, exchange: Exchange) -> None:
         """One request: the next fault, or the next reply of the script."""
         if self._keep:
             self.requests.append(received)
@@ -204,53 +174,6 @@ class Endpoint:
             await exchange.json(200, {"object": "list", "data": listed})
         else:
             await exchange.json(404, {"error": {"message": f"no page at {received.path}", "type": "not_found"}})
-
-
-class _Connection(asyncio.Protocol):
-    """One client's connection; requests are answered one after another."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
-        self.task: asyncio.Task[None] | None = None
-        self.transport: asyncio.Transport | None = None
-        self._got = b""
-
-    @property
-    def serving(self) -> bool:
-        return self.task is not None and not self.task.done()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what create_server makes
-        self.transport = transport
-        self.endpoint._connections.add(self)  # noqa: SLF001 - the two are one
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        del exc
-        self.endpoint._connections.discard(self)  # noqa: SLF001 - the two are one
-        if self.task:
-            self.task.cancel()
-
-    def close(self) -> None:
-        if self.task:
-            self.task.cancel()
-        if self.transport:
-            self.transport.close()
-
-    def data_received(self, data: bytes) -> None:
-        self._got += data
-        end = self._got.find(b"\r\n\r\n")
-        if end < 0 or self.serving:
-            return
-        first, *lines = self._got[:end].decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        total = end + 4 + int(headers.get("content-length", 0))
-        if len(self._got) < total:
-            return
-        body, self._got = self._got[end + 4 : total], self._got[total:]
-        method, path, _ = first.split(" ")
-        received = Received(method, path, headers, json.loads(body) if body else None)
-        assert self.transport is not None  # noqa: S101 - data comes over it
-        self.task = asyncio.ensure_future(self.endpoint.answer(received, Exchange(self.transport, headers)))
 
 
 def turns(number: int) -> Replies:

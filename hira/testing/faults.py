@@ -40,13 +40,11 @@ class Exchange:
     async def end(self) -> None:
         self.transport.write(b"0\r\n\r\n")
 
-    async def stream(self, events: Iterable[bytes], *, pause: float = 0.0) -> None:
+    async def stream(self, events: Iterable[bytes]) -> None:
         """A whole streamed response."""
         await self.begin()
         for event in events:
             await self.chunk(event)
-            if pause:
-                await asyncio.sleep(pause)
         await self.end()
 
     async def reset(self) -> None:

@@ -2,30 +2,28 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
 
 from hira.core.bm25 import BM25, words
+from hira.testing.faults import Exchange
+from hira.testing.server import PATIENCE, Received, Server
 from hira.tools.pages import extract
 
 SNIPPET = 300
-PATIENCE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A page as it is sent: after `seconds`, and `broken` off in the middle if you like. `body` may be JSON data."""
+    """A page as it is sent, after `seconds`. `body` may be JSON data."""
 
     body: Any = ""
     content_type: str = "text/html; charset=utf-8"
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
-    broken: bool = False
 
     @property
     def bytes(self) -> bytes:
@@ -80,15 +78,11 @@ class FakeWeb:
         self._together = together
         self._searching = 0
         self._gathered = asyncio.Event()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="fake-web")
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
-        self._port = 0
+        self._server = Server(self._respond)
 
     @property
     def host(self) -> str:
-        return f"127.0.0.1:{self._port}"
+        return f"127.0.0.1:{self._server.port}"
 
     @property
     def url(self) -> str:
@@ -100,46 +94,20 @@ class FakeWeb:
         return [visit.searched for visit in self.visits if visit.searched]
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        listening = asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=1024)
-        self._server = asyncio.run_coroutine_threadsafe(listening, self._loop).result(PATIENCE)
-        self._port = self._server.sockets[0].getsockname()[1]
+        self._server.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(PATIENCE)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(PATIENCE)
-        self._loop.close()
+        self._server.close()
 
-    async def _shut(self) -> None:
-        if self._server:
-            self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.sleep(0)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection; its requests are answered one after another."""
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a server's callback is a task
-        self._tasks.add(task)
-        try:
-            while (visit := await _read(reader)) is not None:
-                self.visits.append(visit)
-                served = await self._answer(visit)
-                await asyncio.sleep(served.seconds)
-                await _send(writer, served)
-                if served.broken:
-                    return
-        except (ConnectionError, asyncio.IncompleteReadError):
-            return
-        except asyncio.CancelledError:
-            return  # a server's own task that is cancelled would be reported as a failure
-        finally:
-            self._tasks.discard(task)
-            writer.close()
+    async def _respond(self, received: Received, exchange: Exchange) -> None:
+        parts = urlsplit(received.path)
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        visit = Visit(received.method, parts.path, query, received.headers, received.body)
+        self.visits.append(visit)
+        served = await self._answer(visit)
+        await asyncio.sleep(served.seconds)
+        await exchange.send(served.status, served.bytes, served.content_type, **served.headers)
 
     async def _answer(self, visit: Visit) -> Served:
         target = visit.path + (
@@ -204,27 +172,3 @@ class FakeWeb:
 
 def _json(body: Any, status: int = 200) -> Served:
     return Served(body, "application/json", status)
-
-
-async def _read(reader: asyncio.StreamReader) -> Visit | None:
-    """The next request, None where the client has hung up."""
-    try:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    except asyncio.IncompleteReadError:
-        return None
-    first, *lines = head.strip().split("\r\n")
-    method, target, _ = first.split(" ")
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    body = await reader.readexactly(int(headers.get("content-length", 0)))
-    parts = urlsplit(target)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    return Visit(method, parts.path, query, headers, json.loads(body) if body else None)
-
-
-async def _send(writer: asyncio.StreamWriter, served: Served) -> None:
-    body = served.bytes
-    headers = {"Content-Type": served.content_type, "Content-Length": str(len(body))} | dict(served.headers)
-    status = f"HTTP/1.1 {served.status} {HTTPStatus(served.status).phrase}"
-    writer.write("\r\n".join([status, *(f"{name}: {value}" for name, value in headers.items()), "", ""]).encode())
-    writer.write(body[: len(body) // 2] if served.broken else body)
-    await writer.drain()

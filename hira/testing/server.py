@@ -1,0 +1,105 @@
+"""A server on this machine, in a thread of its own, so that synchronous code can use it too."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hira.testing.faults import Exchange
+
+PATIENCE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One HTTP request as it arrived: `body` is the parsed JSON, header names are in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: Any
+
+
+Respond = Callable[[Received, Exchange], Awaitable[None]]
+
+
+class Server:
+    """Answers HTTP requests with `respond` on the port, or on a free one if that is 0."""
+
+    def __init__(self, respond: Respond, port: int = 0) -> None:
+        self.respond = respond
+        self.port = port
+        self.connections: set[_Connection] = set()
+        self._listening: asyncio.Server | None = None
+
+    def start(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="hira-testing")
+        self._thread.start()
+        opening = self._loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port, backlog=4096)
+        self._listening = asyncio.run_coroutine_threadsafe(opening, self._loop).result(PATIENCE)
+        self.port = self._listening.sockets[0].getsockname()[1]
+
+    def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(PATIENCE)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(PATIENCE)
+        self._loop.close()
+
+    async def _shut(self) -> None:
+        if self._listening:
+            self._listening.close()
+        tasks = [connection.task for connection in self.connections if connection.task]
+        for connection in list(self.connections):
+            connection.close()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)
+
+
+class _Connection(asyncio.Protocol):
+    """One client's connection; requests are answered one after another."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.task: asyncio.Future[None] | None = None
+        self.transport: asyncio.Transport | None = None
+        self._got = b""
+
+    @property
+    def serving(self) -> bool:
+        return self.task is not None and not self.task.done()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what create_server makes
+        self.transport = transport
+        self.server.connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self.server.connections.discard(self)
+        if self.task:
+            self.task.cancel()
+
+    def close(self) -> None:
+        if self.task:
+            self.task.cancel()
+        if self.transport:
+            self.transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        self._got += data
+        end = self._got.find(b"\r\n\r\n")
+        if end < 0 or self.serving:
+            return
+        first, *lines = self._got[:end].decode("latin-1").split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        total = end + 4 + int(headers.get("content-length", 0))
+        if len(self._got) < total:
+            return
+        body, self._got = self._got[end + 4 : total], self._got[total:]
+        method, path, _ = first.split(" ")
+        received = Received(method, path, headers, json.loads(body) if body else None)
+        assert self.transport is not None  # noqa: S101 - data comes over it
+        self.task = asyncio.ensure_future(self.server.respond(received, Exchange(self.transport, headers)))
