@@ -76,9 +76,9 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
 
 def _open_local(name: str, adapter: str, timeout: Timeout) -> Policy:
     from hira.policies.fitting import fitting
-    from hira.policies.local.loading import open_local
+    from hira.policies.local.loading import OpenedLocally
 
-    policy = open_local(name, adapter, seconds=timeout.reply)
+    policy = OpenedLocally(name, adapter, timeout.reply)
     missing = next((name for name in ("torch", "transformers") if find_spec(name) is None), "")
     if missing:
         raise UsageError(f"models named {IN_PROCESS}… need {missing}", fix="pip install 'hira[train]'")

@@ -2,7 +2,6 @@
 
 import asyncio
 import difflib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -60,13 +59,9 @@ async def _llama(client: httpx.AsyncClient, root: str, entry: Mapping[str, Any])
     return Served(window, untaught=len(_list(mark.get("tokens"))) > 1)
 
 
-async def _json(client: httpx.AsyncClient, method: str, url: str, body: Any = None) -> dict[str, Any]:
-    try:
-        response = await client.request(method, url, json=body)
-        said = response.json() if response.is_success else {}
-    except (httpx.HTTPError, ValueError):
-        return {}
-    return said if isinstance(said, dict) else {}
+async def _json(client: httpx.AsyncClient, method: str, url: str, body: Any = None) -> Mapping[str, Any]:
+    status, said = await _fetch(client, method, url, body)
+    return _dict(said) if status == httpx.codes.OK else {}
 
 
 def _dict(value: Any) -> Mapping[str, Any]:
@@ -156,7 +151,7 @@ def _client(transport: httpx.AsyncBaseTransport, api_key: str, seconds: float) -
 
 
 async def _models(client: httpx.AsyncClient, base_url: str) -> Probe:
-    status, said = await _get(client, f"{base_url}/models")
+    status, said = await _fetch(client, "GET", f"{base_url}/models")
     if status == 0:
         return Probe(base_url, ok=False, error=str(said))
     listed = said.get("data") if isinstance(said, dict) and said.get("object") == "list" else None
@@ -169,13 +164,12 @@ async def _models(client: httpx.AsyncClient, base_url: str) -> Probe:
     return Probe(base_url, ok=True, models=tuple(entry["id"] for entry in entries), server=server, status=status)
 
 
-async def _get(client: httpx.AsyncClient, url: str) -> tuple[int, Any]:
+async def _fetch(client: httpx.AsyncClient, method: str, url: str, body: Any = None) -> tuple[int, Any]:
     """Status and JSON; status 0 and the reason if there was no answer; None for what is not JSON."""
     try:
-        response = await client.get(url)
+        response = await client.request(method, url, json=body)
+        return response.status_code, response.json()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return 0, str(error) or type(error).__name__
-    try:
-        return response.status_code, json.loads(response.content)
     except ValueError:
         return response.status_code, None

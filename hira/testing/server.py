@@ -1,4 +1,4 @@
-"""A server on this machine, in a thread of its own, so that synchronous code can use it too."""
+"""A server on this machine, in a separate thread, so that synchronous code can use it too."""
 
 import asyncio
 import json

@@ -63,7 +63,6 @@ def remove_section(text: str, name: str) -> str:
 _THOUGHT = compile_lazily(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _CLOSING = ("</think>", "</thinking>", "<|channel|>final<|message|>")
 _CLOSED = compile_lazily(r"^.*(?:</think(?:ing)?>|<\|channel\|>final<\|message\|>)", re.DOTALL)
-_ANSWER = compile_lazily(r"<answer>(.*?)(?:</answer>|\Z)", re.DOTALL)
 _FENCED_WHOLE = compile_lazily(r"```(?:markdown|md)?[ \t]*\n(.*?)\n```", re.DOTALL)
 _OPEN_THOUGHT = compile_lazily(r"<think(?:ing)?>(?!.*</think(?:ing)?>)", re.DOTALL)
 
@@ -123,8 +122,7 @@ def find_boxed(text: str) -> str:
 
 
 def find_tagged(text: str) -> str:
-    found = _ANSWER.findall(text)
-    return str(found[-1]).strip() if found else ""
+    return find_section(text, "answer") or ""
 
 
 def _closing(text: str) -> int:

@@ -20,7 +20,7 @@ from hira.core.errors import EndpointError, UsageError
 from hira.core.policy import Sampling
 from hira.policies.local.decoding import Batch
 from hira.policies.local.engine import Asked, Pieces, Sampled, Seeds, Seen
-from hira.policies.local.model import adapters_in, at_rest, capacity, check_supported, on_device, speaking, window_of
+from hira.policies.local.model import at_rest, capacity, check_adapter, check_supported, on_device, speaking, window_of
 from hira.policies.local.template import Template
 
 GATHERED_SECONDS = 0.003
@@ -82,9 +82,7 @@ class BatchingEngine:
         *,
         seen: Seen | None = None,
     ) -> Sampled:
-        if adapter is not None and adapter not in (known := adapters_in(self.model)):
-            names = ", ".join(known) or "it has none"
-            raise UsageError(f"the model has no adapter {adapter!r}", fix=f"its adapters: {names}")
+        check_adapter(self.model, adapter)
         room = self._window - len(prompt)
         seed = sampling.seed if sampling.seed is not None else self._seeds.of(prompt, self.version, adapter)
         row = Asked(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isqrt
 from typing import Any
 
 import torch
@@ -55,25 +54,12 @@ def choose(logits: torch.Tensor, how: Choosing, randoms: Sequence[float]) -> tup
 def _draw(weights: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
     """For each row of `weights` (B, V) the token in which `drawn`, a share of their sum in [0, 1), comes to lie.
 
-    First a stretch of tokens is found, then the token in it: the sums of few are exact enough that a token of weight 0
-    is never drawn, which those of a whole vocabulary in single precision are not.
+    Sums in single precision would draw tokens of weight 0.
     """
-    width = isqrt(weights.shape[-1] - 1) + 1
-    stretches = torch.nn.functional.pad(weights, (0, width * width - weights.shape[-1])).reshape(-1, width, width)
-    sums = stretches.sum(dim=-1, dtype=torch.float64)
-    at, rest = _find_share(sums, drawn * sums.sum(dim=-1))
-    own = stretches.gather(1, at[:, None, None].expand(-1, 1, width))[:, 0].double()
-    inside, _ = _find_share(own, rest)
-    return (at * width + inside).clamp_(max=weights.shape[-1] - 1)
-
-
-def _find_share(weights: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The index whose share of the sum of weights (B, N) holds the target (B,), and how far into it the target lies."""
-    ends = weights.cumsum(dim=-1)
-    target = torch.minimum(target, ends[:, -1] * _BELOW_ONE)[:, None]
+    ends = weights.cumsum(dim=-1, dtype=torch.float64)
+    target = (drawn * ends[:, -1]).minimum(ends[:, -1] * _BELOW_ONE)[:, None]
     # weights that are no numbers must not lead out of the tensor: on a GPU that would be the end of the process
-    at = torch.searchsorted(ends, target, right=True).clamp_(max=weights.shape[-1] - 1)
-    return at[:, 0], (target - (ends - weights).gather(1, at))[:, 0].clamp_(min=0)
+    return torch.searchsorted(ends, target, right=True).clamp_(max=weights.shape[-1] - 1)[:, 0]
 
 
 def _filter_weights(weights: torch.Tensor, how: Choosing) -> torch.Tensor:

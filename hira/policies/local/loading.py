@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from hira.core.errors import HiraError, UsageError
-from hira.core.policy import Completion, Policy, Request, Watch
+from hira.core.policy import Completion, Request, Watch
 from hira.policies.local.policy import SECONDS, LocalPolicy
 from hira.policies.local.template import Template
 
@@ -60,7 +60,10 @@ class Base:
 
 
 class OpenedLocally:
-    """The policy of `hf:NAME`, which reads the weights when it is first asked."""
+    """The policy of `hf:NAME`, which reads the weights when it is first asked.
+
+    `name` may be the folder of an adapter, which names its base; `seconds` bounds a call.
+    """
 
     def __init__(self, name: str, adapter: str = "", seconds: float = SECONDS) -> None:
         self._seconds = seconds
@@ -88,12 +91,6 @@ class OpenedLocally:
     async def aclose(self) -> None:
         """Let go of the weights; they are read again if the policy is used again."""
         self._policy = None
-
-
-def open_local(name: str, adapter: str = "", *, seconds: float = SECONDS) -> Policy:
-    """Open the policy of a local model. `name` may be the folder of an adapter, which names its base; `seconds` bounds
-    a call."""
-    return OpenedLocally(name, adapter, seconds)
 
 
 def _resolve(name: str, adapter: str) -> tuple[str, str, str]:

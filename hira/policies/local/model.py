@@ -75,11 +75,7 @@ def at_rest(model: Any) -> Iterator[None]:
 @contextmanager
 def speaking(model: Any, adapter: str | None) -> Iterator[Any]:
     """The base model with this adapter in it, None with none. Nothing is merged into its weights."""
-    known = adapters_in(model)
-    if adapter is not None and adapter not in known:
-        names = ", ".join(known) or "it has none"
-        raise UsageError(f"the model has no adapter {adapter!r}", fix=f"its adapters: {names}")
-    if not known:
+    if not adapters_in(model):
         yield model
     elif adapter is None:
         model.base_model.disable_adapter_layers()
@@ -91,6 +87,13 @@ def speaking(model: Any, adapter: str | None) -> Iterator[Any]:
         if list(model.active_adapters) != [adapter]:
             _activate(model, [adapter])
         yield model.get_base_model()
+
+
+def check_adapter(model: Any, adapter: str | None) -> None:
+    """Raise `UsageError` if the model does not have the adapter."""
+    if adapter is not None and adapter not in (known := adapters_in(model)):
+        names = ", ".join(known) or "it has none"
+        raise UsageError(f"the model has no adapter {adapter!r}", fix=f"its adapters: {names}")
 
 
 def adapters_in(model: Any) -> list[str]:

@@ -24,17 +24,24 @@ MEMORY = 8 << 30
 """Bytes of address space, most of them of libraries that are mapped and never read."""
 NO_MEMORY = 3
 _START = "from hira.policies.local.template import main; main()"
-_TOOL = {"name": "look", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "hira_probe",
+        "description": "A probe.",
+        "parameters": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+    },
+}
 _TURNS: tuple[dict[str, Any], ...] = (
     {"role": "user", "content": "One?"},
     {
         "role": "assistant",
         "content": "Two.",
         "tool_calls": [
-            {"id": "call00001", "type": "function", "function": {"name": "look", "arguments": {"at": "three"}}}
+            {"id": "call00001", "type": "function", "function": {"name": "hira_probe", "arguments": {"query": "Three?"}}}
         ],
     },
-    {"role": "tool", "content": "Four.", "tool_call_id": "call00001", "name": "look"},
+    {"role": "tool", "content": "Four.", "tool_call_id": "call00001", "name": "hira_probe"},
     {"role": "assistant", "content": "<think>\nFive?\n</think>\n\nSix."},
 )
 
@@ -74,7 +81,7 @@ def main() -> None:
     _limit_process()
     for text in texts:
         for many in range(1, 2 * len(_TURNS) + 1):
-            for tools in (None, [{"type": "function", "function": _TOOL}]):
+            for tools in (None, [_TOOL]):
                 _render(render_jinja_template, text, (_TURNS * 2)[:many], tools, special)
 
 
@@ -105,14 +112,6 @@ def _limit_process() -> None:
                 resource.setrlimit(kind, (most, most))
 
 
-_PROBE_TOOL = {
-    "type": "function",
-    "function": {
-        "name": "hira_probe",
-        "description": "A probe.",
-        "parameters": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
-    },
-}
 _SAID, _ASKED, _FOUND = "probe-said", "probe-asked", "probe-found"
 _CALLED = assistant(_SAID, (ToolCall("call00001", "hira_probe", json.dumps({"query": _ASKED})),))
 _RESULT = Message("tool", _FOUND, call_id="call00001")
@@ -238,7 +237,7 @@ class Template:
 
     def _takes_tools(self) -> bool:
         """Return whether the template shows tools, calls and results, and the text of a turn with a call."""
-        messages, tools = (user("probe"), _CALLED, _RESULT), (_PROBE_TOOL,)
+        messages, tools = (user("probe"), _CALLED, _RESULT), (_TOOL,)
         shown = ("hira_probe", _SAID, _ASKED, _FOUND)
         return self._shows("hira_probe", messages[:1], tools) and all(
             self._shows(text, messages, tools) for text in shown
