@@ -38,7 +38,11 @@ _TURNS: tuple[dict[str, Any], ...] = (
         "role": "assistant",
         "content": "Two.",
         "tool_calls": [
-            {"id": "call00001", "type": "function", "function": {"name": "hira_probe", "arguments": {"query": "Three?"}}}
+            {
+                "id": "call00001",
+                "type": "function",
+                "function": {"name": "hira_probe", "arguments": {"query": "Three?"}},
+            }
         ],
     },
     {"role": "tool", "content": "Four.", "tool_call_id": "call00001", "name": "hira_probe"},
