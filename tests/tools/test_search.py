@@ -224,7 +224,10 @@ async def test_an_endless_answer_and_a_dead_server_are_errors_in_words(client):
 
 async def test_entities_in_a_list_of_papers_are_not_expanded(client):
     bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><feed>&b;</feed>'
-    with FakeWeb({"/api/query": Served(bomb)}) as web, pytest.raises(ToolError, match="not a list of papers"):
+    with (
+        FakeWeb({"/api/query": Served(bomb)}) as web,
+        pytest.raises(ToolError, match="arxiv answered in a format that hira cannot read"),
+    ):
         await open_backend("arxiv", client, base_url=web.url).search("Kama", 5)
 
 

@@ -1,4 +1,4 @@
-"""Answers of search services, kept on disk for a day: nobody pays twice for one query."""
+"""Answers of search services, shared by runs and kept on disk for a day: nobody pays twice for one query."""
 
 import asyncio
 import json
@@ -10,8 +10,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from hira.core.concurrency import Once
 from hira.core.errors import ToolError
-from hira.tools.search.service import DAY, Backend, Hit, spell_query
+from hira.tools.search.service import Backend, Hit
+
+DAY = 86_400.0
 
 
 class Cache:
@@ -84,3 +87,23 @@ class Cached:
         if hits := await self.backend.search(query, n):
             await asyncio.to_thread(self.cache.put, asked, hits)
         return hits
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A service that several runs share: equal queries are sent once. An answer without hits is not kept."""
+
+    backend: Backend
+    once: Once
+
+    @property
+    def name(self) -> str:
+        return self.backend.name
+
+    async def search(self, query: str, n: int) -> list[Hit]:
+        return await self.once(spell_query(self.name, query, n), lambda: self.backend.search(query, n), bool)
+
+
+def spell_query(name: str, query: str, n: int) -> str:
+    """Return a key that ignores spaces and capitals for a query for `n` hits from the service `name`."""
+    return json.dumps([name, " ".join(query.split()).casefold(), n], ensure_ascii=False)

@@ -1,26 +1,28 @@
-"""One search service: its hits, its requests (pace, retries, errors in one line), and its wire form."""
+"""One search service: its hits, and its requests over HTTP (pace, retries, errors in one line)."""
 
 import asyncio
-import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from hira.core.concurrency import Once
 from hira.core.errors import ToolDown, ToolError
 from hira.core.sanitize import clip_title, printable, unescape
+from hira.policies.failures import retry_after
 from hira.tools.addresses import LONGEST
 
 if TYPE_CHECKING:
     import httpx
 
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+SECONDS = 20.0
+LIMIT = 5_000_000
+PATIENCE = 10.0  # the longest Retry-After to wait for
+_SOON = frozenset({429, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,36 +46,57 @@ class Backend(Protocol):
     async def search(self, query: str, n: int) -> list[Hit]: ...
 
 
-def plain(text: object) -> str:
-    """Return a title or snippet without markup, in one line."""
-    return " ".join(unescape(_TAG.sub("", whole(text))).split())
-
-
-def whole(text: object) -> str:
-    """Return a text without lone surrogates: services cut texts inside characters, and halves cannot be sent."""
-    return printable(str(text or ""))
-
-
-SECONDS = 20.0
-LIMIT = 5_000_000
-PATIENCE = 10.0  # the longest Retry-After to wait for
-DAY = 86_400.0
-_SOON = frozenset({429, 502, 503, 504})
-
-
-Method = Literal["GET", "POST"]
-
-
-class Sent(TypedDict, total=False):
-    """The content of a request besides its URL; `body` is sent as JSON."""
-
-    params: Mapping[str, str | int]
-    headers: Mapping[str, str]
-    body: Any
-
-
 class Unusable(ToolDown):
     """The service cannot be used in this run, however often it is asked: its key or its set-up is wrong."""
+
+
+class Found(NamedTuple):
+    """A result in a service's own words, with its markup."""
+
+    title: object
+    url: object
+    snippet: object
+    date: object = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A `Backend` whose `ask` knows the wire form of one service. Results without an http URL are left out."""
+
+    name: str
+    ask: Callable[[str, int], Awaitable[Iterable[Found]]]
+
+    async def search(self, query: str, n: int) -> list[Hit]:
+        unreadable = ToolDown(f"{self.name} answered in a format that hira cannot read")
+        try:
+            found = list(await self.ask(query, n))
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError):
+            raise unreadable from None
+        hits = [
+            Hit(
+                clip_title(_read_plain(one.title) or url),
+                url,
+                _read_plain(one.snippet),
+                0,
+                self.name,
+                _repair(one.date),
+            )
+            for one in found
+            if len(url := _repair(one.url)) <= LONGEST and url.startswith(("http://", "https://"))
+        ]
+        if found and not hits:
+            raise unreadable
+        return [replace(hit, rank=rank) for rank, hit in enumerate(hits[:n], 1)]
+
+
+def _read_plain(text: object) -> str:
+    """Return a title or snippet without markup, in one line."""
+    return " ".join(unescape(_TAG.sub("", _repair(text))).split())
+
+
+def _repair(text: object) -> str:
+    """Return a text without lone surrogates: services cut texts inside characters, and halves cannot be sent."""
+    return printable(str(text or ""))
 
 
 def open_client(headers: Mapping[str, str]) -> "httpx.AsyncClient":
@@ -122,22 +145,15 @@ class Line:
 
     name: str
     client: "httpx.AsyncClient"
-    pace: Pace = field(default_factory=Pace)
-    refused: str = "its key was not accepted; check it"
+    refused: str
+    pace: Pace
 
-    async def json(self, method: Method, url: str, **sent: Unpack[Sent]) -> Any:
-        """Return the answer as JSON. Raises `ToolError` with the reason if that fails."""
-        text = await self.text(method, url, **sent)
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            raise ToolDown(f"{self.name} answered with something that is not JSON") from None
-
-    async def text(self, method: Method, url: str, **sent: Unpack[Sent]) -> str:
-        """Return the answer as text; the request is repeated once if that may help."""
+    async def request(self, method: str, url: str, **content: Any) -> str:
+        """Return the answer; the request is repeated once if that may help. `content` holds httpx's `params`, `headers`
+        and `json`. Raises `ToolError` with the reason if that fails."""
         for last in (False, True):
             async with self.pace:
-                status, answer, wait = await self._send(method, url, sent)
+                status, answer, wait = await self._send(method, url, content)
             if status == HTTPStatus.OK:
                 return answer
             if last or status not in _SOON or wait > PATIENCE:
@@ -145,23 +161,18 @@ class Line:
             await asyncio.sleep(wait)
         raise AssertionError("the last try returns or raises")
 
-    async def _send(self, method: Method, url: str, sent: Sent) -> tuple[int, str, float]:
+    async def _send(self, method: str, url: str, content: Mapping[str, Any]) -> tuple[int, str, float]:
         """Return the status, the text, and the seconds to wait that the service named."""
         import httpx
 
         received = bytearray()
         try:
-            async with (
-                asyncio.timeout(SECONDS),
-                self.client.stream(
-                    method, url, params=sent.get("params"), headers=sent.get("headers"), json=sent.get("body")
-                ) as response,
-            ):
+            async with asyncio.timeout(SECONDS), self.client.stream(method, url, **content) as response:
                 async for chunk in response.aiter_bytes(65_536):
                     received += chunk
                     if len(received) > LIMIT:
                         raise ToolError(f"{self.name} answered with more than {LIMIT / 1e6:g} MB")
-                wait = retry_after(response.headers.get("retry-after", ""))
+                wait = retry_after(response.headers) or 0.0
                 return response.status_code, received.decode("utf-8", "replace"), wait
         except (TimeoutError, httpx.TimeoutException):
             raise ToolDown(f"{self.name} did not answer within {SECONDS:g} seconds") from None
@@ -181,84 +192,3 @@ class Line:
         # 400 and similar are about this query; a query that is too long or malformed is the model's fault
         kind = ToolDown if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ToolError
         return kind(f"{self.name} answered with an error, status {status}")
-
-
-def retry_after(value: str, now: Callable[[], float] = time.time) -> float:
-    """Parse a Retry-After header, a number or a date, to seconds to wait, at most a day; 0 for neither."""
-    try:
-        return min(max(0.0, float(value)), DAY)
-    except ValueError:
-        pass
-    try:
-        return min(max(0.0, parsedate_to_datetime(value).timestamp() - now()), DAY)
-    except (ValueError, TypeError, OverflowError):
-        return 0.0
-
-
-class Found(NamedTuple):
-    """A result in a service's own words; markup is removed later."""
-
-    title: object
-    url: object
-    snippet: object
-    date: object = ""
-
-
-Ask = Callable[[str, int], Awaitable[Iterable[Found]]]
-_UNREAD = (KeyError, TypeError, AttributeError, IndexError, ValueError)
-
-
-def each(results: Iterable[Any], form: Callable[[Any], Found]) -> list[Found]:
-    """Return the results that can be read. Incomplete ones are left out; if none can be read, the error is raised."""
-    found: list[Found] = []
-    wrong: Exception | None = None
-    for one in results:
-        try:
-            found.append(form(one))
-        except _UNREAD as error:
-            wrong = error
-    if wrong and not found:
-        raise wrong
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """A `Backend` whose `ask` knows the wire form of one service."""
-
-    name: str
-    ask: Ask
-
-    async def search(self, query: str, n: int) -> list[Hit]:
-        try:
-            found = list(await self.ask(query, n))
-        except _UNREAD:
-            raise ToolDown(f"{self.name} answered in a format that hira cannot read") from None
-        hits = [
-            Hit(clip_title(plain(one.title) or url), url, plain(one.snippet), 0, self.name, whole(one.date))
-            for one in found
-            if len(url := whole(one.url)) <= LONGEST and url.startswith(("http://", "https://"))
-        ]
-        return [
-            Hit(hit.title, hit.url, hit.snippet, rank, hit.backend, hit.date) for rank, hit in enumerate(hits[:n], 1)
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """A service that several runs share: equal queries are sent once. An answer without hits is not kept."""
-
-    backend: Backend
-    once: Once
-
-    @property
-    def name(self) -> str:
-        return self.backend.name
-
-    async def search(self, query: str, n: int) -> list[Hit]:
-        return await self.once(spell_query(self.name, query, n), lambda: self.backend.search(query, n), bool)
-
-
-def spell_query(name: str, query: str, n: int) -> str:
-    """Return a key that ignores spaces and capitals for a query for `n` hits from the service `name`."""
-    return json.dumps([name, " ".join(query.split()).casefold(), n], ensure_ascii=False)

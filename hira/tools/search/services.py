@@ -4,188 +4,107 @@ Two are third-party libraries, if they are installed: litellm's providers, and d
 """
 
 import asyncio
+import json
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urljoin, urlsplit
 
 from hira.core.bm25 import words
 from hira.core.errors import ToolDown, ToolError, UsageError
 from hira.core.sanitize import clean
-from hira.tools.search.service import SECONDS, Backend, Found, Line, Pace, Service, Unusable, each
+from hira.tools.search.service import SECONDS, Backend, Found, Line, Pace, Service, Unusable
 
 if TYPE_CHECKING:
     import httpx
 
 _ENGINES = "duckduckgo,brave,mojeek,startpage,yahoo"  # its default puts encyclopedias first
 _WORDS = 50  # Brave accepts no longer query
-
-
-def searxng(client: "httpx.AsyncClient", *, base_url: str) -> Backend:
-    """The user's own SearXNG server."""
-    fix = "it does not return JSON; add `json` to `search.formats` in its settings.yml"
-    line = Line("searxng", client, refused=fix)
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        del n  # the server sets the length of a page of results
-        told = await line.json("GET", f"{base_url}/search", params={"q": query, "format": "json"})
-        if not told["results"] and (silent := [str(one[0]) for one in told.get("unresponsive_engines") or ()]):
-            raise ToolDown(f"searxng found nothing because its engines do not answer: {clean(', '.join(silent)[:200])}")
-        return each(
-            told["results"],
-            lambda one: Found(one.get("title"), one["url"], one.get("content"), one.get("publishedDate")),
-        )
-
-    return Service("searxng", ask)
-
-
-def serper(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://google.serper.dev") -> Backend:
-    """Google's results by serper.dev."""
-    line = Line("serper", client, refused="its key was not accepted; check SERPER_API_KEY")
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        body = {"q": query, "num": n}
-        told = await line.json("POST", f"{base_url}/search", headers={"X-API-KEY": key}, body=body)
-        return each(
-            told["organic"], lambda one: Found(one.get("title"), one["link"], one.get("snippet"), one.get("date"))
-        )
-
-    return Service("serper", ask)
-
-
-def tavily(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://api.tavily.com") -> Backend:
-    line = Line("tavily", client, refused="its key was not accepted; check TAVILY_API_KEY")
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        body = {"query": query, "max_results": min(n, 20)}
-        told = await line.json("POST", f"{base_url}/search", headers={"Authorization": f"Bearer {key}"}, body=body)
-        return each(
-            told["results"],
-            lambda one: Found(one.get("title"), one["url"], one.get("content"), one.get("published_date")),
-        )
-
-    return Service("tavily", ask)
-
-
-def brave(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://api.search.brave.com") -> Backend:
-    """Brave's own index, one request a second."""
-    line = Line("brave", client, Pace(every=1.0, at_once=1), "its key was not accepted; check BRAVE_API_KEY")
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        params: dict[str, str | int] = {"q": " ".join(query.split()[:_WORDS]), "count": min(n, 20)}
-        headers = {"X-Subscription-Token": key, "Accept": "application/json"}
-        told = await line.json("GET", f"{base_url}/res/v1/web/search", params=params, headers=headers)
-        results = (told.get("web") or {}).get("results") or ()
-        return each(
-            results, lambda one: Found(one.get("title"), one["url"], one.get("description"), one.get("page_age"))
-        )
-
-    return Service("brave", ask)
-
-
-def exa(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://api.exa.ai") -> Backend:
-    """Exa's semantic index; snippets are the sentences that it highlights."""
-    line = Line("exa", client, refused="its key was not accepted; check EXA_API_KEY")
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        body = {"query": query, "numResults": n, "contents": {"highlights": True}}
-        told = await line.json("POST", f"{base_url}/search", headers={"x-api-key": key}, body=body)
-        return each(
-            told["results"],
-            lambda one: Found(
-                one.get("title"), one["url"], " … ".join(one.get("highlights") or ()), one.get("publishedDate")
-            ),
-        )
-
-    return Service("exa", ask)
-
-
-def serpapi(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://serpapi.com") -> Backend:
-    """Google's results by serpapi.com."""
-    line = Line("serpapi", client, refused="its key was not accepted; check SERPAPI_API_KEY")
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        params: dict[str, str | int] = {"engine": "google", "q": query, "num": n, "api_key": key}
-        told = await line.json("GET", f"{base_url}/search.json", params=params)
-        results = told.get("organic_results") or ()  # missing if nothing was found
-        return each(results, lambda one: Found(one.get("title"), one["link"], one.get("snippet"), one.get("date")))
-
-    return Service("serpapi", ask)
-
-
-def jina(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://s.jina.ai") -> Backend:
-    line = Line("jina", client, refused="its key was not accepted; check JINA_API_KEY")
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        del n
-        headers = {"Authorization": f"Bearer {key}", "Accept": "application/json", "X-Respond-With": "no-content"}
-        told = await line.json("GET", f"{base_url}/", params={"q": query}, headers=headers)
-        return each(
-            told["data"], lambda one: Found(one.get("title"), one["url"], one.get("description"), one.get("date"))
-        )
-
-    return Service("jina", ask)
-
-
-def mediawiki(client: "httpx.AsyncClient", *, language: str = "en", base_url: str = "") -> Backend:
-    """Wikipedia in a language, or any other wiki at `base_url`. Needs no key; at most three requests at once."""
-    line = Line("mediawiki", client, Pace(at_once=3), "it needs a contact; set one")
-    wiki = base_url or f"https://{language}.wikipedia.org"
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        params: dict[str, str | int] = {
-            "action": "query",
-            "list": "search",
-            "srsearch": query[:300],
-            "srlimit": min(n, 50),
-            "format": "json",
-            "formatversion": 2,
-        }
-        told = await line.json("GET", f"{wiki}/w/api.php", params=params)
-        if "error" in told:
-            raise ToolError(f"mediawiki refused the query: {clean(str(told['error'].get('info', ''))[:200])}")
-        return each(
-            told["query"]["search"],
-            lambda one: Found(
-                one["title"],
-                f"{wiki}/wiki/{quote(one['title'].replace(' ', '_'))}",
-                one.get("snippet"),
-                one.get("timestamp"),
-            ),
-        )
-
-    return Service("mediawiki", ask)
-
-
-_ATOM = "{http://www.w3.org/2005/Atom}"
 _TERMS = 8
+_PAPER = ("title", "url", "abstract", "publicationDate", "year", "openAccessPdf")
+_ATOM = "{http://www.w3.org/2005/Atom}"
 
 
-def openalex(client: "httpx.AsyncClient", *, key: str = "", base_url: str = "https://api.openalex.org") -> Backend:
-    """OpenAlex; a free key allows a thousand searches a day, without one only a few are allowed."""
-    line = Line("openalex", client, refused="its key was not accepted; a free one is given at openalex.org")
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a service is asked and read. `url` is only a path if the user names the server.
 
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        params: dict[str, str | int] = {"search": query, "per_page": min(n, 100)}
-        if key:
-            params["api_key"] = key
-        told = await line.json("GET", f"{base_url}/works", params=params)
-        return each(
-            told["results"],
-            lambda one: Found(
-                one.get("display_name"),
-                _landing(one),
-                _order_words(one.get("abstract_inverted_index")),
-                one.get("publication_date"),
-            ),
-        )
+    `ask` returns the parameters for a query and a number of hits, or the JSON body if the request is a `post`.
+    `results` finds the results in the parsed answer, `fields` their title, URL, snippet and date: by name or function.
+    `key` names the header that holds the user's key, or, after a "?", the parameter; `contact` a parameter.
+    """
 
-    return Service("openalex", ask)
+    url: str
+    ask: Callable[[str, int], dict[str, Any]]
+    results: str | Callable[[Any], Iterable[Any]]
+    fields: tuple[str | Callable[[Any], object], ...]
+    pace: tuple[float, int] = (0.0, 256)
+    refused: str = ""
+    post: bool = False
+    key: str = ""
+    key_needed: bool = True
+    headers: Mapping[str, str] = field(default_factory=dict)
+    contact: str = ""
+    parse: Callable[[str], Any] = json.loads
+
+    def open(self, name: str, client: "httpx.AsyncClient", key: str, base_url: str, contact: str) -> Backend:
+        """Open the service. Raises `UsageError` if it lacks a key or an address."""
+        keyless = self.key and self.key_needed and not key
+        if keyless or (self.url.startswith("/") and not base_url):
+            what = "an API key" if keyless else "the address of its server"
+            fix = "set it, or choose another with --search"
+            raise UsageError(f"the search service {name!r} needs {what}", fix=fix)
+        refused = self.refused or f"its key was not accepted; check {name.partition('_')[0].upper()}_API_KEY"
+        line = Line(name, client, refused, Pace(*self.pace))
+        url = base_url + urlsplit(self.url).path if base_url else self.url
+        headers, more = dict(self.headers), dict[str, str]()
+        if key and self.key.startswith("?"):
+            more[self.key[1:]] = key
+        elif key and self.key:
+            headers[self.key] = f"Bearer {key}" if self.key == "Authorization" else key
+        if self.contact and "@" in contact:
+            more[self.contact] = contact
+
+        async def ask(query: str, n: int) -> Iterable[Found]:
+            content = {"json" if self.post else "params": self.ask(query, n) | more}
+            told = self.parse(await line.request("POST" if self.post else "GET", url, headers=headers, **content))
+            results = told[self.results] if isinstance(self.results, str) else self.results(told)
+            return [self._read(one, url) for one in results]
+
+        return Service(name, ask)
+
+    def _read(self, one: Any, url: str) -> Found:
+        """Read a result; an incomplete one has no URL."""
+        try:
+            title, target, *more = (one.get(of) if isinstance(of, str) else of(one) for of in self.fields)
+            return Found(title, target and urljoin(url, target), *more)
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError):
+            return Found("", "", "")
 
 
-def _landing(work: Mapping[str, Any]) -> str:
-    return str((work.get("primary_location") or {}).get("landing_page_url") or work.get("doi") or work["id"])
+def _read_searxng(told: Any) -> list[Any]:
+    results: list[Any] = told["results"]
+    if not results and (silent := [str(one[0]) for one in told.get("unresponsive_engines") or ()]):
+        raise ToolDown(f"searxng found nothing because its engines do not answer: {clean(', '.join(silent)[:200])}")
+    return results
+
+
+def _read_mediawiki(told: Any) -> list[Any]:
+    if "error" in told:
+        raise ToolError(f"mediawiki refused the query: {clean(str(told['error'].get('info', ''))[:200])}")
+    found: list[Any] = told["query"]["search"]
+    return found
+
+
+def _read_serpapi(told: Any) -> Any:
+    return told.get("organic_results") or ()  # missing if nothing was found
+
+
+def _ask_serper(query: str, n: int) -> dict[str, Any]:
+    return {"q": query, "num": n}
 
 
 def _order_words(index: Mapping[str, list[int]] | None) -> str:
@@ -194,71 +113,20 @@ def _order_words(index: Mapping[str, list[int]] | None) -> str:
     return " ".join(word for _, word in places)
 
 
-def semantic_scholar(
-    client: "httpx.AsyncClient", *, key: str = "", base_url: str = "https://api.semanticscholar.org"
-) -> Backend:
-    """Semantic Scholar, one request a second; without a key all its users share one allowance."""
-    line = Line("semantic_scholar", client, Pace(every=1.0, at_once=1), "its key was not accepted; check it")
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        fields = "title,url,abstract,publicationDate,year,openAccessPdf"
-        params: dict[str, str | int] = {"query": query, "limit": min(n, 100), "fields": fields}
-        headers = {"x-api-key": key} if key else {}
-        told = await line.json("GET", f"{base_url}/graph/v1/paper/search", params=params, headers=headers)
-        return each(
-            told.get("data") or (),
-            lambda one: Found(
-                one.get("title"),
-                (one.get("openAccessPdf") or {}).get("url") or one["url"],
-                one.get("abstract"),
-                one.get("publicationDate") or one.get("year"),
-            ),
-        )
-
-    return Service("semantic_scholar", ask)
+def _ask_arxiv(query: str, n: int) -> dict[str, Any]:
+    """All words of the query must occur."""
+    terms = [word for word in query.replace('"', " ").split() if words(word)][:_TERMS] or [query]
+    return {"search_query": " AND ".join(f'all:"{term}"' for term in terms), "max_results": n}
 
 
-def arxiv(client: "httpx.AsyncClient", *, base_url: str = "https://export.arxiv.org") -> Backend:
-    """arXiv, keyless, one request every three seconds. All words of the query must occur."""
-    line = Line("arxiv", client, Pace(every=3.0, at_once=1), "it blocks requests for a while")
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        terms = [word for word in query.replace('"', " ").split() if words(word)][:_TERMS] or [query]
-        params: dict[str, str | int] = {
-            "search_query": " AND ".join(f'all:"{term}"' for term in terms),
-            "max_results": n,
-        }
-        text = await line.text("GET", f"{base_url}/api/query", params=params)
-        if "<!DOCTYPE" in text or "<!ENTITY" in text:
-            raise ToolDown("arxiv answered with something that is not a list of papers")
-        try:
-            entries = ET.fromstring(text).iter(f"{_ATOM}entry")  # noqa: S314 - entities were ruled out above
-        except ET.ParseError:
-            raise ToolDown("arxiv answered with something that is not a list of papers") from None
-        return [
-            Found(*(one.findtext(_ATOM + part) for part in ("title", "id", "summary", "published"))) for one in entries
-        ]
-
-    return Service("arxiv", ask)
-
-
-def crossref(client: "httpx.AsyncClient", *, contact: str = "", base_url: str = "https://api.crossref.org") -> Backend:
-    """Crossref, keyless; requests with a contact get better service."""
-    line = Line("crossref", client, Pace(at_once=3), "it blocks requests for a while")
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        params: dict[str, str | int] = {"query": query, "rows": n}
-        if "@" in contact:
-            params["mailto"] = contact
-        told = await line.json("GET", f"{base_url}/works", params=params)
-        return each(
-            told["message"]["items"],
-            lambda one: Found(
-                (one.get("title") or [""])[0], one["URL"], one.get("abstract"), _join_date(one.get("issued") or {})
-            ),
-        )
-
-    return Service("crossref", ask)
+def _parse_atom(text: str) -> list[dict[str, str | None]]:
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise ValueError("entities are not expanded")
+    try:
+        entries = ET.fromstring(text).iter(f"{_ATOM}entry")  # noqa: S314 - entities were ruled out above
+    except ET.ParseError as error:
+        raise ValueError("not XML") from error
+    return [{part: one.findtext(_ATOM + part) for part in ("title", "id", "summary", "published")} for one in entries]
 
 
 def _join_date(issued: Mapping[str, Any]) -> str:
@@ -266,50 +134,179 @@ def _join_date(issued: Mapping[str, Any]) -> str:
     return "-".join(f"{part:02d}" for part in parts if part)
 
 
-def serper_scholar(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://google.serper.dev") -> Backend:
-    """Google Scholar by serper.dev."""
-    line = Line("serper_scholar", client, refused="its key was not accepted; check SERPER_API_KEY")
+_GOOGLE = ("title", "link", "snippet", "date")
+_FREE = "it blocks requests for a while"
+# Google's results by serper.dev and serpapi.com, the indexes of Brave and Exa, Wikipedia or any other wiki
+_WEB = {
+    "searxng": Form(  # the user's own server, which sets the length of a page of results
+        "/search",
+        lambda query, _: {"q": query, "format": "json"},
+        _read_searxng,
+        ("title", "url", "content", "publishedDate"),
+        refused="it does not return JSON; add `json` to `search.formats` in its settings.yml",
+    ),
+    "serper": Form("https://google.serper.dev/search", _ask_serper, "organic", _GOOGLE, post=True, key="X-API-KEY"),
+    "tavily": Form(
+        "https://api.tavily.com/search",
+        lambda query, n: {"query": query, "max_results": min(n, 20)},
+        "results",
+        ("title", "url", "content", "published_date"),
+        post=True,
+        key="Authorization",
+    ),
+    "brave": Form(
+        "https://api.search.brave.com/res/v1/web/search",
+        lambda query, n: {"q": " ".join(query.split()[:_WORDS]), "count": min(n, 20)},
+        lambda told: (told.get("web") or {}).get("results") or (),
+        ("title", "url", "description", "page_age"),
+        pace=(1.0, 1),
+        key="X-Subscription-Token",
+        headers={"Accept": "application/json"},
+    ),
+    "exa": Form(
+        "https://api.exa.ai/search",
+        lambda query, n: {"query": query, "numResults": n, "contents": {"highlights": True}},
+        "results",
+        ("title", "url", lambda one: " … ".join(one.get("highlights") or ()), "publishedDate"),
+        post=True,
+        key="x-api-key",
+    ),
+    "serpapi": Form(
+        "https://serpapi.com/search.json",
+        lambda query, n: {"engine": "google", "q": query, "num": n},
+        _read_serpapi,
+        _GOOGLE,
+        key="?api_key",
+    ),
+    "jina": Form(
+        "https://s.jina.ai/",
+        lambda query, _: {"q": query},
+        "data",
+        ("title", "url", "description", "date"),
+        key="Authorization",
+        headers={"Accept": "application/json", "X-Respond-With": "no-content"},
+    ),
+    "mediawiki": Form(
+        "https://en.wikipedia.org/w/api.php",
+        lambda query, n: {
+            "action": "query",
+            "list": "search",
+            "srsearch": query[:300],
+            "srlimit": min(n, 50),
+            "format": "json",
+            "formatversion": 2,
+        },
+        _read_mediawiki,
+        ("title", lambda one: f"../wiki/{quote(one['title'].replace(' ', '_'))}", "snippet", "timestamp"),
+        pace=(0.0, 3),
+        refused="it needs a contact; set one",
+    ),
+}
+_WORKS = {
+    "serper_scholar": Form(
+        "https://google.serper.dev/scholar",
+        _ask_serper,
+        "organic",
+        ("title", "link", "snippet", "year"),
+        post=True,
+        key="X-API-KEY",
+    ),
+    "serpapi_scholar": Form(
+        "https://serpapi.com/search.json",
+        lambda query, n: {"engine": "google_scholar", "q": query, "num": min(n, 20)},
+        _read_serpapi,
+        (
+            "title",
+            "link",
+            lambda one: f"{one.get('snippet') or ''} ({(one.get('publication_info') or {}).get('summary', '')})",
+        ),
+        key="?api_key",
+    ),
+    "openalex": Form(  # a free key allows a thousand searches a day, without one only a few are allowed
+        "https://api.openalex.org/works",
+        lambda query, n: {"search": query, "per_page": min(n, 100)},
+        "results",
+        (
+            "display_name",
+            lambda one: (one.get("primary_location") or {}).get("landing_page_url") or one.get("doi") or one["id"],
+            lambda one: _order_words(one.get("abstract_inverted_index")),
+            "publication_date",
+        ),
+        refused="its key was not accepted; a free one is given at openalex.org",
+        key="?api_key",
+        key_needed=False,
+    ),
+    "semantic_scholar": Form(  # without a key all its users share one allowance
+        "https://api.semanticscholar.org/graph/v1/paper/search",
+        lambda query, n: {"query": query, "limit": min(n, 100), "fields": ",".join(_PAPER)},
+        lambda told: told.get("data") or (),
+        (
+            "title",
+            lambda one: (one.get("openAccessPdf") or {}).get("url") or one["url"],
+            "abstract",
+            lambda one: one.get("publicationDate") or one.get("year"),
+        ),
+        pace=(1.0, 1),
+        refused="its key was not accepted; check it",
+        key="x-api-key",
+        key_needed=False,
+    ),
+    "arxiv": Form(
+        "https://export.arxiv.org/api/query",
+        _ask_arxiv,
+        iter,
+        ("title", "id", "summary", "published"),
+        pace=(3.0, 1),
+        refused=_FREE,
+        parse=_parse_atom,
+    ),
+    "crossref": Form(  # requests with a contact get better service
+        "https://api.crossref.org/works",
+        lambda query, n: {"query": query, "rows": n},
+        lambda told: told["message"]["items"],
+        (
+            lambda one: (one.get("title") or [""])[0],
+            "URL",
+            "abstract",
+            lambda one: _join_date(one.get("issued") or {}),
+        ),
+        pace=(0.0, 3),
+        refused=_FREE,
+        contact="mailto",
+    ),
+}
+SCHOLARLY = frozenset(_WORKS)
+BACKENDS = (*_WEB, "ddgs", *_WORKS)
 
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        body = {"q": query, "num": n}
-        told = await line.json("POST", f"{base_url}/scholar", headers={"X-API-KEY": key}, body=body)
-        return each(
-            told["organic"], lambda one: Found(one.get("title"), one.get("link"), one.get("snippet"), one.get("year"))
-        )
 
-    return Service("serper_scholar", ask)
+def open_backend(
+    name: str, client: "httpx.AsyncClient", *, key: str = "", base_url: str = "", contact: str = ""
+) -> Backend:
+    """Open the service of that name, or `litellm:<provider>` for one that litellm knows.
 
-
-def serpapi_scholar(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://serpapi.com") -> Backend:
-    """Google Scholar by serpapi.com."""
-    line = Line("serpapi_scholar", client, refused="its key was not accepted; check SERPAPI_API_KEY")
-
-    async def ask(query: str, n: int) -> Iterable[Found]:
-        params: dict[str, str | int] = {"engine": "google_scholar", "q": query, "num": min(n, 20), "api_key": key}
-        told = await line.json("GET", f"{base_url}/search.json", params=params)
-        results = told.get("organic_results") or ()
-        return each(
-            results,
-            lambda one: Found(
-                one.get("title"),
-                one.get("link"),
-                f"{one.get('snippet') or ''} ({(one.get('publication_info') or {}).get('summary', '')})",
-            ),
-        )
-
-    return Service("serpapi_scholar", ask)
+    Raises `UsageError` for an unknown name, and for a missing key, address or library.
+    """
+    base_url = base_url.rstrip("/")
+    if name.startswith("litellm:"):
+        return _open_litellm(name, key, base_url)
+    if name == "ddgs":
+        return _open_ddgs()
+    if name not in BACKENDS:
+        near = get_close_matches(name, BACKENDS, 1)
+        fix = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(BACKENDS)}"
+        raise UsageError(f"there is no search service {name!r}", fix=fix)
+    return (_WEB | _WORKS)[name].open(name, client, key, base_url, contact)
 
 
-def litellm(client: "httpx.AsyncClient", *, provider: str, key: str = "", base_url: str = "") -> Backend:
-    """One of litellm's search providers. `UsageError` if litellm is not installed; loading it takes seconds."""
+def _open_litellm(name: str, key: str, base_url: str) -> Backend:
+    """Open one of litellm's search providers. Loading the library takes seconds."""
     from hira.policies.litellm import load
 
-    del client  # litellm has its own
     library = load()
-    name = f"litellm:{provider}"
+    place = {"api_key": key or None, "api_base": base_url or None}
 
     async def ask(query: str, n: int) -> Iterable[Found]:
-        place = {"api_key": key or None, "api_base": base_url or None}
+        provider = name.partition(":")[2]
         try:
             async with asyncio.timeout(SECONDS):
                 told = await library.asearch(query, provider, max_results=n, timeout=SECONDS, **place)
@@ -326,8 +323,8 @@ def litellm(client: "httpx.AsyncClient", *, provider: str, key: str = "", base_u
     return Service(name, ask)
 
 
-def ddgs(client: "httpx.AsyncClient") -> Backend:
-    """The public pages of several search engines, read by the library ddgs. Needs no key.
+def _open_ddgs() -> Backend:
+    """Open the public pages of several search engines, read by the library ddgs. Needs no key.
 
     The engines do not invite programs to these pages, so it is used only on request.
     """
@@ -336,17 +333,11 @@ def ddgs(client: "httpx.AsyncClient") -> Backend:
         failure: type[Exception] = import_module("ddgs.exceptions").DDGSException
     except ImportError:
         raise UsageError("the search service 'ddgs' needs the library ddgs", fix="pip install 'hira[ddgs]'") from None
-    del client  # ddgs has its own
 
     async def ask(query: str, n: int) -> Iterable[Found]:
-        def blocking() -> list[dict[str, Any]]:
-            found: list[dict[str, Any]] = library.DDGS(timeout=int(SECONDS)).text(
-                query, max_results=n, backend=_ENGINES
-            )
-            return found
-
+        search = library.DDGS(timeout=int(SECONDS)).text
         try:
-            found = await asyncio.to_thread(blocking)
+            found = await asyncio.to_thread(search, query, max_results=n, backend=_ENGINES)
         except failure as error:
             if "no results" in str(error).lower():
                 return []
