@@ -13,6 +13,8 @@ from hira.tools.fetch import identification
 from hira.tools.search import (
     BACKENDS,
     SCHOLARLY,
+    Cache,
+    Cached,
     Hit,
     Shared,
     Unusable,
@@ -21,7 +23,6 @@ from hira.tools.search import (
     scholar_tool,
     search_tool,
 )
-from hira.tools.search.tool import merge_hits
 
 PAGES = {
     "/kama": "<title>The Kama</title><p>The river Kama is 1,805 kilometres long and joins the Volga.</p>",
@@ -36,17 +37,23 @@ async def client():
 
 
 class Fixed:
-    """A service that is not over HTTP: it answers with these hits, or fails."""
+    """A service that is not over HTTP: it answers with these hits or failures, the last of them again and again."""
 
-    def __init__(self, name: str, answer: list[Hit] | ToolError) -> None:
-        self.name, self.answer, self.asked = name, answer, 0
+    name = "one"
+
+    def __init__(self, *answers: list[Hit] | ToolError) -> None:
+        self.answers, self.asked = answers, 0
 
     async def search(self, query: str, n: int) -> list[Hit]:
+        answer = self.answers[min(self.asked, len(self.answers) - 1)]
         self.asked += 1
         await asyncio.sleep(0)
-        if isinstance(self.answer, ToolError):
-            raise self.answer
-        return self.answer
+        if isinstance(answer, ToolError):
+            raise answer
+        return answer
+
+
+KAMA = [Hit("Kama", "https://a.example/kama", "a “long” river", 1, "one", "2024")]
 
 
 async def test_a_search_shows_its_hits_as_sources_and_lets_them_be_opened(client):
@@ -60,117 +67,80 @@ async def test_a_search_shows_its_hits_as_sources_and_lets_them_be_opened(client
         assert "contact: ann@example.org" in web.visits[0].headers["user-agent"]
 
 
-WEB = {"title": "The <b>Kama</b>", "url": "https://a.example/kama"}
-LINK = {"title": "The <b>Kama</b>", "link": "https://a.example/kama"}
+ONE = {"title": "The <b>Kama</b>", "url": "https://a.example/kama", "link": "https://a.example/kama"}
+LONG, DAY = "A <strong>long</strong> river.", "2024-05-06"
 ATOM = """<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><entry><id>https://a.example/kama</id>
 <title>The
   Kama</title><summary>A long river.</summary><published>2024-05-06T00:00:00Z</published></entry></feed>"""
-SHAPES = {  # service: path, answer, and what its request must hold
-    "searxng": (
-        "/search",
-        {"results": [WEB | {"content": "A long river.", "publishedDate": "2024-05-06"}]},
-        "format=json",
-    ),
-    "serper": ("/search", {"organic": [LINK | {"snippet": "A long river.", "date": "2024-05-06"}]}, "x-api-key: KEY"),
-    "tavily": (
-        "/search",
-        {"results": [WEB | {"content": "A long river.", "published_date": "2024-05-06"}]},
-        "Bearer KEY",
-    ),
+WORK = {
+    "id": "https://openalex.org/W1",
+    "display_name": "The Kama",
+    "publication_date": DAY,
+    "abstract_inverted_index": {"river.": [2], "A": [0], "long": [1]},
+    "primary_location": {"landing_page_url": "https://a.example/kama"},
+}
+PAPER = ONE | {"abstract": LONG, "publicationDate": None, "year": 2024, "openAccessPdf": None}
+ITEM = {"title": ["The Kama"], "URL": ONE["url"], "abstract": LONG, "issued": {"date-parts": [[2024, 5]]}}
+SHAPES = {  # service: path, where its results are, one of them, and what the request must hold
+    "searxng": ("/search", "results", ONE | {"content": LONG, "publishedDate": DAY}, "format=json"),
+    "serper": ("/search", "organic", ONE | {"snippet": LONG, "date": DAY}, "x-api-key: KEY"),
+    "tavily": ("/search", "results", ONE | {"content": LONG, "published_date": DAY}, "Bearer KEY"),
     "brave": (
         "/res/v1/web/search",
-        {"web": {"results": [WEB | {"description": "A <strong>long</strong> river.", "page_age": "2024-05-06"}]}},
+        "web.results",
+        ONE | {"description": LONG, "page_age": DAY},
         "x-subscription-token: KEY",
     ),
-    "exa": (
-        "/search",
-        {"results": [WEB | {"highlights": ["A long river."], "publishedDate": "2024-05-06"}]},
-        "x-api-key: KEY",
-    ),
-    "serpapi": (
-        "/search.json",
-        {"organic_results": [LINK | {"snippet": "A long river.", "date": "2024-05-06"}]},
-        "api_key=KEY",
-    ),
-    "jina": ("/", {"data": [WEB | {"description": "A long river.", "date": "2024-05-06"}]}, "Bearer KEY"),
-    "serper_scholar": ("/scholar", {"organic": [LINK | {"snippet": "A long river.", "year": 2024}]}, "x-api-key: KEY"),
+    "exa": ("/search", "results", ONE | {"highlights": [LONG], "publishedDate": DAY}, "x-api-key: KEY"),
+    "serpapi": ("/search.json", "organic_results", ONE | {"snippet": LONG, "date": DAY}, "api_key=KEY"),
+    "jina": ("/", "data", ONE | {"description": LONG, "date": DAY}, "Bearer KEY"),
+    "serper_scholar": ("/scholar", "organic", ONE | {"snippet": LONG, "year": 2024}, "x-api-key: KEY"),
     "serpapi_scholar": (
         "/search.json",
-        {"organic_results": [LINK | {"snippet": "A long river.", "publication_info": {"summary": "A Author, 2024"}}]},
+        "organic_results",
+        ONE | {"snippet": LONG, "publication_info": {"summary": "A Author, 2024"}},
         "engine=google_scholar",
     ),
-    "openalex": (
-        "/works",
-        {
-            "results": [
-                {
-                    "id": "https://openalex.org/W1",
-                    "display_name": "The Kama",
-                    "publication_date": "2024-05-06",
-                    "abstract_inverted_index": {"river.": [2], "A": [0], "long": [1]},
-                    "primary_location": {"landing_page_url": "https://a.example/kama"},
-                }
-            ]
-        },
-        "api_key=KEY",
-    ),
+    "openalex": ("/works", "results", WORK, "api_key=KEY"),
     "mediawiki": (
         "/w/api.php",
-        {"query": {"search": [{"title": "The Kama", "snippet": "A <b>long</b> river.", "timestamp": "2024-05-06"}]}},
+        "query.search",
+        {"title": "The Kama", "snippet": LONG, "timestamp": DAY},
         "srsearch=the river Kama",
     ),
-    "semantic_scholar": (
-        "/graph/v1/paper/search",
-        {
-            "total": 1,
-            "data": [WEB | {"abstract": "A long river.", "publicationDate": None, "year": 2024, "openAccessPdf": None}],
-        },
-        "x-api-key: KEY",
-    ),
-    "arxiv": ("/api/query", Served(ATOM, "application/atom+xml"), 'search_query=all:"river" AND all:"Kama"'),
-    "crossref": (
-        "/works",
-        {
-            "message": {
-                "items": [
-                    {
-                        "title": ["The Kama"],
-                        "URL": "https://a.example/kama",
-                        "abstract": "<jats:p>A long river.</jats:p>",
-                        "issued": {"date-parts": [[2024, 5]]},
-                    }
-                ]
-            }
-        },
-        "mailto=ann@example.org",
-    ),
+    "semantic_scholar": ("/graph/v1/paper/search", "data", PAPER, "x-api-key: KEY"),
+    "arxiv": ("/api/query", "", ATOM, 'search_query=all:"river" AND all:"Kama"'),
+    "crossref": ("/works", "message.items", ITEM, "mailto=ann@example.org"),
 }
 
 
 @pytest.mark.parametrize("name", SHAPES)
 async def test_each_service_is_asked_and_read_in_its_own_form(client, name):
-    path, answer, sent = SHAPES[name]
-    with FakeWeb({path: answer if isinstance(answer, Served) else Served(answer, "application/json")}) as web:
+    path, place, one, sent = SHAPES[name]
+    answer = one if isinstance(one, str) else [{"title": "no address"}, 5, one]
+    for key in reversed(place.split(".") if place else []):
+        answer = {key: answer}
+    with FakeWeb({path: Served(answer, "application/json")}) as web:
         backend = open_backend(name, client, base_url=web.url + "/", key="KEY", contact="ann@example.org")
-        (hit,) = await backend.search("the river Kama", 5)
+        hits = await backend.search("the river Kama", 5)
+        hit = hits[-1]
         url = f"{web.url}/wiki/The_Kama" if name == "mediawiki" else "https://a.example/kama"
-        assert (hit.title, hit.url, hit.backend, hit.rank) == ("The Kama", url, name, 1)
+        assert (hit.title, hit.url, hit.backend, hit.rank) == ("The Kama", url, name, len(hits))
         assert hit.snippet.startswith("A long river.")
         assert hit.date.startswith("2024") or name == "serpapi_scholar"
         visit = web.visits[0]
-        wire = [f"{name}: {value}" for name, value in visit.headers.items()] + [
-            f"{a}={b}" for a, b in visit.query.items()
-        ]
+        wire = [*(f"{a}: {b}" for a, b in visit.headers.items()), *(f"{a}={b}" for a, b in visit.query.items())]
         assert any(sent in line for line in wire)
 
 
-@pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("answer", [{"results": 3}, {"message": "out of order"}, "{"])
-async def test_an_answer_in_another_form_is_an_error_in_words(client, name, answer):
-    with FakeWeb({SHAPES[name][0]: Served(answer, "application/json")}) as web:
-        backend = open_backend(name, client, base_url=web.url, key="KEY")
-        with suppress(ToolError):  # some leave the list out where nothing was found
-            assert await backend.search("Kama", 5) == []
+@pytest.mark.parametrize("answer", [{"results": 3}, {"message": "out of order"}, "{", {"results": [{"url": 5}]}])
+async def test_an_answer_in_another_form_is_an_error_in_words(client, answer):
+    for name in SHAPES:
+        with FakeWeb({SHAPES[name][0]: Served(answer, "application/json")}) as web:
+            backend = open_backend(name, client, base_url=web.url, key="KEY")
+            with suppress(ToolError):  # some leave the list out where nothing was found
+                assert await backend.search("Kama", 5) == []
+                assert name in {"brave", "serpapi", "serpapi_scholar", "semantic_scholar"}
 
 
 @pytest.mark.parametrize(
@@ -189,15 +159,12 @@ async def test_a_refusal_says_what_to_do_and_shows_no_key(client, name, status, 
         assert len(web.visits) == 1
 
 
-async def test_a_passing_failure_is_tried_once_more(client):
+async def test_a_passing_failure_is_tried_once_more_and_a_long_one_not_again(client):
     with FakeWeb(PAGES, failures=[Served(status=429, headers={"Retry-After": "0"})]) as web:
         assert await open_backend("searxng", client, base_url=web.url).search("Kama", 5)
         assert len(web.visits) == 2
     with FakeWeb(PAGES, failures=[503, 503]) as web, pytest.raises(ToolError):
         await open_backend("searxng", client, base_url=web.url).search("Kama", 5)
-
-
-async def test_a_service_that_wants_to_be_left_alone_for_long_is_not_asked_again(client):
     with FakeWeb(PAGES, failures=[Served(status=429, headers={"Retry-After": "3600"})]) as web:
         search = search_tool([open_backend("searxng", client, base_url=web.url)])
         for _ in range(2):
@@ -261,29 +228,22 @@ def test_a_service_may_be_used_from_one_event_loop_after_another():
         assert web.most_at_once <= 3
 
 
-def test_one_place_is_one_hit_with_the_longer_snippet():
-    hits = [
+async def test_one_place_is_one_hit_and_hits_on_blocked_hosts_are_left_out_and_cannot_be_opened():
+    places = [
         Hit("A", "https://a.example/x", "short", 1),
         Hit("B", "https://b.example/", "b", 2),
         Hit("A!", "http://a.example/x/", "longer text", 3),
     ]
-    assert [(hit.title, hit.url, hit.snippet) for hit in merge_hits(hits)] == [
+    spellings = ("huggingface.co/x", "HuggingFace.CO./x", "huggingface.co:8443/x", "cdn-lfs.huggingface.co/x")
+    leaks = [Hit("Leak", f"https://{url}", "42") for url in spellings]
+    seen: set[str] = set()
+    search = search_tool([Fixed([*leaks, *places])], seen=seen, blocked=("HuggingFace.co",))
+    passages = (await search.call({"query": "x"})).passages
+    assert [(one.source.title, one.source.location, one.text) for one in passages] == [
         ("A", "https://a.example/x", "longer text"),
         ("B", "https://b.example/", "b"),
     ]
-
-
-async def test_hits_on_blocked_hosts_are_left_out_and_cannot_be_opened():
-    leak = Hit("Leak", "https://huggingface.co/datasets/answers", "42")
-    spellings = ("https://HuggingFace.CO./x", "https://huggingface.co:8443/x", "https://cdn-lfs.huggingface.co/x")
-    leaks = [leak, *(Hit("Leak", url, "42") for url in spellings)]
-    seen: set[str] = set()
-    search = search_tool(
-        [Fixed("one", [*leaks, Hit("A", "https://a.example/", "x")])], seen=seen, blocked=("HuggingFace.co",)
-    )
-    (passage,) = (await search.call({"query": "x"})).passages
-    assert passage.source.title == "A"
-    assert seen == {canonicalise_url("https://a.example/")}
+    assert seen == {canonicalise_url("https://a.example/x"), canonicalise_url("https://b.example/")}
 
 
 async def test_several_queries_are_asked_together_and_their_hits_are_dealt_in_turn(client):
@@ -302,7 +262,7 @@ async def test_several_queries_are_asked_together_and_their_hits_are_dealt_in_tu
 
 @pytest.mark.parametrize(("query", "why"), [("  ", "empty"), ("word " * 100, "at most 400")])
 async def test_an_empty_query_or_a_whole_document_is_not_sent(query, why):
-    backend = Fixed("one", [])
+    backend = Fixed([])
     with pytest.raises(ToolError, match=why):
         await search_tool([backend]).call({"query": query})
     assert backend.asked == 0
@@ -318,23 +278,57 @@ async def test_an_unknown_service_and_a_missing_setting_say_what_to_do(client):
 
 
 async def test_scholarly_works_have_a_tool_of_their_own_and_what_it_finds_may_be_opened():
-    hit = Hit("On sand", "https://papers.example/sand", "Sand was measured.", 1, "openalex")
     seen: set[str] = set()
-    scholar = scholar_tool([Fixed("openalex", [hit])], seen=seen)
-    passages = (await scholar.call({"query": "sand"})).passages
-    assert (scholar.name, [one.source.location for one in passages]) == ("scholar", ["https://papers.example/sand"])
-    assert canonicalise_url("https://papers.example/sand") in seen
+    scholar = scholar_tool([Fixed(KAMA)], seen=seen)
+    (passage,) = (await scholar.call({"query": "sand"})).passages
+    assert (scholar.name, passage.source.location) == ("scholar", KAMA[0].url)
+    assert canonicalise_url(KAMA[0].url) in seen
     assert {"openalex", "arxiv", "serper_scholar"} <= SCHOLARLY <= set(BACKENDS)
 
 
 async def test_what_several_runs_ask_at_once_is_sent_once():
-    backend, once = Fixed("one", [Hit("Kama", "https://a.example/kama", "a long river", 1, "one")]), Once()
-    runs = [Shared(backend, once) for _ in range(3)]
+    backend, once = Fixed(KAMA), Once()
     asked = ("The Kama", " the  kama ", "THE KAMA")
-    first, *others = await asyncio.gather(*(run.search(query, 5) for run, query in zip(runs, asked, strict=True)))
-    assert (first, others, backend.asked) == (backend.answer, [first, first], 1)
-    await runs[0].search("The Kama", 6)
+    assert await asyncio.gather(*(Shared(backend, once).search(query, 5) for query in asked)) == [KAMA] * 3
+    assert backend.asked == 1
+    await Shared(backend, once).search("The Kama", 6)
     assert backend.asked == 2
+
+
+async def test_a_query_is_answered_from_disk_also_by_a_later_process_until_its_answer_is_too_old(tmp_path):
+    path, now, backend, other = tmp_path / "deep" / "searches.sqlite", [1000.0], Fixed(KAMA), Fixed([])
+    for after, query, n, asked in (
+        (0, "The Kama", 5, 1),
+        (0, " the  kama ", 5, 1),
+        (0, "The Kama", 6, 2),
+        (59, "The Kama", 5, 2),
+        (2, "The Kama", 5, 3),
+    ):
+        now[0] += after
+        cache = Cache(path, seconds=60, clock=lambda: now[0])
+        assert await Cached(backend, cache).search(query, n) == KAMA
+        assert await Cached(other, cache, "http://two.example").search(query, n) == []
+        assert backend.asked == asked
+        cache.close()
+    assert other.asked == 5  # answers without hits are not kept
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_damaged_cache_is_replaced_and_where_the_disk_fails_the_service_is_asked(tmp_path):
+    path, backend = tmp_path / "searches.sqlite", Fixed(ToolError("down"), KAMA)
+    path.write_bytes(b"no database at all " * 500)
+    cache = Cache(path)
+    with pytest.raises(ToolError):
+        await Cached(backend, cache).search("x", 5)
+    for _ in range(2):
+        assert await Cached(backend, cache).search("x", 5) == KAMA
+    assert backend.asked == 2
+    cache.close()
+    assert await Cached(backend, cache).search("x", 5) == KAMA
+    assert backend.asked == 3
+    (tmp_path / "file").write_text("no folder", encoding="utf-8")
+    with pytest.raises(ToolError, match="cannot be kept"):
+        Cache(tmp_path / "file" / "searches.sqlite")
 
 
 @pytest.mark.parametrize(("name", "library"), [("litellm:tavily", "litellm"), ("ddgs", "ddgs")])
