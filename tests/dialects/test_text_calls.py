@@ -155,22 +155,12 @@ PLAIN = st.text(
 )
 
 
-@pytest.mark.parametrize("form", JSON_FORMATS)
+@pytest.mark.parametrize("form", FORMATS)
 def test_what_is_rendered_is_read_back_whatever_the_arguments_are(form: str) -> None:
-    @given(TEXT.filter(bool), st.integers(0, 99), st.booleans())
+    @given(PLAIN if form in XML_FORMATS else TEXT.filter(bool), st.integers(0, 99), st.booleans())
     def check(value: str, days: int, twice: bool) -> None:
         calls: Calls = [("weather", {"city": value, "days": days}), *([("search", {"query": "x"})] if twice else [])]
-        assert read(JSON_FORMATS[form](calls)) == calls
-
-    check()
-
-
-@pytest.mark.parametrize("form", XML_FORMATS)
-def test_what_is_rendered_in_tags_is_read_back(form: str) -> None:
-    @given(PLAIN, st.integers(0, 99), st.booleans())
-    def check(value: str, days: int, twice: bool) -> None:
-        calls: Calls = [("weather", {"city": value, "days": days}), *([("search", {"query": "x"})] if twice else [])]
-        assert read(XML_FORMATS[form](calls)) == calls
+        assert read(FORMATS[form](calls)) == calls
 
     check()
 
@@ -214,19 +204,10 @@ def test_every_dialect_reads_every_format_and_keeps_the_call_in_its_own(form: st
         ('search("tower height")', ONE),
         ("```tool_code\nsearch(query='tower height')\n```", ONE),
         ('python(code="""print(1)\nprint(2)""")', [("python", {"code": "print(1)\nprint(2)"})]),
-        (
-            '{"name": "weather", "arguments": {"city": "Bern", "days": None}}',
-            [("weather", {"city": "Bern", "days": None})],
-        ),
     ],
 )
 def test_what_is_broken_or_loose_is_read_where_it_is_clear(text: str, calls: Calls) -> None:
-    found = find_calls(text, TOOLS)
-    if calls[0][1].get("days", 0) is None:
-        assert found
-        assert "lacks days" in found.error
-    else:
-        assert read(text) == calls
+    assert read(text) == calls
 
 
 @pytest.mark.parametrize(
@@ -258,6 +239,7 @@ def test_an_answer_is_no_call(text: str, name: str) -> None:
         ('{"name": "search", "arguments": {"query": "tow', True, "cut off"),
         ("<function=python><parameter=code>print(", True, "cut off"),
         ('{"name": "search", "arguments": {"q": "x"}}', False, "lacks query"),
+        ('{"name": "weather", "arguments": {"city": "Bern", "days": None}}', False, "lacks days"),
     ],
 )
 def test_a_call_that_cannot_be_read_is_told_to_the_model(text: str, cut: bool, says: str) -> None:
@@ -273,27 +255,12 @@ def test_a_call_behind_thought_that_never_ended_is_read() -> None:
 
 
 MEGABYTE = 1_000_000
-HOSTILE = [
-    *(
-        '{"name": ',
-        '{"name": "search", "arguments": ',
-        '{"a": "b" ',
-        "{x",
-        "[",
-        "`",
-        "``` ",
-        "<tool_call>",
-        "[TOOL_CALLS]",
-    ),
-    *(
-        "<function=search><parameter=query>",
-        "<｜tool▁call▁begin｜>",
-        "Action: search\n",
-        'search("x", ',
-        "to=search<|channel|>",
-    ),
-    *("\n\n ", "<|", "<invoke name=", '{"name":"Ada","arguments":{}} x ', "<tool_call>search<arg_key>"),
-]
+HOSTILE = (
+    '{"name": ', '{"name": "search", "arguments": ', '{"a": "b" ', "{x", "[", "`", "``` ", "<tool_call>", "[TOOL_CALLS]",
+    "<function=search><parameter=query>", "<｜tool▁call▁begin｜>", "Action: search\n", 'search("x", ',
+    "to=search<|channel|>", "\n\n ", "<|", "<invoke name=", '{"name":"Ada","arguments":{}} x ',
+    "<tool_call>search<arg_key>",
+)  # fmt: skip
 
 
 @pytest.mark.heavy(seconds=1)
