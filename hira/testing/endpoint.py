@@ -9,7 +9,7 @@ from typing import Any, Self
 from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Request, Usage
 from hira.testing.faults import FAULTS, Exchange, Fault
-from hira.testing.script import Replies, Script, ScriptError
+from hira.testing.script import Replies, ScriptedPolicy, ScriptError
 from hira.testing.server import Received, Server
 from hira.testing.wire import (
     StopStyle,
@@ -61,7 +61,7 @@ class Endpoint:
             raise ValueError(f"no faults named {sorted(unknown)}; there are {sorted(FAULTS)}")
         self.model = model
         self.requests: list[Received] = []
-        self.script = Script(replies)
+        self.script = ScriptedPolicy(replies)
         self.broken = ""
         self._delay = delay
         self._stops: StopStyle = stops

@@ -115,14 +115,6 @@ async def _after_a_date(exchange: Exchange, seconds: float) -> None:
     await exchange.json(429, error("too many requests"), retry_after=format_datetime(until, usegmt=True))
 
 
-async def _repeats_key(exchange: Exchange) -> None:
-    await exchange.json(401, error(f"wrong key: {exchange.headers.get('authorization', '')}"))
-
-
-async def _reset(exchange: Exchange) -> None:
-    await exchange.reset()
-
-
 async def _reset_after_head(exchange: Exchange) -> None:
     exchange.transport.write(b"HTTP/1.1 200 OK\r\n")
     await asyncio.sleep(0.02)
@@ -132,10 +124,6 @@ async def _reset_after_head(exchange: Exchange) -> None:
 async def _half(exchange: Exchange) -> None:
     exchange.transport.write(b'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"choices": [{"mess')
     exchange.transport.close()
-
-
-async def _other_path(exchange: Exchange) -> None:
-    await exchange.send(307, b"", location="/v1/chat/completions")
 
 
 async def _other_host(exchange: Exchange) -> None:
@@ -158,31 +146,34 @@ async def _trickle(exchange: Exchange) -> None:
 async def _stall(exchange: Exchange) -> None:
     await exchange.begin()
     for word in ("one ", "two ", "three "):
-        await exchange.chunk(b"data: " + json.dumps(delta(word)).encode() + b"\n\n")
+        await exchange.chunk(_event(word))
     await asyncio.sleep(FOREVER)
 
 
-async def _pings(exchange: Exchange) -> None:
-    await exchange.begin()
-    while True:
-        await exchange.chunk(b": ping\n\n")
-        await asyncio.sleep(0.02)
+def flows(pieces: Callable[[], Iterable[bytes]], pause: float) -> Fault:
+    """A streamed response of these pieces, with a pause in seconds after each."""
+
+    async def act(exchange: Exchange) -> None:
+        await exchange.begin()
+        for piece in pieces():
+            await exchange.chunk(piece)
+            await asyncio.sleep(pause)
+        await exchange.end()
+
+    return Fault(act)
 
 
-async def _endless(exchange: Exchange) -> None:
-    await exchange.begin()
+def _event(text: str) -> bytes:
+    return b"data: " + json.dumps(delta(text)).encode() + b"\n\n"
+
+
+def _numbers() -> Iterable[bytes]:
     for count in itertools.count(step=30_000):
-        counted = " ".join(map(str, range(count, count + 30_000)))
-        piece = b"data: " + json.dumps(delta(f"{counted} ")).encode() + b"\n\n"
-        await exchange.chunk(piece)
-        await asyncio.sleep(0.005)
+        yield _event(" ".join(map(str, range(count, count + 30_000))) + " ")
 
 
-async def _circles(exchange: Exchange) -> None:
-    await exchange.begin()
-    for word in itertools.cycle(["Paris ", "is ", "the ", "capital. "]):
-        await exchange.chunk(b"data: " + json.dumps(delta(word)).encode() + b"\n\n")
-        await asyncio.sleep(0.0005)
+def _circles() -> Iterable[bytes]:
+    return map(_event, itertools.cycle(["Paris ", "is ", "the ", "capital. "]))
 
 
 async def _big_line(exchange: Exchange) -> None:
@@ -232,19 +223,21 @@ _STATUSES = {
         ),
     ),
     "400-stream-options": refuses(400, error("Unknown parameter: 'stream_options'.", param="stream_options")),
-    "401-key": Fault(_repeats_key),
+    "401-key": Fault(
+        lambda exchange: exchange.json(401, error(f"wrong key: {exchange.headers.get('authorization', '')}"))
+    ),
     "401": refuses(401, error("Incorrect API key provided", "invalid_request_error", "invalid_api_key")),
     "403-html": refuses(403, "<html><head><title>Access denied by proxy</title></head></html>", kind="text/html"),
     "404-model": refuses(404, error("The model does not exist", "invalid_request_error", "model_not_found")),
     "400-no-tools": refuses(400, error("registry/tiny does not support tools", "invalid_request_error")),
     "400-no-images": refuses(400, error("image_url is only supported by certain models", "invalid_request_error")),
     "422": refuses(422, {"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}]}),
-    "307": Fault(_other_path),
+    "307": refuses(307, "", location="/v1/chat/completions"),
     "307-host": Fault(_other_host),
 }
 
 _CONNECTIONS = {
-    "reset-before": Fault(_reset),
+    "reset-before": Fault(Exchange.reset),
     "reset-headers": Fault(_reset_after_head),
     "half-json": Fault(_half),
     "silent": Fault(_silent),
@@ -284,9 +277,9 @@ _STREAMS = {
     "s-null-delta": streams(
         {"choices": [{"index": 0, "delta": None}]}, {"choices": []}, delta(None), delta("OK 42"), delta(None, "stop")
     ),
-    "s-never-end": Fault(_endless),
-    "s-circles": Fault(_circles),
-    "s-ping-only": Fault(_pings),
+    "s-never-end": flows(_numbers, 0.005),
+    "s-circles": flows(_circles, 0.0005),
+    "s-ping-only": flows(lambda: itertools.repeat(b": ping\n\n"), 0.02),
     "s-stall": Fault(_stall),
     "s-big-line": Fault(_big_line),
     "s-reasoning": streams(delta(None, reasoning="let me "), delta(None, reasoning="think"), delta("OK 42", "stop")),

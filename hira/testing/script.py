@@ -1,9 +1,9 @@
-"""The script of the test doubles, a policy that follows it, and a run context in which all roles use that policy."""
+"""A policy that follows a script, and a run context in which all roles use it."""
 
 import json
-import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from hira.agents.run_context import Continuation, RoleConfig, RunContext
@@ -11,6 +11,7 @@ from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Delta, Policy, Request, Usage, Watch, cut_at_stop, role_of
 from hira.core.tokens import count
 from hira.policies.dialects import DIALECTS, Dialect
+from hira.testing.wire import pieces_of
 
 Reply = str | Completion | BaseException | Callable[[Request], str | Completion]
 Replies = Callable[[Request], str | Completion] | Iterable[Reply]
@@ -26,36 +27,52 @@ def calling(name: str, /, **arguments: Any) -> Completion:
     return Completion("", calls=(call,), finish="calls")
 
 
-@dataclass(slots=True)
-class Script:
-    """Replies in order. A mapping holds one list for each role, or for one conversation by its full name.
+class ScriptedPolicy:
+    """Answers from a script, and fails loudly when the run does not follow it.
 
-    A function in place of a list answers every turn. `requests` are all requests so far, in order.
+    >>> policy = ScriptedPolicy(["first reply", "second reply"])
+    >>> policy = ScriptedPolicy({"planner": ["…"], "code": [calling("python", code="print(1)"), "the answer is 1"]})
+
+    A reply is a text, a `Completion`, an exception to raise, or a function of the `Request` that returns one of the
+    first two. A function in place of a list answers every turn. With a mapping, the key is the role, the full name of
+    one conversation, or `*` for all others. Texts are cut at the request's stop strings, as an endpoint would do.
+    `requests` are all requests so far, in order.
     """
 
-    replies: Mapping[str, Replies] | Replies
-    requests: list[Request] = field(default_factory=list)
-    _waiting: dict[str, list[Reply]] = field(default_factory=dict)
-    _always: dict[str, Callable[[Request], str | Completion]] = field(default_factory=dict)
-    _turns: dict[str, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        parts = self.replies if isinstance(self.replies, Mapping) else {"*": self.replies}
-        for name, replies in parts.items():
-            if isinstance(replies, str):
+    def __init__(self, replies: Mapping[str, Replies] | Replies, *, model: str = "scripted") -> None:
+        self.model = model
+        self.replies = replies
+        self.requests: list[Request] = []
+        self._waiting: dict[str, list[Reply]] = {}
+        self._always: dict[str, Callable[[Request], str | Completion]] = {}
+        self._turns: Counter[str] = Counter()
+        for name, said in (replies if isinstance(replies, Mapping) else {"*": replies}).items():
+            if isinstance(said, str):
                 raise TypeError(f"the script for {name!r} is one text; write a list of replies")
-            if callable(replies):
-                self._always[name] = replies
+            if callable(said):
+                self._always[name] = said
             else:
-                self._waiting[name] = list(replies)
+                self._waiting[name] = list(said)
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        completion = self.reply(request)
+        if watch:
+            for piece in pieces_of(completion.reasoning):
+                watch(Delta(piece, reasoning=True))
+            for piece in pieces_of(completion.text):
+                watch(Delta(piece))
+        return completion if completion.model else replace(completion, model=self.model)
+
+    async def aclose(self) -> None:
+        pass
 
     def reply(self, request: Request) -> Completion:
         """Return the next completion for this request, or raise the exception in its place."""
         _check_history(request)
         self.requests.append(request)
         name = request.conversation
-        turn = self._turns[name] = self._turns.get(name, 0) + 1
-        said = self._next(name, turn, request)
+        self._turns[name] += 1
+        said = self._next(name, self._turns[name], request)
         if isinstance(said, BaseException):
             raise said
         if callable(said):
@@ -64,7 +81,7 @@ class Script:
         return _complete(cut_at_stop(completion, request.stop), request, len(self.requests))
 
     def assert_done(self) -> None:
-        """Fail if replies are left."""
+        """Fail if the script holds replies that nobody asked for."""
         left = {name: len(replies) for name, replies in self._waiting.items() if replies}
         if left:
             told = ", ".join(f"{number} for {name!r}" for name, number in left.items())
@@ -119,50 +136,6 @@ def _complete(completion: Completion, request: Request, number: int) -> Completi
         said = count(completion.reasoning + completion.text + "".join(call.arguments for call in completion.calls))
         completion = replace(completion, usage=Usage(1, asked, said))
     return completion
-
-
-_PIECES = re.compile(r"\S+\s*|\s+")
-
-
-class ScriptedPolicy:
-    """Answers from a script, and fails loudly when the run does not follow it.
-
-    >>> policy = ScriptedPolicy(["first reply", "second reply"])
-    >>> policy = ScriptedPolicy({"planner": ["…"], "code": [calling("python", code="print(1)"), "the answer is 1"]})
-
-    A reply is a text, a `Completion`, an exception to raise, or a function of the `Request` that returns one of the
-    first two. A function in place of a list answers every turn. With a mapping, the key is the role, the full name of
-    one conversation, or `*` for all others. Texts are cut at the request's stop strings, as an endpoint would do.
-    """
-
-    def __init__(self, replies: Mapping[str, Replies] | Replies, *, model: str = "scripted") -> None:
-        self.script = Script(replies)
-        self._model = model
-
-    @property
-    def model(self) -> str:
-        return self._model
-
-    @property
-    def requests(self) -> list[Request]:
-        """Every request so far, in order."""
-        return self.script.requests
-
-    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        completion = self.script.reply(request)
-        if watch:
-            for piece in _PIECES.findall(completion.reasoning):
-                watch(Delta(piece, reasoning=True))
-            for piece in _PIECES.findall(completion.text):
-                watch(Delta(piece))
-        return completion if completion.model else replace(completion, model=self._model)
-
-    def assert_done(self) -> None:
-        """Fail if the script holds replies that nobody asked for."""
-        self.script.assert_done()
-
-    async def aclose(self) -> None:
-        pass
 
 
 def make_context(

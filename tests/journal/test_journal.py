@@ -744,7 +744,7 @@ async def test_a_run_cut_off_after_any_call_resumes_to_the_same_answer_and_repea
             made += 1
             if made == cut + 1:
                 raise Killed
-            return rest.script.reply(request)
+            return rest.reply(request)
 
         run = f"cut-{cut}"
         with pytest.raises(Killed):

@@ -222,8 +222,8 @@ async def test_a_search_agent_that_is_done_and_has_found_nothing_does_not_answer
 
 async def test_a_search_agent_that_only_plans_at_the_beginning_is_asked_for_its_first_calls() -> None:
     policy = script()
-    policy.script.replies["search"].insert(0, "<plan>- [ ] first the mills</plan>")  # type: ignore[index,union-attr]
-    policy = ScriptedPolicy(policy.script.replies)
+    policy.replies["search"].insert(0, "<plan>- [ ] first the mills</plan>")  # type: ignore[index,union-attr]
+    policy = ScriptedPolicy(policy.replies)
     record = await rollout(SMALL, TOPIC, make_context(policy, dialect="native", tools=searching(*PAGES)))
     assert record.answer.endswith("three burned down in 1950 [s3].")
     assert "Make the first calls now." in policy.requests[1].messages[-1].text

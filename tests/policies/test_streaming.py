@@ -5,6 +5,7 @@ import itertools
 import json
 import time
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -13,24 +14,19 @@ from hira.core.policy import Completion, Delta, Request, Sampling
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.retrying import SLOW, USUAL, Pace, Timeout, retrying
 from hira.testing import Endpoint
-from hira.testing.faults import Exchange, Fault, delta, says
+from hira.testing.faults import Fault, delta, flows, says
 
 ASKED = Request((user("Where is the seat of the court?"),), Sampling(max_tokens=400))
 
 
-def flowing(words: Iterable[str], pause: float, field: str = "content") -> Fault:
-    """A stream of words with a pause before each, which ends by itself if they do."""
+def event(piece: dict[str, Any]) -> bytes:
+    return b"data: " + json.dumps(piece).encode() + b"\n\n"
 
-    async def act(exchange: Exchange) -> None:
-        await exchange.begin()
-        for word in words:
-            await asyncio.sleep(pause)
-            piece = delta(word) if field == "content" else delta(None, **{field: word})
-            await exchange.chunk(b"data: " + json.dumps(piece).encode() + b"\n\n")
-        await exchange.chunk(b"data: " + json.dumps(delta("", "stop")).encode() + b"\n\ndata: [DONE]\n\n")
-        await exchange.end()
 
-    return Fault(act)
+def flowing(words: Iterable[str], pause: float) -> Fault:
+    """A stream of words with a pause after each, which ends by itself if they do."""
+    told = (event(delta(word)) for word in words)
+    return flows(lambda: itertools.chain(told, [event(delta("", "stop")), b"data: [DONE]\n\n"]), pause)
 
 
 def counting() -> Iterable[str]:
@@ -61,17 +57,12 @@ async def test_a_stream_that_goes_round_in_circles_is_cut_after_the_first_time()
 
 async def test_arguments_of_a_call_that_never_end_are_cut() -> None:
     def call(arguments: str, **named: str) -> bytes:
-        piece = {"index": 0, "function": {"arguments": arguments, **named}}
-        return b"data: " + json.dumps(delta(None, tool_calls=[piece])).encode() + b"\n\n"
+        return event(delta(None, tool_calls=[{"index": 0, "function": {"arguments": arguments, **named}}]))
 
-    async def act(exchange: Exchange) -> None:
-        await exchange.begin()
-        await exchange.chunk(call('{"queries": [', name="search"))
-        while True:
-            await exchange.chunk(call('"mars", '))
-            await asyncio.sleep(0.0002)
-
-    completion = await asked(Fault(act))
+    endless = flows(
+        lambda: itertools.chain([call('{"queries": [', name="search")], itertools.repeat(call('"mars", '))), 0.0002
+    )
+    completion = await asked(endless)
     assert [one.arguments for one in completion.calls] == ['{"queries": ["mars", ']
 
 
@@ -122,10 +113,7 @@ def test_patience_grows_with_what_was_measured_and_never_shrinks() -> None:
 async def test_who_gave_no_whole_reply_in_time_is_asked_for_a_stream() -> None:
     words = [f"{number} " for number in range(40)]
 
-    async def slowly(exchange: Exchange) -> None:
-        await flowing(words, 0.01).act(exchange)  # type: ignore[misc]
-
-    with Endpoint(faults=lambda number: "silent" if number == 1 else Fault(slowly)) as endpoint:
+    with Endpoint(faults=lambda number: "silent" if number == 1 else flowing(words, 0.01)) as endpoint:
         policy = OpenAIPolicy("m", endpoint.base_url, timeout=Timeout(reply=0.3))
         completion = await retrying(policy).complete(ASKED)
         await policy.aclose()
@@ -142,13 +130,8 @@ async def test_a_slow_stream_has_the_time_that_its_tokens_need() -> None:
 async def test_what_a_reply_has_cost_that_broke_off_is_counted() -> None:
     words = ["one ", "two ", "three ", "four "]
 
-    async def breaks(exchange: Exchange) -> None:
-        await exchange.begin()
-        for word in words:
-            await exchange.chunk(b"data: " + json.dumps(delta(word)).encode() + b"\n\n")
-        await exchange.end()
-
-    with Endpoint(["good"], faults=lambda number: Fault(breaks) if number == 1 else "") as endpoint:
+    broken = flows(lambda: (event(delta(word)) for word in words), 0)
+    with Endpoint(["good"], faults=lambda number: broken if number == 1 else "") as endpoint:
         policy = OpenAIPolicy("m", endpoint.base_url)
         completion = await retrying(policy).complete(ASKED, lambda _: None)
         await policy.aclose()

@@ -19,7 +19,7 @@ import torch
 from hira.core.errors import EndpointError, UsageError
 from hira.core.policy import Sampling
 from hira.policies.local.decoding import Batch
-from hira.policies.local.engine import Asked, Pieces, Sampled, Seeds, Seen
+from hira.policies.local.engine import Asked, Sampled, Seeds, Seen
 from hira.policies.local.model import at_rest, capacity, check_adapter, check_supported, on_device, speaking, window_of
 from hira.policies.local.template import Template
 
@@ -56,7 +56,6 @@ class BatchingEngine:
         self.version = 0
         self.steps = 0
         self._template = template
-        self._pieces = Pieces(template.decode)
         self._window = window_of(model, template.tokenizer)
         self._limit = tokens or capacity(model)
         self._reads = reads or (READS if next(model.parameters()).is_cuda else READS_ON_A_CPU)
@@ -89,11 +88,8 @@ class BatchingEngine:
             tuple(prompt),
             max(1, min(room, sampling.max_tokens or room)),
             random.Random(seed),  # noqa: S311 - sampling, not secrets
-            self._template.ends,
-            self._pieces,
-            1.0 if sampling.temperature is None else sampling.temperature,
-            1.0 if sampling.top_p is None else sampling.top_p,
-            sampling.top_k or 0,
+            self._template,
+            sampling,
             tuple(stops),
             adapter,
             seen,

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, DynamicLayer
 
+from hira.core.policy import Sampling
 from hira.policies.local.engine import Asked
 
 _BELOW_ONE = 1 - 2**-40
@@ -23,13 +24,15 @@ class Choosing:
     filtered: bool
 
     @classmethod
-    def of(cls, rows: Sequence[tuple[float, float, int]], vocabulary: int, device: torch.device) -> "Choosing":
-        """From (temperature, top-p, top-k) of each row; 0 is greedy, and top-k 0 takes every token."""
-        heat, mass, most = zip(*rows, strict=True)
+    def of(cls, asked: Sequence[Sampling], vocabulary: int, device: torch.device) -> "Choosing":
+        """From the sampling of each row; temperature 0 is greedy."""
+        heat = [1.0 if one.temperature is None else one.temperature for one in asked]
+        mass = [1.0 if one.top_p is None else one.top_p for one in asked]
+        most = [one.top_k or vocabulary for one in asked]
         return cls(
             torch.tensor([one or 1.0 for one in heat], device=device),
             torch.tensor(mass, dtype=torch.float32, device=device),
-            torch.tensor([one or vocabulary for one in most], device=device),
+            torch.tensor(most, device=device),
             torch.tensor([one == 0 for one in heat], device=device),
             filtered=any(one < 1 for one in mass) or any(0 < one < vocabulary for one in most),
         )
@@ -286,8 +289,7 @@ class Batch:
 
 
 def _choosing(rows: Sequence[Asked], logits: torch.Tensor) -> Choosing:
-    how = [(row.temperature, row.top_p, row.top_k) for row in rows]
-    return Choosing.of(how, logits.shape[-1], logits.device)
+    return Choosing.of([row.sampling for row in rows], logits.shape[-1], logits.device)
 
 
 def _chunks(rows: Sequence[Asked], limit: int) -> Iterator[list[Asked]]:

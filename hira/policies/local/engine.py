@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 
 from hira.core.errors import EndpointError
 from hira.core.policy import Sampling
+from hira.policies.local.template import Template
 from hira.policies.repetition import Circling
 
 Seen = Callable[[int], None]
@@ -83,19 +84,6 @@ class Seeds:
 _TAIL = 64
 
 
-class Pieces:
-    """The text of single tokens, for looking out for stop strings; `decode` gives the text of several."""
-
-    def __init__(self, decode: Callable[[Sequence[int]], str]) -> None:
-        self.decode = decode
-        self._known: dict[int, str] = {}
-
-    def __getitem__(self, token: int) -> str:
-        if token not in self._known:
-            self._known[token] = self.decode((token,))
-        return self._known[token]
-
-
 @dataclass(slots=True, eq=False)
 class Asked:
     """A reply in progress. `limit` is its most tokens; `draw` is its own source of random numbers.
@@ -107,11 +95,8 @@ class Asked:
     prompt: tuple[int, ...]
     limit: int
     draw: random.Random
-    ends: frozenset[int]
-    pieces: Pieces
-    temperature: float = 1.0
-    top_p: float = 1.0
-    top_k: int = 0
+    template: Template
+    sampling: Sampling
     stops: tuple[str, ...] = ()
     adapter: str | None = None
     seen: Seen | None = None
@@ -149,11 +134,11 @@ class Asked:
         if self.seen and self.loop:
             with suppress(RuntimeError):  # the loop is closed, nobody is listening
                 self.loop.call_soon_threadsafe(self.seen, token)
-        if token in self.ends:
+        if token in self.template.ends:
             self.finish("stop")
         elif (stop := self._find_stop(token)) is not None:
             self.finish("stop", stop)
-        elif len(self.sampled) >= self.limit or self.circling.take(self.pieces[token]):
+        elif len(self.sampled) >= self.limit or self.circling.take(self.template.piece(token)):
             self.finish("length")
 
     def finish(self, finish: Literal["stop", "length"], stop: str | None = None) -> None:
@@ -179,10 +164,10 @@ class Asked:
         """Return the first stop string in the text so far."""
         if not self.stops:
             return None
-        self._tail += self.pieces[token]
+        self._tail += self.template.piece(token)
         if not any(stop in self._tail for stop in self.stops):
             longest = max(map(len, self.stops))
             self._tail = self._tail[-max(longest, _TAIL) :]
             return None
-        text = self.pieces.decode(self.sampled)
+        text = self.template.decode(self.sampled)
         return min(((at, stop) for stop in self.stops if (at := text.find(stop)) >= 0), default=(0, None))[1]

@@ -2,7 +2,7 @@
 
 import asyncio
 from array import array
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -48,8 +48,7 @@ class Conversations:
         self.counts: Counter[str] = Counter()
         self._kept = kept
         self._number = 0
-        self._rows: OrderedDict[int, tuple[str, Row]] = OrderedDict()
-        self._named: dict[str, dict[int, dict[int, Row]]] = {}
+        self._rows: dict[int, tuple[str, Row]] = {}
 
     def prompt(self, request: Request) -> Prompt:
         """Return the ids to continue. A turn is kept only once `keep` gets its outcome."""
@@ -66,45 +65,26 @@ class Conversations:
 
     def keep(self, request: Request, prompt: Prompt, sampled: Sequence[int], said: str) -> None:
         """Keep what the model wrote after the prompt: its ids and, as `said`, their text."""
-        if prompt.before is not None:
-            self._forget(prompt.before)
+        self._rows.pop(prompt.before or 0, None)  # another turn may have gone on from it meanwhile
         self._number += 1
         row = Row(request.messages, array("l", (*prompt.ids, *sampled)), prompt.text + said)
         self._rows[self._number] = (request.conversation, row)
-        begun = self._named.setdefault(request.conversation, {}).setdefault(_first(row.messages), {})
-        begun[self._number] = row
         while len(self._rows) > self._kept:
-            self._forget(next(iter(self._rows)))
+            del self._rows[next(iter(self._rows))]
 
     def _candidates(self, request: Request) -> dict[int, Row]:
         """The rows that the request may lengthen: those that began with the same message, else, for a run that was
         taken up again, all of the conversation's name."""
         if all(message.role != "assistant" for message in request.messages):
             return {}
-        named = self._named.get(request.conversation, {})
-        own = named.get(_first(request.messages))
-        return own or {number: row for rows in named.values() for number, row in rows.items()}
+        named = {number: row for number, (name, row) in self._rows.items() if name == request.conversation}
+        own = {number: row for number, row in named.items() if row.messages[0] is request.messages[0]}
+        return own or named
 
     def _encode_added(self, text: str) -> list[int] | None:
         """The ids of what the environment added; None if the tokenizer cannot write it apart from what precedes it."""
         ids = self.template.encode(text)
         return ids if self.template.decode(ids) == text else None
-
-    def _forget(self, number: int) -> None:
-        if number not in self._rows:  # another turn went on from it meanwhile
-            return
-        name, row = self._rows.pop(number)
-        named = self._named[name]
-        del named[_first(row.messages)][number]
-        if not named[_first(row.messages)]:
-            del named[_first(row.messages)]
-        if not named:
-            del self._named[name]
-
-
-def _first(messages: Sequence[Message]) -> int:
-    """Names the run that a message began: a row holds its messages, so that no other object has this number."""
-    return id(messages[0])
 
 
 def _rank_row(row: Row, request: Request) -> tuple[int, int]:

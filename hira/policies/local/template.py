@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -136,8 +136,8 @@ class Abilities:
 class Template:
     """Renders requests with a tokenizer's chat template, and turns text into ids and back.
 
-    `ends` are tokens that end a turn, in addition to those that are found. Raises `UsageError` if the tokenizer has no
-    template, or one that renders no plain conversation, or one that does not end.
+    `ends` are tokens that end a turn, in addition to those that are found; `piece` is the text of one token. Raises
+    `UsageError` if the tokenizer has no template, or one that renders no plain conversation, or one that does not end.
     """
 
     def __init__(self, tokenizer: Any, *, where: str = "", ends: Iterable[int] = ()) -> None:
@@ -152,6 +152,7 @@ class Template:
         self.ends = self._ends() | frozenset(ends)
         self._anchor = self.encode("a")
         self._anchored = self._decode(self._anchor)
+        self.piece = cache(lambda token: self.decode((token,)))
 
     @property
     def notices(self) -> tuple[str, ...]:
