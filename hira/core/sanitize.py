@@ -8,7 +8,6 @@ Marks are broken by look-alikes (`‹` for `<`), so the text stays readable. Key
 that is shown, sent and recorded (`redact`).
 """
 
-import html
 import json
 import re
 from collections.abc import Container, Iterable, Mapping
@@ -223,6 +222,8 @@ def shorten_references(text: str) -> str:
 
 def unescape(text: str) -> str:
     """`html.unescape` for any text."""
+    import html  # its table of names is large, and few texts need it
+
     return html.unescape(shorten_references(text))
 
 

@@ -10,11 +10,12 @@ import os
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import httpx
+from pydantic_core import to_json
 
+from hira import __version__
 from hira.core.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageError
 from hira.core.policy import Completion, Delta, Request, Watch
 from hira.core.tokens import count
@@ -184,8 +185,7 @@ class OpenAIPolicy:
         return "/completions" if "prompt" in body else "/chat/completions", body
 
     async def _exchange(self, path: str, body: dict[str, Any], request: Request, watch: Watch | None) -> Parts:
-        # a lone surrogate, as broken file names and bad decoders leave them, becomes a question mark
-        raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        raw = _dump(body)
         bounds = self._bounds(body, request, len(raw))
         read, began = take_event if path == PATH else take_chunk, asyncio.get_running_loop().time()
         heard = Heard(read, request.is_enough, began=began)
@@ -292,6 +292,15 @@ class OpenAIPolicy:
         return error
 
 
+def _dump(body: Mapping[str, Any]) -> bytes:
+    """Write the body as JSON. A lone surrogate, as broken file names and bad decoders leave them, becomes a question
+    mark."""
+    try:
+        return to_json(body)
+    except ValueError:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
 def _unseen(_: Delta) -> None:
     """Watches nothing: the reply only has to come as a stream."""
 
@@ -334,12 +343,8 @@ def _parse_url(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
 
 def _headers(url: httpx.URL, api_key: str, *, official: bool) -> dict[str, str]:
     """The headers of every request. The organization and the project go to OpenAI alone."""
-    try:
-        release = version("hira")
-    except PackageNotFoundError:
-        release = "0"
     headers = {
-        "User-Agent": f"hira/{release}",
+        "User-Agent": f"hira/{__version__}",
         "Accept": "application/json",
         "Accept-Encoding": "identity",  # replies are small, and what is not packed cannot unpack to gigabytes
         "Content-Type": "application/json",

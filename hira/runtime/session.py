@@ -2,12 +2,11 @@
 
 import asyncio
 import json
-import platform
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from importlib.metadata import PackageNotFoundError, version
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -320,11 +319,8 @@ def write_events(log: Log) -> Reader:
     return read
 
 
-@cache
 def versions() -> Mapping[str, str]:
-    """Return the versions of hira, of Python, and of the packages that speak to models."""
-    found = {"python": platform.python_version()}
-    for package in ("hira", "openai", "httpx", "litellm", "xllamacpp"):
-        with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+    """Return the versions of hira, of Python, and of the loaded packages that speak to models."""
+    loaded = ((name, sys.modules.get(name)) for name in ("hira", "openai", "httpx", "litellm", "xllamacpp"))
+    known = {name: module.__version__ for name, module in loaded if module and hasattr(module, "__version__")}
+    return {"python": sys.version.split()[0], **known}

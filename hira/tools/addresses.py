@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from urllib.parse import SplitResult, quote, urlsplit
 
-import idna
-
 from hira.core.errors import ToolError
 from hira.core.patterns import compile_lazily
 from hira.core.sanitize import clean, printable
@@ -129,10 +127,13 @@ def _host(parts: SplitResult, url: str) -> str:
     host = unicodedata.normalize("NFKC", parts.hostname or "").replace("。", ".").rstrip(".").lower()
     if not host or "%" in host or "/" in host:
         raise Refused(f"the host of {quote_url(url)} cannot be read")
-    try:
-        host = host if host.isascii() else idna.encode(host, uts46=True).decode("ascii")
-    except idna.IDNAError:
-        raise Refused(f"the host of {quote_url(url)} is not a domain name") from None
+    if not host.isascii():
+        import idna
+
+        try:
+            host = idna.encode(host, uts46=True).decode("ascii")
+        except idna.IDNAError:
+            raise Refused(f"the host of {quote_url(url)} is not a domain name") from None
     if len(host) > 253 or not (":" in host or _NAME.fullmatch(host)):
         raise Refused(f"the host of {quote_url(url)} is not a domain name")
     return host

@@ -1,7 +1,6 @@
 """Where settings come from (flags, environment, profile, project, user), and the settings of one run out of them."""
 
 import os
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -118,6 +117,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     if not path.is_file() or path.stat().st_size > LONGEST:
         what = f"{FILE} is no file of at most {LONGEST // 1024} KB"
         raise UsageError(what, where=f"at {path}", fix="correct or remove it")
+    import tomllib
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
