@@ -1,4 +1,4 @@
-"""A clock that does not wait, and an engine that only counts tokens: schedules of hours are tried in a second."""
+"""Clocks that do not wait, and an engine that only counts tokens: schedules of hours are tried in a second."""
 
 import asyncio
 import selectors
@@ -6,6 +6,12 @@ from collections import deque
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from hira.core.policy import Policy
+from hira.policies.fitting import fitting
+from hira.policies.limited import RateLimiter, limit_policy
+from hira.policies.openai import OpenAIPolicy
+from hira.policies.retrying import Timeout, retrying
 
 T = TypeVar("T")
 
@@ -47,6 +53,32 @@ def virtually(work: Coroutine[Any, Any, T]) -> T:
     """
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(work)
+
+
+class Clock:
+    """A clock that waiting moves on, so that nobody really waits; `slept` are the waits."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.slept: list[float] = []
+
+    def clock(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        until = self.now + seconds
+        self.slept.append(seconds)
+        await asyncio.sleep(0)
+        self.now = max(self.now, until)
+
+
+def quick_policy(base_url: str, model: str = "scripted") -> Policy:
+    """What hira opens for an endpoint, with shorter waits."""
+    time = Clock()
+    timeout = Timeout(connect=0.3, first_token=0.4, between_tokens=0.2, reply=0.4)
+    policy = OpenAIPolicy(model, base_url, "sk-test", timeout=timeout)
+    gate = RateLimiter(clock=time.clock, sleep=time.sleep)
+    return fitting(retrying(limit_policy(policy, lambda: gate, where=policy.where), sleep=time.sleep))
 
 
 @dataclass(slots=True)

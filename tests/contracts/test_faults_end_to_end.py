@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from virtual import quick_policy
 
 from hira import Hira
 from hira.cli import ENDPOINT, NO_EVIDENCE, OK, PARTIAL, code_of, main
 from hira.cli.output import CODES
 from hira.cli.shell import Shell
 from hira.core.events import Notice
-from hira.core.policy import Completion, Policy, Request
+from hira.core.policy import Completion, Request
 from hira.journal import Journal
-from hira.policies.fitting import fitting
-from hira.policies.limited import RateLimiter, limit_policy
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.retrying import Timeout, retrying
 from hira.runtime.replay import replay
 from hira.runtime.run import Run
 from hira.runtime.settings import Settings
@@ -71,29 +69,6 @@ def script(dialect: str = "native") -> Callable[[Request], str | Completion]:
     return reply
 
 
-class Time:
-    """A clock that waiting moves on, so that nobody really waits."""
-
-    now = 1000.0
-
-    def clock(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        await asyncio.sleep(0)
-
-
-def policy_at(base_url: str) -> Policy:
-    """What hira opens for an endpoint, with shorter waits."""
-    policy = OpenAIPolicy(
-        "scripted", base_url, "sk-test", timeout=Timeout(connect=0.3, first_token=0.4, between_tokens=0.2, reply=0.4)
-    )
-    time = Time()
-    gate = RateLimiter(clock=time.clock, sleep=time.sleep)
-    return fitting(retrying(limit_policy(policy, lambda: gate, where=policy.where), sleep=time.sleep))
-
-
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
     (tmp_path / "docs").mkdir()
@@ -106,7 +81,7 @@ async def asked(
 ) -> tuple[Run, list[str]]:
     """The run of the question, ended, and the notices it gave."""
     heard: list[str] = []
-    policy = policy_at(base_url)
+    policy = quick_policy(base_url)
     async with Hira(
         settings=Settings(docs=(docs,), **settings), policies={"*": policy}, workflow=workflow or HiRA(faithful=True)
     ) as hira:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from rows import DOZEN
-from test_faults_end_to_end import DEADLINE, policy_at
+from test_faults_end_to_end import DEADLINE
+from virtual import quick_policy
 
 from hira import Hira
 from hira.core.policy import Completion, Request
@@ -23,7 +24,7 @@ LIBRARY = Path(__file__).parent.parent / "data" / "library"
 
 async def ask_library(base_url: str, workflow: str, question: str, files: Sequence[Path] = ()) -> Run:
     """A question over the library, to its end."""
-    policy = policy_at(base_url)
+    policy = quick_policy(base_url)
     settings = Settings(docs=(LIBRARY,), journal=None, cache=None, workflow=workflow)
     async with Hira(settings=settings, policies={"*": policy}) as hira:
         run = hira.stream(question, files=files)

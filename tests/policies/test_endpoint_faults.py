@@ -7,14 +7,12 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+from virtual import quick_policy
 
 from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited
 from hira.core.messages import system, user
-from hira.core.policy import Completion, Delta, Policy, Request, Sampling
-from hira.policies.fitting import fitting
-from hira.policies.limited import RateLimiter, limit_policy
+from hira.core.policy import Completion, Delta, Request, Sampling
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.retrying import Timeout, retrying
 from hira.testing import Endpoint
 from hira.testing.faults import FOREVER, Exchange, Fault, calls, delta, ends, error, refuses, says, streams
 
@@ -23,19 +21,6 @@ TOOLS = tuple(
 )
 ASKED = Request((system("Be brief."), user("Hello")), Sampling(temperature=0.7, top_k=5, seed=1), tools=TOOLS)
 GOOD = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "OK 42"}, "finish_reason": "stop"}]}
-
-
-class Time:
-    """A clock that waiting moves on, so that nobody really waits."""
-
-    now = 1000.0
-
-    def clock(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        await asyncio.sleep(0)
 
 
 class Desk:
@@ -59,7 +44,7 @@ class Desk:
         self.fault, self.stays = fault, stays
         self.endpoint.requests.clear()
         self.asked += 1
-        policy = open_quick_policy(self.endpoint.base_url, f"scripted-{self.asked}")
+        policy = quick_policy(self.endpoint.base_url, f"scripted-{self.asked}")
         heard: list[Delta] = []
         try:
             async with asyncio.timeout(20):
@@ -67,16 +52,6 @@ class Desk:
         finally:
             await policy.aclose()
         return completion, [call.body for call in self.endpoint.calls]
-
-
-def open_quick_policy(base_url: str, model: str) -> Policy:
-    """What hira opens for an endpoint, with shorter waits."""
-    time = Time()
-    policy = OpenAIPolicy(
-        model, base_url, "sk-test", timeout=Timeout(connect=0.3, first_token=0.4, between_tokens=0.2, reply=0.4)
-    )
-    gate = RateLimiter(clock=time.clock, sleep=time.sleep)
-    return fitting(retrying(limit_policy(policy, lambda: gate, where=policy.where), sleep=time.sleep))
 
 
 @pytest.fixture(scope="module")
@@ -290,17 +265,17 @@ TOLD: dict[str, tuple[Fault | str, str, type[EndpointError]]] = {
     "another host": ("307-host", "which is not followed", EndpointError),
     "nowhere": (Fault(lambda exchange: exchange.send(302, b"")), "redirects to nowhere", EndpointError),
 }  # fmt: skip
-TOO_LONG: dict[str, tuple[Any, int]] = {
-    "OpenAI": (error("This model's maximum context length is 8192 tokens, but 10500 were sent", code="context"), 8192),
-    "OpenAI's rate": (error("Request too large on tokens per min (TPM): Limit 3000, Requested 6000."), 3000),
-    "Anthropic": ({"error": {"message": "prompt is too long: 210000 tokens > 200000 maximum"}}, 200_000),
-    "Google": (error("The input token count (1100000) exceeds the maximum number of tokens allowed (1048576)."), 1048576),
-    "vLLM": (error("The decoder prompt (length 9000) is longer than the maximum model length of 4096."), 4096),
-    "llama.cpp": ({"error": {"type": "exceed_context_size_error", "n_prompt_tokens": 9000, "n_ctx": 4096}}, 4096),
-    "TGI": ({"error": "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9000 `inputs` tokens and 512"}, 4096),
-    "Mistral": (error("Prompt contains 40000 tokens, too large for model with 32768 maximum context length"), 32768),
-    "Groq": (error("Please reduce the length of the messages or completion.", code="context_length_exceeded"), 0),
-    "Qwen": ({"code": "InvalidParameter", "message": "Range of input length should be [1, 30720]"}, 30720),
+TOO_LONG: dict[str, tuple[Any, int, int]] = {
+    "OpenAI": (error("maximum context length is 8192 tokens. However, you requested 9100 tokens (8100 in the messages)"), 8192, 8100),
+    "OpenAI's rate": (error("Request too large on tokens per min (TPM): Limit 3000, Requested 6000."), 3000, 6000),
+    "Anthropic": ({"error": {"message": "prompt is too long: 210000 tokens > 200000 maximum"}}, 200_000, 210000),
+    "Google": (error("The input token count (1100000) exceeds the maximum number of tokens allowed (1048576)."), 1048576, 1100000),
+    "vLLM": (error("The decoder prompt (length 9000) is longer than the maximum model length of 4096."), 4096, 9000),
+    "llama.cpp": ({"error": {"type": "exceed_context_size_error", "n_prompt_tokens": 9000, "n_ctx": 4096}}, 4096, 9000),
+    "TGI": ({"error": "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9000 `inputs` tokens and 512"}, 4096, 9000),
+    "Mistral": (error("Prompt contains 40000 tokens, too large for model with 32768 maximum context length"), 32768, 40000),
+    "Groq": (error("Please reduce the length of the messages or completion.", code="context_length_exceeded"), 0, 0),
+    "Qwen": ({"code": "InvalidParameter", "message": "Range of input length should be [1, 30720]"}, 30720, 0),
 }  # fmt: skip
 LEFT_OUT = {
     "temperature": error("'temperature' does not support 0.7 with this model.", param="temperature"),
@@ -374,7 +349,7 @@ async def test_what_stays_is_told_after_a_bounded_number_of_attempts(
 
 @pytest.mark.parametrize("vendor", TOO_LONG)
 async def test_a_prompt_is_shortened_in_whichever_words_it_is_refused(vendor: str, desk: Desk) -> None:
-    said, window = TOO_LONG[vendor]
+    said, window, asked = TOO_LONG[vendor]
     long = Request((user("hello world " * 3000),), Sampling())
     refused = refuses(429 if vendor == "OpenAI's rate" else 400, said)
     completion, sent = await desk.ask(refused, request=long)
@@ -386,7 +361,7 @@ async def test_a_prompt_is_shortened_in_whichever_words_it_is_refused(vendor: st
     with pytest.raises(ContextOverflow) as overflow:
         await policy.complete(ASKED)
     await policy.aclose()
-    assert overflow.value.window == window
+    assert (overflow.value.window, overflow.value.asked) == (window, asked)
 
 
 @pytest.mark.parametrize("field", LEFT_OUT)
@@ -404,7 +379,7 @@ async def test_an_endpoint_that_never_sends_a_finish_reason_is_believed_the_seco
 @pytest.mark.parametrize("first", ["whole", "cut"])
 async def test_where_finish_reasons_come_a_stream_without_one_is_never_whole(first: str, desk: Desk) -> None:
     cut = streams(delta("Seven of the nine payments failed"))
-    policy = open_quick_policy(desk.endpoint.base_url, f"scripted, first {first}")
+    policy = quick_policy(desk.endpoint.base_url, f"scripted, first {first}")
     desk.fault = cut if first == "cut" else ""
     assert (await policy.complete(ASKED, lambda _: None)).text == "OK again"
     desk.fault, desk.stays = cut, True

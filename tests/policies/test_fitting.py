@@ -12,7 +12,6 @@ from hira.core.policy import Completion, Request, Sampling, Usage
 from hira.core.tokens import count
 from hira.policies import open_policy
 from hira.policies.dialects import DIALECTS, Call
-from hira.policies.failures import failure
 from hira.policies.fitting import fitting, trim_messages
 from hira.testing import Endpoint, ScriptedPolicy
 from hira.testing.script import make_context
@@ -102,21 +101,6 @@ async def test_a_vocabulary_that_knows_the_marks_of_the_servers_template_is_enou
 
 
 ASKED = Request((user("x"),), conversation="planner")
-
-
-@pytest.mark.parametrize(
-    ("body", "window", "asked"),
-    [(
-            "maximum context length is 8192 tokens. However, you requested 9100 tokens (8100 in the messages, 1000 in …",
-            8192,
-            8100,
-        ), ({"error": {"message": "exceeds the available context size", "n_ctx": 2048, "n_prompt_tokens": 5000}}, 2048, 5000), ("request (9000 tokens) exceeds the available context size (4096 tokens), try increasing it", 4096, 9000)],
-)  # fmt: skip
-def test_the_window_is_read_from_what_the_endpoint_says(body: Any, window: int, asked: int) -> None:
-    said = body if isinstance(body, dict) else {"error": {"message": body}}
-    error = failure(400, said, {}, where="")
-    assert isinstance(error, ContextOverflow)
-    assert (error.window, error.asked) == (window, asked)
 
 
 def conversation(dialect: str, results: int, words: int = 300) -> tuple[Message, ...]:

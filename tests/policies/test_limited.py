@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from virtual import Clock
 
 from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited
 from hira.core.messages import user
@@ -14,23 +15,6 @@ from hira.policies.limited import FAILURES, PATIENCE_SECONDS, SHUT_SECONDS, Down
 from hira.policies.retrying import retrying
 
 ASKED = Request((user("x"),), conversation="planner")
-
-
-class Time:
-    """A clock that sleeping moves on; others run meanwhile."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.slept: list[float] = []
-
-    def clock(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        until = self.now + seconds
-        self.slept.append(seconds)
-        await asyncio.sleep(0)
-        self.now = max(self.now, until)
 
 
 class Server:
@@ -61,8 +45,8 @@ def refuse(error: EndpointError) -> Callable[[Server], str]:
     return act
 
 
-def gate_and_time() -> tuple[RateLimiter, Time]:
-    time = Time()
+def gate_and_time() -> tuple[RateLimiter, Clock]:
+    time = Clock()
     return RateLimiter(clock=time.clock, sleep=time.sleep), time
 
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,45 +12,35 @@ import pytest
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, UsageError
 from hira.core.policy import Sampling
 from hira.policies.local.vllm import VllmEngine
+from hira.testing.faults import Exchange
+from hira.testing.server import Received, Server
 
 Reply = tuple[int, Any]
 
 
-class Server:
+class Vllm:
     """Answers as vLLM does, from `completion`; keeps what it was asked."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, Any]] = []
         self.completion: Callable[[Any], Reply] = lambda body: (200, said(body, [7, 8, 2]))
         self.adapters: Callable[[Any], Reply] = lambda body: (200, f"Success: {body['lora_name']}")
-        server = self
+        self.http = Server(self._respond)
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.http.port}/v1"
 
-            def do_GET(self) -> None:
-                listed = {"id": "base", "object": "model", "owned_by": "vllm", "max_model_len": 512}
-                self.answer(200, {"object": "list", "data": [listed]})
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                server.asked.append((self.path, body))
-                self.answer(*(server.completion if self.path == "/v1/completions" else server.adapters)(body))
-
-            def answer(self, status: int, reply: Any) -> None:
-                raw = (reply if isinstance(reply, str) else json.dumps(reply)).encode()
-                self.send_response(status)
-                self.send_header("content-type", "text/plain" if isinstance(reply, str) else "application/json")
-                self.send_header("content-length", str(len(raw)))
-                self.end_headers()
-                self.wfile.write(raw)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.base_url = f"http://127.0.0.1:{self.http.server_port}/v1"
+    async def _respond(self, received: Received, exchange: Exchange) -> None:
+        if received.method == "GET":
+            listed = {"id": "base", "object": "model", "owned_by": "vllm", "max_model_len": 512}
+            await exchange.json(200, {"object": "list", "data": [listed]})
+            return
+        self.asked.append((received.path, received.body))
+        answer = self.completion if received.path == "/v1/completions" else self.adapters
+        status, reply = await asyncio.to_thread(answer, received.body)
+        raw = (reply if isinstance(reply, str) else json.dumps(reply)).encode()
+        await exchange.send(status, raw, "text/plain" if isinstance(reply, str) else "application/json")
 
 
 def said(body: Any, ids: list[int], **choice: Any) -> dict[str, Any]:
@@ -65,43 +54,41 @@ def said(body: Any, ids: list[int], **choice: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    made = Server()
-    thread = threading.Thread(target=made.http.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
+def server() -> Iterator[Vllm]:
+    made = Vllm()
+    made.http.start()
     yield made
-    made.http.shutdown()
-    thread.join()
-    made.http.server_close()
+    made.http.close()
 
 
-async def test_ids_go_in_and_ids_with_their_log_probabilities_come_out(server: Server) -> None:
+async def test_ids_go_in_and_ids_with_their_log_probabilities_come_out(server: Vllm) -> None:
     engine = await VllmEngine(server.base_url, "base", ends=(2,), seed=1).open()
     assert engine.window == 512
     sampled = await engine.sample((3, 4, 5), Sampling(1.0, max_tokens=9), ("</a>",))
-    assert (sampled.ids, sampled.logprobs, sampled.finish, sampled.stop) == (
-        (7, 8, 2),
-        (-0.5, -1.5, -2.5),
-        "stop",
-        None,
-    )
+    assert (sampled.ids, sampled.logprobs) == ((7, 8, 2), (-0.5, -1.5, -2.5))
+    assert (sampled.finish, sampled.stop) == ("stop", None)
     _, body = server.asked[0]
-    assert body["prompt"] == [3, 4, 5]
-    assert (body["model"], body["max_tokens"], body["temperature"], body["top_p"], body["top_k"]) == (
-        "base",
-        9,
-        1.0,
-        1.0,
-        0,
-    )
-    assert (body["stop"], body["stop_token_ids"]) == (["</a>"], [2])
-    assert body["return_token_ids"]
-    assert body["include_stop_str_in_output"]
-    assert not body["add_special_tokens"]
+    seed = body.pop("seed")
+    assert isinstance(seed, int)
+    assert body == {
+        "model": "base",
+        "prompt": [3, 4, 5],
+        "max_tokens": 9,
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "top_k": 0,
+        "stop": ["</a>"],
+        "stop_token_ids": [2],
+        "include_stop_str_in_output": True,
+        "logprobs": 1,
+        "return_token_ids": True,
+        "add_special_tokens": False,
+        "skip_special_tokens": False,
+    }
     await engine.aclose()
 
 
-async def test_under_a_seed_each_prompt_has_seeds_of_its_own_which_are_the_same_in_each_run(server: Server) -> None:
+async def test_under_a_seed_each_prompt_has_seeds_of_its_own_which_are_the_same_in_each_run(server: Vllm) -> None:
     for _ in range(2):
         engine = VllmEngine(server.base_url, "base", seed=1)
         for prompt in ((3, 4), (3, 4), (5,)):
@@ -112,7 +99,7 @@ async def test_under_a_seed_each_prompt_has_seeds_of_its_own_which_are_the_same_
     assert len(set(seeds)) == 3
 
 
-async def test_a_stop_string_and_the_length_are_told_apart(server: Server) -> None:
+async def test_a_stop_string_and_the_length_are_told_apart(server: Vllm) -> None:
     engine = VllmEngine(server.base_url, "base")
     server.completion = lambda body: (200, said(body, [7], stop_reason="</a>"))
     assert (await engine.sample((3,), Sampling(), ("</a>",))).stop == "</a>"
@@ -124,7 +111,7 @@ async def test_a_stop_string_and_the_length_are_told_apart(server: Server) -> No
     await engine.aclose()
 
 
-async def test_an_adapter_is_loaded_under_its_version_and_the_one_before_it_leaves(server: Server) -> None:
+async def test_an_adapter_is_loaded_under_its_version_and_the_one_before_it_leaves(server: Vllm) -> None:
     engine = VllmEngine(server.base_url, "base", seed=1)
     with pytest.raises(UsageError, match="adapter 'planner' is not loaded"):
         await engine.sample((3,), Sampling(), (), "planner")
@@ -149,7 +136,7 @@ async def test_an_adapter_is_loaded_under_its_version_and_the_one_before_it_leav
     ]
 
 
-async def test_an_adapter_somebody_is_still_answered_by_is_not_unloaded(server: Server) -> None:
+async def test_an_adapter_somebody_is_still_answered_by_is_not_unloaded(server: Vllm) -> None:
     engine = VllmEngine(server.base_url, "base")
     await engine.load("planner", Path("/run/1"), 1)
     held, reached = threading.Event(), threading.Event()
@@ -180,7 +167,7 @@ async def test_an_adapter_somebody_is_still_answered_by_is_not_unloaded(server: 
         lambda reply: reply["choices"][0].update(prompt_token_ids=[9, 9]),
     ],
 )
-async def test_ids_and_log_probabilities_that_do_not_fit_are_no_reply(server: Server, spoil: Any) -> None:
+async def test_ids_and_log_probabilities_that_do_not_fit_are_no_reply(server: Vllm, spoil: Any) -> None:
     def spoilt(body: Any) -> Reply:
         reply = said(body, [7, 8, 2])
         spoil(reply)
@@ -193,7 +180,7 @@ async def test_ids_and_log_probabilities_that_do_not_fit_are_no_reply(server: Se
     await engine.aclose()
 
 
-async def test_failures_are_those_of_other_endpoints_and_say_what_to_do(server: Server) -> None:
+async def test_failures_are_those_of_other_endpoints_and_say_what_to_do(server: Vllm) -> None:
     engine = VllmEngine(server.base_url, "base")
     told = "This model's maximum context length is 512 tokens. However, your request has 600 input tokens."
     server.completion = lambda _: (400, {"error": {"message": told, "type": "BadRequestError", "code": 400}})
@@ -218,7 +205,7 @@ async def test_failures_are_those_of_other_endpoints_and_say_what_to_do(server: 
     ],
 )
 async def test_how_to_start_the_server_is_told_where_its_answer_fits_that(
-    server: Server, status: int, said: str, fits: bool
+    server: Vllm, status: int, said: str, fits: bool
 ) -> None:
     server.adapters = lambda _: (status, {"error": {"message": said, "code": status}})
     engine = VllmEngine(server.base_url, "base")
