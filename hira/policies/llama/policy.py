@@ -137,7 +137,7 @@ class LlamaPolicy:
             async with held.server.slots:
                 completion = await held.asked.complete(request, watch)
         except EndpointError as error:
-            if held.asked is None or not held.server.ended:
+            if held.asked is None or error.status or not await held.server.ends_soon():
                 error.where = self.where
                 raise
             what = f"llama.cpp's server ended: {held.server.why_it_ended()}"

@@ -21,6 +21,8 @@ from hira.core.errors import EndpointError
 PROGRAM = Path(__file__).with_name("server.py")
 TELL_AFTER, TELL_EVERY = 1.0, 15.0
 """Seconds of loading before the first notice, and between two notices."""
+ENDING = 1.0
+"""Seconds within which a process ends whose connection is lost."""
 _SHOWN = 300
 _LOG_BYTES = 20_000
 
@@ -66,6 +68,12 @@ class LlamaServer:
     @property
     def ended(self) -> bool:
         return self._process.poll() is not None
+
+    async def ends_soon(self) -> bool:
+        """Return whether the process has ended or does within a moment: its connections are closed a little earlier."""
+        with suppress(subprocess.TimeoutExpired):
+            await asyncio.to_thread(self._process.wait, ENDING)
+        return self.ended
 
     @property
     def slots(self) -> asyncio.Semaphore:
