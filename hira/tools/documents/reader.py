@@ -5,7 +5,8 @@ no parser and is read at once. For everything else one child serves a whole fold
 """
 
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -17,7 +18,7 @@ from hira.tools.charsets import decode_file
 from hira.tools.documents import plain
 from hira.tools.documents.archive import open_archive
 from hira.tools.documents.document import Document, NoText, Part
-from hira.tools.documents.office import read_docx, read_pptx
+from hira.tools.documents.office import check_library, read_docx, read_pdf, read_pptx
 from hira.tools.documents.plain import read_epub, read_html
 from hira.tools.documents.sheets import read_xlsx
 
@@ -29,61 +30,70 @@ _SHOWN = 100
 _OLD = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
 
 
-def is_plain(path: Path) -> bool:
-    """Return whether a file is text that needs no parser: prose, programs, settings, logs. True for no file."""
-    suffix = path.suffix.lower()
-    if suffix in _BINARY or suffix in _TEXT:
-        return False
-    try:
-        if not path.is_file():  # opening a named pipe would block
-            return True
-        with path.open("rb") as file:
-            start = file.read(1024)
-    except OSError:
-        return True
-    return not (b"%PDF-" in start or start.startswith(b"PK\x03\x04"))
-
-
 def parse_file(path: Path, limit: int = LIMIT) -> Document:
     """Parse a file of at most `limit` bytes in this process; `FileReader` does so in a process with limits.
 
     Raises `ToolError` with one line that says why the file cannot be read.
     """
+    with _explaining(path):
+        return _make_sendable(_choose_reader(path, limit)(path))
+
+
+@contextmanager
+def _explaining(path: Path) -> Iterator[None]:
+    """Turn whatever goes wrong with a file into a `ToolError` of one line."""
     try:
-        _check_size(path, limit)
-        return _sendable(_reader(path)(path))
+        yield
+    except ToolError:
+        raise
     except FileNotFoundError:
         raise ToolError(f"{path} does not exist") from None
-    except PermissionError:
-        raise ToolError(f"{path.name} may not be read: permission denied") from None
     except OSError as error:
         raise ToolError(f"{path.name} cannot be read: {error.strerror or error}") from None
     except MemoryError:
         raise ToolError(f"{path.name} cannot be read: there is not enough memory for it") from None
     except RecursionError:
         raise ToolError(f"{path.name} is nested too deeply to read") from None
-    except ToolError:
-        raise
     except Exception as error:  # noqa: BLE001 - whatever a damaged file makes a parser stumble over
         what = " ".join(str(error).split())[:_SHOWN]
         raise ToolError(f"{path.name} is damaged and cannot be read ({type(error).__name__}: {what})") from None
 
 
-def _check_size(path: Path, limit: int) -> None:
-    about = path.stat()
+def _choose_reader(path: Path, limit: int) -> Callable[[Path], Document]:
+    """Return the reader for the file's name, unless the first bytes contradict the name. Raises `ToolError` for a file
+    that has no reader."""
+    about, suffix = path.stat(), path.suffix.lower()
     if stat.S_ISDIR(about.st_mode):
         raise ToolError(f"{path.name or path} is a folder, not a file")
-    if not stat.S_ISREG(about.st_mode):
+    if not stat.S_ISREG(about.st_mode):  # opening a named pipe would block
         raise ToolError(f"{path.name} is not a regular file")
     if about.st_size > limit:
-        raise ToolError(
-            f"{path.name} is too big to read: {about.st_size / 2**20:.1f} MB, the limit is {limit / 2**20:g} MB"
-        )
+        size = f"{about.st_size / 2**20:.1f} MB, the limit is {limit / 2**20:g} MB"
+        raise ToolError(f"{path.name} is too big to read: {size}")
     if not about.st_size:
         raise NoText(f"{path.name} is empty")
+    if suffix in MEDIA:
+        raise NoText(f"{path.name} holds no text; it is for the multimodal expert to look at or listen to")
+    if suffix in _OLD:
+        raise ToolError(f"{path.name} is in an old Office format; save it as {_OLD[suffix]}")
+    start = _read_start(path)
+    if b"%PDF-" in start:
+        return read_pdf
+    return _BINARY.get(suffix) or (_read_zip if start.startswith(b"PK\x03\x04") else _read_text)
 
 
-def _sendable(document: Document) -> Document:
+def _read_start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(1024)
+
+
+def check_readable(path: Path) -> None:
+    """Raise `Lacking` for a file that no installed package can read; faults of the file itself are not checked."""
+    if path.is_file() and b"%PDF-" in _read_start(path):
+        check_library(path)
+
+
+def _make_sendable(document: Document) -> Document:
     """Replace lone surrogates, which JSON can hold and which can be neither stored nor sent."""
     if is_text(f"{document.title}{document.text}"):
         return document
@@ -91,51 +101,14 @@ def _sendable(document: Document) -> Document:
     return replace(document, title=printable(document.title), parts=parts)
 
 
-def check_readable(path: Path) -> None:
-    """Raise `Lacking` for a file that no installed package can read; faults of the file itself are not checked."""
-    from hira.tools.documents.office import check_library
-
-    if not path.is_file():
-        return
-    with path.open("rb") as file:
-        if b"%PDF-" in file.read(1024):
-            check_library(path)
-
-
-def _reader(path: Path) -> Callable[[Path], Document]:
-    """Return the reader for the file's name, unless the first bytes contradict the name."""
-    suffix = path.suffix.lower()
-    if suffix in MEDIA:
-        raise NoText(f"{path.name} holds no text; it is for the multimodal expert to look at or listen to")
-    if suffix in _OLD:
-        raise ToolError(f"{path.name} is in an old Office format; save it as {_OLD[suffix]}")
-    with path.open("rb") as file:
-        start = file.read(1024)
-    if b"%PDF-" in start:
-        return _pdf
-    if suffix in _BINARY:
-        return _BINARY[suffix]
-    if start.startswith(b"PK\x03\x04"):
-        return _read_zip
-    return _text
-
-
-def _pdf(path: Path) -> Document:
-    from hira.tools.documents.office import read_pdf
-
-    return read_pdf(path)
-
-
-def _text(path: Path) -> Document:
+def _read_text(path: Path) -> Document:
     text = decode_file(path.read_bytes())
     if text is None:
         raise NoText(f"{path.name} is binary, of no kind that can be read as text")
     if text.startswith("{\\rtf"):
         raise ToolError(f"{path.name} is in Rich Text Format; save it as .docx or .txt")
     suffix = path.suffix.lower()
-    if suffix in _TEXT:
-        return _TEXT[suffix](path, text)
-    return plain.read_prose(path, text) if suffix in plain.PROSE else plain.read_code(path, text)
+    return _TEXT.get(suffix, plain.read_prose if suffix in plain.PROSE else plain.read_code)(path, text)
 
 
 def _read_zip(path: Path) -> Document:
@@ -154,7 +127,7 @@ def _read_zip(path: Path) -> Document:
 
 
 _BINARY: dict[str, Callable[[Path], Document]] = {
-    ".pdf": _pdf,
+    ".pdf": read_pdf,
     ".docx": read_docx,
     ".docm": read_docx,
     ".pptx": read_pptx,
@@ -197,14 +170,17 @@ class FileReader:
 
     def read(self, path: Path, *, limit: int = LIMIT) -> Document:
         """Read a file of at most `limit` bytes. Raises `ToolError` with one line that says why it cannot be read."""
-        if is_plain(path):
+        with _explaining(path):
+            reader = _choose_reader(path, limit)
+        if reader is _read_text and path.suffix.lower() not in _TEXT:
             return parse_file(path, limit)
-        check_readable(path)
+        if reader is read_pdf:
+            check_library(path)
         try:
             document = self.worker.call(parse_file, path.absolute(), limit)
         except WorkerError as error:
             raise ToolError(f"{path.name} is not read: {error}") from None
-        return Document(path, document.title, document.parts)
+        return replace(document, path=path)
 
     def close(self) -> None:
         """End the child; a read in progress ends with a `ToolError`."""

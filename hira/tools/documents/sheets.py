@@ -253,12 +253,9 @@ def _lines(rows: Iterator[tuple[int, dict[int, str]]]) -> Iterator[str]:
 
 def _table(table: Sequence[tuple[int, dict[int, str]]]) -> Iterator[str]:
     columns = sorted({column for _, row in table for column in row})
-    # titles and remarks may precede the header
-    for start in range(min(_HEADER_WITHIN, len(table) - 1)):
-        if header := _header(table[start:], columns):
-            break
-    else:
-        start, header = -1, None
+    starts = range(min(_HEADER_WITHIN, len(table) - 1))  # titles and remarks may precede the header
+    headers = ((at, found) for at in starts if (found := _header(table[at:], columns)))
+    start, header = next(headers, (-1, None))
     for number, row in table[: start if header else 0]:
         yield f"row {number}: " + " | ".join(row[column] for column in sorted(row))
     if header:

@@ -72,31 +72,18 @@ class Store:
             with suppress(sqlite3.OperationalError):
                 self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
-            with self._transaction() as db:
-                for statement in _SCHEMA.split(";"):
-                    db.execute(statement)
+            self._db.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}COMMIT;")
         except sqlite3.Error:
             self._db.close()
             raise
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run one transaction, begun as a writer, so that it waits for other processes only here."""
-        with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
-
-    @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Run one transaction, begun as a writer, so that it waits for other processes only here."""
         try:
-            with self._transaction() as db:
-                yield db
+            with self._lock, self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield self._db
         except sqlite3.Error as error:
             raise ToolError(f"the index of the documents ({self.where}) cannot be written: {error}") from None
 
