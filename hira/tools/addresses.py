@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Container
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from urllib.parse import SplitResult, quote, urlsplit
 
 from hira.core.errors import ToolError
@@ -21,26 +21,8 @@ LOCAL_NAMES = frozenset(
     """local localhost localdomain internal intranet private lan corp home arpa onion svc consul test""".split()
 )
 _NAME = compile_lazily(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
-_NOT_PUBLIC_4 = [
-    IPv4Network(network)
-    for network in (
-        "0.0.0.0/8",
-        "10.0.0.0/8",
-        "100.64.0.0/10",
-        "127.0.0.0/8",
-        "168.63.129.16/32",  # Azure answers its machines from this one
-        "169.254.0.0/16",
-        "172.16.0.0/12",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "192.88.99.0/24",
-        "192.168.0.0/16",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/3",
-    )
-]
+# beside those that the standard library knows; Azure answers its machines from the first one
+_NOT_PUBLIC_4 = [IPv4Network(one) for one in ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/3")]
 _GLOBAL_6 = IPv6Network("2000::/3")
 _NOT_PUBLIC_6 = [
     IPv6Network(network) for network in ("2001::/23", "2001:db8::/32", "3fff::/20", "2001:10::/28", "2001:20::/28")
@@ -72,22 +54,15 @@ def public(address: str) -> bool:
     except ValueError:
         return False
     if isinstance(one, IPv4Address):
-        return not any(one in network for network in _NOT_PUBLIC_4)
+        return one.is_global and not any(one in network for network in _NOT_PUBLIC_4)
     if one in _NAT64 or one in _MAPPED:
         return public(str(IPv4Address(int(one) & 0xFFFFFFFF)))
     if one not in _GLOBAL_6 or any(one in network for network in _NOT_PUBLIC_6):
         return False
-    return all(public(str(inner)) for inner in _find_wrapped(one))
-
-
-def _find_wrapped(one: IPv6Address) -> list[IPv4Address]:
-    """Return the IPv4 addresses that a 6to4 or ISATAP address leads to."""
-    found = []
-    if one in _6TO4:
-        found.append(IPv4Address((int(one) >> 80) & 0xFFFFFFFF))
+    wrapped = [int(one) >> 80] if one in _6TO4 else []
     if (int(one) >> 32) & 0xFFFFFFFF in _ISATAP:
-        found.append(IPv4Address(int(one) & 0xFFFFFFFF))
-    return found
+        wrapped.append(int(one))
+    return all(public(str(IPv4Address(inner & 0xFFFFFFFF))) for inner in wrapped)
 
 
 def check_url(url: str, allow: Collection[str] = ()) -> Place:

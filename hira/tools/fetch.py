@@ -260,20 +260,28 @@ class Fetcher:
         self, place: Place, answer: list[tuple[Fetched, _Body]], cookies: "httpx.Cookies"
     ) -> Fetched | str:
         """Send a request and read the response. `answer` gets its head and body as they arrive."""
+        import httpx
+
+        try:
+            request = httpx.Request("GET", place.url, headers=self.headers)
+        except httpx.InvalidURL as error:
+            raise Refused(f"{quote_url(place.url)} cannot be read: {error}") from None
+        cookies.set_cookie_header(request)
+        own = request.url
+        url = httpcore.URL(scheme=own.raw_scheme, host=own.raw_host, port=own.port, target=own.raw_path)
         backend = _Pinned(place, self.resolve, self._way_out(place))
         timeouts = {"connect": CONNECT_SECONDS, "read": self.seconds, "write": CONNECT_SECONDS, "pool": CONNECT_SECONDS}
         async with (
             httpcore.AsyncConnectionPool(ssl_context=self._context(place), network_backend=backend) as pool,
             AsyncExitStack() as stack,
         ):
-            headers = _with_cookies(self.headers, cookies, place)
-            asked = pool.stream("GET", _wire(place), headers=[*headers.items()], extensions={"timeout": timeouts})
+            asked = pool.stream("GET", url, headers=request.headers.raw, extensions={"timeout": timeouts})
             async with asyncio.timeout(HEAD_SECONDS):
                 response = await stack.enter_async_context(asked)
-            _keep_cookies(response.headers, cookies, place)
-            headers = {name.decode("latin-1").lower(): _header(value) for name, value in response.headers}
-            if response.status in _REDIRECTS and (target := headers.get("location")):
-                return _join_url(place.url, target)
+            headers = httpx.Headers(response.headers)
+            cookies.extract_cookies(httpx.Response(response.status, headers=headers, request=request))
+            if response.status in _REDIRECTS and (location := headers.get("location")):
+                return _join_url(place.url, location)
             head = Fetched(place.url, response.status, headers.get("content-type", ""), b"")
             body = _Body(self.limit, _encoding(headers, place))
             answer.append((head, body))
@@ -307,44 +315,11 @@ def identification(contact: str = "") -> dict[str, str]:
     return headers | ({"From": contact} if "@" in contact else {})
 
 
-def _with_cookies(headers: Mapping[str, str], cookies: "httpx.Cookies", place: Place) -> dict[str, str]:
-    """Return the headers of a request, with the cookies that earlier answers of the same fetch set for its site."""
-    import httpx
-
-    request = httpx.Request("GET", place.url)
-    cookies.set_cookie_header(request)
-    return {**headers, **({"Cookie": request.headers["cookie"]} if "cookie" in request.headers else {})}
-
-
-def _keep_cookies(headers: Iterable[tuple[bytes, bytes]], cookies: "httpx.Cookies", place: Place) -> None:
-    import httpx
-
-    request = httpx.Request("GET", place.url)
-    cookies.extract_cookies(httpx.Response(HTTPStatus.OK, headers=list(headers), request=request))
-
-
-def _wire(place: Place) -> httpcore.URL:
-    import httpx
-
-    try:
-        url = httpx.URL(place.url)
-    except httpx.InvalidURL as error:
-        raise Refused(f"{quote_url(place.url)} cannot be read: {error}") from None
-    return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
-
-
 def _join_url(url: str, target: str) -> str:
     try:
         return urljoin(url, target.strip().replace(" ", "%20"))
     except ValueError:
         raise Refused(f"{quote_url(url)} redirects to {quote_url(target)}, which cannot be read") from None
-
-
-def _header(value: bytes) -> str:
-    try:
-        return value.decode("utf-8")
-    except UnicodeDecodeError:
-        return value.decode("latin-1")
 
 
 def _encoding(headers: Mapping[str, str], place: Place) -> str:
