@@ -114,43 +114,33 @@ async def _run_apart(url: str, size: int, function: Callable[..., T], *arguments
 
 
 def parse_page(body: str, content_type: str, url: str) -> Page:
-    """Parse a page from its bytes, which `body` holds as Latin-1."""
+    """Parse a page from its bytes, which `body` holds as Latin-1: some charsets take long to decode."""
     return extract(Fetched(url, 200, content_type, body.encode("latin-1")).text, url)
 
 
 def read(got: Fetched, page: Page | None = None) -> Reading:
     """Turn a response into readable text; `page` is its parsed HTML. Raises `ToolError` if it holds no text."""
+    shown = quote_url(got.url)
     if got.status >= 400:
-        raise ToolError(f"{quote_url(got.url)} answered with an error, status {got.status}")
+        raise ToolError(f"{shown} answered with an error, status {got.status}")
+    if got.kind == "image":
+        raise ToolError(f"{shown} is an image; it holds no text")
+    if got.kind in {"pdf", "binary"}:
+        if got.cut:
+            raise ToolError(f"{shown} is a file that could not be loaded whole: {got.cut}")
+        return Reading(got.url, _read_file(got))
     if got.kind == "html":
         page = page or extract(got.text, got.url)
-        _check(page, got)
-        return Reading(got.url, _document(got, page.title, page.text), page.links, got.cut)
-    if got.kind in {"text", "json"}:
-        if not (text := got.text.strip()):
-            raise ToolError(f"{quote_url(got.url)} {_not_loaded(got) or _NO_CONTENT['empty']}")
-        return Reading(got.url, _document(got, "", text), cut=got.cut)
-    if got.kind == "image":
-        raise ToolError(f"{quote_url(got.url)} is an image; it holds no text")
-    if got.cut:
-        raise ToolError(f"{quote_url(got.url)} is a file that could not be loaded whole: {got.cut}")
-    return Reading(got.url, _file(got))
-
-
-def _check(page: Page, got: Fetched) -> None:
-    if page.state == "empty" and (why := _not_loaded(got)):
-        raise ToolError(f"{quote_url(got.url)} {why}")
+    else:
+        text = got.text.strip()
+        page = Page("", text, (), "ok" if text else "empty")
+    if not page.text and got.cut:
+        raise ToolError(f"{shown} could not be loaded: {got.cut}")
     if page.state != "ok":
-        raise ToolError(f"{quote_url(got.url)} {_NO_CONTENT[page.state]}; look for the same elsewhere")
-
-
-def _not_loaded(got: Fetched) -> str:
-    """Return why there is no text if the page did not load completely; empty otherwise."""
-    return f"could not be loaded: {got.cut}" if got.cut else ""
-
-
-def _document(got: Fetched, title: str, text: str) -> Document:
-    return Document(_path(got), clip_title(title) or _path(got).name, (Part(text),))
+        raise ToolError(f"{shown} {_NO_CONTENT[page.state]}; look for the same elsewhere")
+    path = _path(got)
+    document = Document(path, clip_title(page.title) or path.name, (Part(page.text),))
+    return Reading(got.url, document, page.links, got.cut)
 
 
 def _path(got: Fetched) -> Path:
@@ -162,7 +152,7 @@ def _path(got: Fetched) -> Path:
     return Path(name if name.lower().endswith(suffix) else name + suffix)
 
 
-def _file(got: Fetched) -> Document:
+def _read_file(got: Fetched) -> Document:
     """Read a PDF or office file with the readers of local files."""
     with tempfile.TemporaryDirectory(prefix="hira-page-", ignore_cleanup_errors=True) as folder:
         path = Path(folder, _path(got).name)

@@ -134,14 +134,14 @@ def check_attached(file: Path) -> None:
 def _find_attached(attached: dict[str, Path], path: str) -> str:
     """Return the attached file that a path means: as given, in full, or by its name alone; empty if it means none."""
     wanted = path.strip().strip("\"'`").removeprefix("./")
-    for spelled in (lambda name: name.removeprefix("./"), lambda name: str(attached[name].resolve()), _name):
+    for spelled in (
+        lambda name: name.removeprefix("./"),
+        lambda name: str(attached[name].resolve()),
+        lambda name: Path(name).name,
+    ):
         if len(found := [name for name in attached if spelled(name).casefold() == wanted.casefold()]) == 1:
             return found[0]
     return ""
-
-
-def _name(path: str) -> str:
-    return Path(path).name
 
 
 def show(name: str, document: Document, part: str) -> Observation:

@@ -3,7 +3,7 @@
 Experts take the tools that they need from a `Toolbox`; a field of None means that this run cannot do it.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,61 +53,49 @@ class Toolbox:
 
 
 _SINGLE = ("search", "scholar", "browse", "files")
+_SHOWN = ("name", "description", "parameters", "pure", "stateful")
 
 
 async def dump_toolbox(toolbox: Toolbox) -> dict[str, Any]:
     """Return the toolbox as JSON values: each tool as a model sees it."""
-    single = {name: getattr(toolbox, name) for name in _SINGLE}
+
+    def describe(*tools: Tool) -> list[dict[str, Any]]:
+        return [{name: getattr(tool, name) for name in _SHOWN} for tool in tools]
+
+    record: dict[str, Any] = {name: describe(tool)[0] for name in _SINGLE if (tool := getattr(toolbox, name))}
+    if toolbox.python:
+        async with toolbox.python("0") as python:  # nothing starts before the first call
+            record["python"] = describe(python)[0]
     return {
-        **{name: _describe_tool(tool) for name, tool in single.items() if tool},
-        **({"python": await _describe_python(toolbox)} if toolbox.python else {}),
+        **record,
         "media": toolbox.media is not None,
         "visible": toolbox.visible,
-        "extra": [_describe_tool(tool) for tool in toolbox.extra],
-        "scoped": {role: [_describe_tool(tool) for tool in tools] for role, tools in toolbox.scoped.items()},
+        "extra": describe(*toolbox.extra),
+        "scoped": {role: describe(*tools) for role, tools in toolbox.scoped.items()},
     }
 
 
 def stand_ins(record: Mapping[str, Any]) -> Toolbox:
     """Return a toolbox that looks like the recorded one. The results of its tools have to come from the record."""
-    python: Mapping[str, Any] = record.get("python", {})
+
+    async def refuse_call(_arguments: Mapping[str, Any]) -> Observation:
+        raise ToolError("this run is replayed, and the record does not hold this call")
+
+    def refuse_media(path: str) -> Media:
+        raise ToolError(f"this run is replayed, and {path!r} is not read")
+
+    def make(*records: Mapping[str, Any]) -> tuple[Tool, ...]:
+        return tuple(Tool(**one, run=refuse_call) for one in records)
 
     @asynccontextmanager
-    async def open_stand_in(_subtask: str) -> AsyncIterator[Tool]:
-        yield _make_stand_in(python)
+    async def open_python(_subtask: str) -> AsyncIterator[Tool]:
+        yield make(record["python"])[0]
 
     return Toolbox(
-        **{name: _make_stand_in(record[name]) for name in _SINGLE if name in record},
-        python=open_stand_in if python else None,
-        media=_no_media if record.get("media") else None,
+        **{name: make(record[name])[0] for name in _SINGLE if name in record},
+        python=open_python if record.get("python") else None,
+        media=refuse_media if record.get("media") else None,
         visible=tuple(record.get("visible", ())),
-        extra=_make_stand_ins(record.get("extra", ())),
-        scoped={role: _make_stand_ins(tools) for role, tools in record.get("scoped", {}).items()},
+        extra=make(*record.get("extra", ())),
+        scoped={role: make(*tools) for role, tools in record.get("scoped", {}).items()},
     )
-
-
-def _make_stand_ins(records: Sequence[Mapping[str, Any]]) -> tuple[Tool, ...]:
-    return tuple(map(_make_stand_in, records))
-
-
-async def _describe_python(toolbox: Toolbox) -> dict[str, Any]:
-    assert toolbox.python is not None  # noqa: S101 - the caller has looked
-    async with toolbox.python("0") as python:  # nothing starts before the first call
-        return _describe_tool(python)
-
-
-def _describe_tool(tool: Tool) -> dict[str, Any]:
-    names = ("name", "description", "parameters", "pure", "stateful")
-    return {name: getattr(tool, name) for name in names}
-
-
-def _make_stand_in(record: Mapping[str, Any]) -> Tool:
-    return Tool(**record, run=_raise_unrecorded)
-
-
-async def _raise_unrecorded(_arguments: Mapping[str, Any]) -> Observation:
-    raise ToolError("this run is replayed, and the record does not hold this call")
-
-
-def _no_media(path: str) -> Media:
-    raise ToolError(f"this run is replayed, and {path!r} is not read")

@@ -50,15 +50,21 @@ def media_reader(readable: Sequence[Path], named: Mapping[str, Path] = MappingPr
     allowed = [path.resolve() for path in readable]
 
     def read(name: str) -> Media:
-        plain, asked, value = _split_place(name.strip())
+        plain, place, value = (*_PLACE.split(name.strip(), maxsplit=1), "", "")[:3]
         path = named[plain] if plain in named else _find_file(plain, allowed)
         kind = kind_of(path.name)
         if kind.startswith("image/"):
             return Media("image", picture(path, kind))
         if kind.startswith("audio/"):
-            return _sound(path, kind)
+            if kind in _WAV | _MP3 and path.stat().st_size <= LARGEST:
+                return Media("audio", encode_uri(path.read_bytes(), kind), "mp3" if kind in _MP3 else "wav")
+            return Media("audio", encode_uri(convert_sound(path), "audio/wav"), "wav")
         if kind.startswith("video/"):
-            return _video(path, kind) if asked in {"", "page"} else Media("image", moment(path, value))
+            if place not in {"", "page"}:
+                return Media("image", moment(path, value))
+            if (size := path.stat().st_size) > LARGEST:
+                raise TooLarge(f"{path.name} has {size / 2**20:.0f} MB; at most {LARGEST // 2**20} MB can be sent")
+            return Media("video", encode_uri(path.read_bytes(), kind))
         if kind == _PDF:
             return Media("image", page(path, value))
         raise ToolError(f"{path.name} is {kind or 'of an unknown kind'}; pictures, sounds and videos can be sent")
@@ -88,12 +94,6 @@ def how_to_see(name: str) -> str:
     return "the multimodal expert can look at it" + ("" if renders_pages() else " after: pip install 'hira[pdf]'")
 
 
-def _split_place(name: str) -> tuple[str, str, str]:
-    """Split a name into a path, and the kind and the value of the place in it."""
-    match = _PLACE.search(name)
-    return (name[: match.start()], match[1], match[2]) if match else (name, "", "")
-
-
 def _find_file(name: str, allowed: Sequence[Path]) -> Path:
     named = [root for root in allowed if root.name == Path(name).name and root.is_file()]
     asked = Path(name).resolve()
@@ -110,16 +110,3 @@ def _find_file(name: str, allowed: Sequence[Path]) -> Path:
             return path
     known = ", ".join(root.name for root in allowed) or "none"
     raise ToolError(f"there is no file {name!r} here; readable: {known}")
-
-
-def _sound(path: Path, kind: str) -> Media:
-    """Return a wav or mp3 file unchanged; other sounds, and larger ones, as wav of 16 kHz."""
-    if kind in _WAV | _MP3 and path.stat().st_size <= LARGEST:
-        return Media("audio", encode_uri(path.read_bytes(), kind), "mp3" if kind in _MP3 else "wav")
-    return Media("audio", encode_uri(convert_sound(path), "audio/wav"), "wav")
-
-
-def _video(path: Path, kind: str) -> Media:
-    if (size := path.stat().st_size) > LARGEST:
-        raise TooLarge(f"{path.name} has {size / 2**20:.0f} MB; at most {LARGEST // 2**20} MB can be sent")
-    return Media("video", encode_uri(path.read_bytes(), kind))
