@@ -53,46 +53,41 @@ def walk(paths: Sequence[Path], exclude: Iterable[Path] = ()) -> Found:
     keys are left out, unless they are named explicitly; paths in `exclude` are always left out. Only links to targets
     inside the named paths are followed, so that a folder from elsewhere cannot bring in files that nobody named.
     """
-    real = roots_of(paths)
+    roots = roots_of(paths)
     found, keys = Found(), list[str]()
     closed = real_paths(exclude)
     seen = set(closed)
-    for root in real:
+    for root in roots:
         if not closed.isdisjoint((root, *root.parents)):
             continue
-        for path in [root] if root.is_file() else _walk_below(root, real, closed, found.warnings, keys):
+        for path in [root] if root.is_file() else _walk_below(root, roots, closed, found.warnings, keys):
             if path not in seen:
                 seen.add(path)
                 kind = found.media if path != root and path.suffix.lower() in MEDIA else found.files
-                kind[_name_for(path, root, real, kind)] = path
+                base = root.parent if root == path else _base(root, roots)
+                name = path.relative_to(base).as_posix()
+                kind[path.as_posix() if name in kind else name] = path
     if keys:
         named = ", ".join(dict.fromkeys(keys))
         found.warnings.append(f"left out because files with such names hold keys: {named}; to read one, name its path")
     return found
 
 
-def _name_for(path: Path, root: Path, roots: Sequence[Path], taken: dict[str, Path]) -> str:
-    """Return the name relative to its folder; with several roots, after the folder's name; absolute if that is
-    taken."""
-    name = path.relative_to(_base(root, roots) if root != path else root.parent).as_posix()
-    return path.as_posix() if name in taken else name
-
-
 def _base(root: Path, roots: Sequence[Path]) -> Path:
-    """Return the folder that names of files in a root are relative to."""
+    """Return the folder that names of files in a root are relative to: with several roots they include the root's."""
     return root if len(roots) == 1 else root.parent
 
 
 def beginnings(paths: Sequence[Path]) -> dict[Path, str]:
     """Return how the names that `walk` gives to files of each folder begin: "" or the folder's name and a slash."""
     roots = roots_of(paths)
-    folders = [root for root in roots if root.is_dir()]
-    return {root: "" if _base(root, roots) == root else f"{root.name}/" for root in folders}
+    return {root: "" if _base(root, roots) == root else f"{root.name}/" for root in roots if root.is_dir()}
 
 
 def _walk_below(
     root: Path, roots: Sequence[Path], closed: frozenset[Path], warnings: list[str], keys: list[str]
 ) -> Iterator[Path]:
+    """Yield the files below a root. Names of files of keys are added to `keys`, other omissions to `warnings`."""
     waiting = [root]
     entered = {root, *closed}
     while waiting:
@@ -102,49 +97,42 @@ def _walk_below(
         except OSError as error:
             warnings.append(f"{printable(str(folder))[-_SHOWN:]} cannot be listed: {error.strerror or error}")
             continue
-        if folder != root and any(entry.name == "pyvenv.cfg" for entry in entries):
+        names = [entry.name for entry in entries]
+        if folder != root and "pyvenv.cfg" in names:
             continue
-        if folder != root and is_evaluation([entry.name for entry in entries]):
+        if folder != root and is_evaluation(names):
             warnings.append(
                 f"{printable(str(folder))} is left out: it contains an evaluation; to read it, name its path"
             )
             continue
         below: list[Path] = []
-        for entry in _without_keys(entries, keys):
-            try:
-                path, is_folder, is_file = _follow(entry)
-            except OSError as error:
-                warnings.append(f"{printable(entry.path)[-_SHOWN:]} cannot be read: {error.strerror or error}")
-                continue
-            if why := _explain_left_out(entry, path, roots):
-                warnings.append(f"{printable(entry.path)} {why}")
-            elif is_folder and path not in entered:
+        for entry in entries:
+            path = _follow(entry, roots, warnings, keys)
+            if path and entry.is_dir() and path not in entered:
                 entered.add(path)
                 below.append(path)
-            elif is_file and not holds_keys(path.name):
+            elif path and entry.is_file() and not holds_keys(path.name):
                 yield path
         waiting += reversed(below)
 
 
-def _explain_left_out(entry: os.DirEntry[str], path: Path, roots: Sequence[Path]) -> str:
-    """Explain why an entry, which leads to this path, is not entered or read; empty if it may be."""
-    if not is_text(f"{entry.name}{path}"):
-        return "is left out: its name is not UTF-8; rename it"
-    if entry.is_symlink() and not any(path == one or one in path.parents for one in roots):
-        return "links outside the documents; to read its target, name it"
-    return ""
-
-
-def _without_keys(entries: Iterable[os.DirEntry[str]], keys: list[str]) -> Iterator[os.DirEntry[str]]:
-    """Yield the entries without hidden ones, dependencies, and files of keys, whose names are added to `keys`."""
-    for entry in entries:
-        if holds_keys(entry.name) and not entry.is_dir(follow_symlinks=False):
-            keys.append(entry.name)
-        elif not entry.name.startswith((".", "~$")) and entry.name not in FOLDERS:
-            yield entry
-
-
-def _follow(entry: os.DirEntry[str]) -> tuple[Path, bool, bool]:
-    """Return where an entry leads, and whether that is a folder or a file. Raises `OSError` if that is unknown."""
+def _follow(entry: os.DirEntry[str], roots: Sequence[Path], warnings: list[str], keys: list[str]) -> Path | None:
+    """Return where an entry leads; None if it is left out."""
+    if holds_keys(entry.name) and not entry.is_dir(follow_symlinks=False):
+        keys.append(entry.name)
+        return None
+    if entry.name.startswith((".", "~$")) or entry.name in FOLDERS:
+        return None
     path = Path(os.path.realpath(entry.path) if entry.is_symlink() else entry.path)
-    return path, entry.is_dir(), entry.is_file()
+    try:
+        entry.is_dir()
+    except OSError as error:
+        warnings.append(f"{printable(entry.path)[-_SHOWN:]} cannot be read: {error.strerror or error}")
+        return None
+    if not is_text(f"{entry.name}{path}"):
+        warnings.append(f"{printable(entry.path)} is left out: its name is not UTF-8; rename it")
+        return None
+    if entry.is_symlink() and not any(path.is_relative_to(one) for one in roots):
+        warnings.append(f"{printable(entry.path)} links outside the documents; to read its target, name it")
+        return None
+    return path
