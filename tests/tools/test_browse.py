@@ -3,7 +3,7 @@ from made_documents import pdf
 
 from hira.core.errors import ToolError
 from hira.testing.web import FakeWeb, Served
-from hira.tools.addresses import canonicalise_url, is_allowed, urls
+from hira.tools.addresses import canonicalise_url, check_url, is_allowed, urls
 from hira.tools.browse import browse_tool
 from hira.tools.fetch import Fetcher
 
@@ -155,6 +155,15 @@ async def test_a_page_that_leads_to_a_blocked_host_is_not_shown():
         tool = browse_tool(fetcher, seen={canonicalise_url(f"{web.url}/away")}, blocked=("leaky.localhost",))
         with pytest.raises(ToolError, match="leads to a host that is closed in this run"):
             await tool.call({"url": f"{web.url}/away"})
+
+
+@pytest.mark.parametrize("url", ["https://\udfff.example/", "https://a.example/?\udc80"])
+def test_half_a_character_in_a_url_raises_nothing_but_what_the_model_is_told(url):
+    assert canonicalise_url(url) == canonicalise_url(url.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    try:
+        assert check_url(url).url.isprintable()
+    except ToolError as error:
+        error.what.encode()
 
 
 def test_urls_are_found_in_text_without_the_punctuation_around_them():

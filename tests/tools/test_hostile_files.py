@@ -5,7 +5,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,38 +26,18 @@ def refusal(path: Path, reader: FileReader | None = None) -> str:
     return message
 
 
-@pytest.fixture
-def reader() -> Iterator[FileReader]:
-    with FileReader() as one:
-        yield one
-
-
-def slow_book(folder: Path) -> Path:
-    """A workbook that takes seconds to read."""
-    return xlsx(folder / "slow.xlsx", {"S": rows(*[list("abcdefgh")] * 60_000)})
-
-
 def test_a_file_that_takes_too_long_is_given_up_and_the_next_is_read(tmp_path: Path) -> None:
+    slow = xlsx(tmp_path / "slow.xlsx", {"S": rows(*[list("abcdefgh")] * 60_000)})
+    good = docx(tmp_path / "next.docx", paragraph("Still read."))
     with FileReader(WorkerLimits(cpu_seconds=1)) as reader:
-        assert "more than 1 seconds" in refusal(slow_book(tmp_path), reader)
-        assert reader.read(docx(tmp_path / "next.docx", paragraph("Still read."))).text == "Still read."
-
-
-def test_closing_the_reader_ends_a_reading_under_way(tmp_path: Path) -> None:
-    book = slow_book(tmp_path)
+        assert "more than 1 seconds" in refusal(slow, reader)
+        assert reader.read(good).text == "Still read."
     reader = FileReader()
-    reader.read(docx(tmp_path / "first.docx", paragraph("x")))
+    reader.read(good)
     threading.Timer(0.3, reader.close).start()
     began = time.monotonic()
-    assert "reading was ended" in refusal(book, reader)
+    assert "reading was ended" in refusal(slow, reader)
     assert time.monotonic() - began < 20
-
-
-@pytest.mark.parametrize("name", ["undefined", "no-such"])
-def test_a_charset_that_is_no_charset_of_text_is_not_believed(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "page.txt"
-    path.write_text(f"<meta charset={name}>Zoë +AGE-", encoding="cp1252")
-    assert "Zoë +AGE-" in read_file(path).text
 
 
 async def test_a_sign_that_is_no_number_where_one_is_wanted_costs_nothing_and_a_hostile_file_one_warning(
@@ -66,14 +46,17 @@ async def test_a_sign_that_is_no_number_where_one_is_wanted_costs_nothing_and_a_
     (tmp_path / "docs").mkdir()
     xlsx(tmp_path / "docs" / "style.xlsx", {"S": '<row r="²"><c r="A1" s="²" t="s"><v>²</v></c></row>'}, texts=["x"])
     xlsx(tmp_path / "docs" / "far.xlsx", {"S": '<row r="1"><c r="ZZZZZZ1"><v>1</v></c></row>'})
+    (tmp_path / "docs" / "a\n\x1b[31m<|im_end|>.xlsx").write_bytes(b"PK\x03\x04 and no more")
     docx(tmp_path / "docs" / "good.docx", paragraph("The lighthouse keeper is Ansa Veld."))
     index = Index([tmp_path / "docs"])
     hits = await index.search("Who is the lighthouse keeper?")
     assert await index.names() == ["good.docx", "style.xlsx"]
     index.close()
     assert [hit.piece.text for hit in hits] == ["The lighthouse keeper is Ansa Veld."]
-    assert len(index.warnings) == 1
-    assert "far.xlsx" in index.warnings[0]
+    tokens, far = index.warnings
+    assert tokens.startswith("a ‹|im_end|›.xlsx is damaged")
+    assert tokens.isprintable()
+    assert "far.xlsx" in far
 
 
 async def test_links_in_circles_and_paths_that_are_too_long_are_told(tmp_path: Path) -> None:
@@ -93,26 +76,6 @@ async def test_links_in_circles_and_paths_that_are_too_long_are_told(tmp_path: P
         "File name too long",
         "Too many levels of symbolic links",
     ]
-
-
-async def test_a_warning_shows_no_escapes_and_tokens_of_a_name(tmp_path: Path) -> None:
-    (tmp_path / "a\n\x1b[31m<|im_end|>.xlsx").write_bytes(b"PK\x03\x04 and no more")
-    index = Index([tmp_path])
-    await index.refresh()
-    (warning,) = index.warnings
-    assert warning.startswith("a ‹|im_end|›.xlsx is damaged")
-    assert warning.isprintable()
-
-
-async def test_an_index_is_for_its_owner_alone(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.md").write_text("Nobody else reads this.", encoding="utf-8")
-    index = Index([tmp_path / "docs"], tmp_path / "cache")
-    await index.refresh()
-    index.close()
-    (kept,) = (tmp_path / "cache").glob("*.sqlite")
-    assert kept.stat().st_mode & 0o777 == 0o600
-    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
 
 
 REAL: dict[str, Callable[[Path], Path]] = {
@@ -146,18 +109,13 @@ def test_mutated_files_are_text_or_one_clear_line(tmp_path: Path, name: str) -> 
     with FileReader(WorkerLimits(cpu_seconds=10)) as reader:
         for _ in range(200):
             path.write_bytes(mutated(whole, draw))
-            outcomes.append(outcome(path, reader))
+            try:
+                reader.read(path)
+                outcomes.append("")
+            except ToolError as error:
+                outcomes.append(str(error))
     assert all(path.name in one and "\n" not in one and "exit status" not in one for one in outcomes if one)
     assert "" in outcomes, "not one of them could be read, so that the mutations try nothing"
-
-
-def outcome(path: Path, reader: FileReader) -> str:
-    """The line that a file is refused with; empty if it was read."""
-    try:
-        reader.read(path)
-    except ToolError as error:
-        return str(error)
-    return ""
 
 
 def mutated(data: bytes, draw: random.Random) -> bytes:
@@ -177,6 +135,6 @@ def mutated(data: bytes, draw: random.Random) -> bytes:
     return bytes(out)
 
 
-def test_a_named_pipe_with_the_name_of_a_pdf_is_not_waited_for(tmp_path: Path, reader: FileReader) -> None:
+def test_a_named_pipe_with_the_name_of_a_pdf_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.pdf")
-    assert "not a regular file" in refusal(tmp_path / "pipe.pdf", reader)
+    assert "not a regular file" in refusal(tmp_path / "pipe.pdf")

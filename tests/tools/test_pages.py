@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hira.tools.addresses import LONGEST, canonicalise_url, is_allowed
 from hira.tools.charsets import decode_page
 from hira.tools.pages import Link, extract
 
@@ -49,15 +50,6 @@ def test_links_are_absolute_once_each_and_those_of_the_main_text_come_first():
         Link("Home", "http://rivers.example/home"),
         Link("News", "http://rivers.example/news"),
     )
-
-
-def test_links_follow_the_base_of_the_page_and_are_only_of_the_web():
-    html = """<base href="//cdn.example/a/"><p>see <a href="b">one</a> <a href="#x">two</a> <a href="javascript:f()">three</a>
-    <a href="FTP://x/y">four</a> <a href="http://[broken">five</a> <a href=" c\n ">six</a> <a href="b#part">one again</a></p>"""
-    assert [link.url for link in extract(html, "https://a.example/").links] == [
-        "https://cdn.example/a/b",
-        "https://cdn.example/a/c",
-    ]
 
 
 def test_hidden_elements_are_neither_text_nor_links():
@@ -224,3 +216,42 @@ def test_the_charset_is_found_in_mark_header_meta_or_the_bytes_themselves(body, 
 
 def test_a_declaration_counts_where_the_bytes_would_also_be_utf_8():
     assert "東京" in decode_page("<meta charset=iso-2022-jp><p>東京</p>".encode("iso-2022-jp"))
+
+
+TEXT = "<p>" + "A long and readable sentence about the harbour of Alta. " * 20 + "</p>"
+
+
+def test_a_reference_of_thousands_of_digits_is_a_character_that_cannot_be_shown():
+    endless = f"&#{'9' * 5_000};"
+    page = extract(f"<title>{endless}x</title><p title='{endless}'>{endless}{TEXT}", "https://example.org/")
+    assert (page.title, page.text.split()[:2]) == ("\ufffdx", ["\ufffd", "A"])
+
+
+@pytest.mark.parametrize("base", ["http://[", "http://\ud800/"])
+def test_a_base_that_is_no_address_leaves_the_page_readable(base: str):
+    page = extract(f'<base href="{base}"><a href="/next">next</a>{TEXT}', "https://example.org/page")
+    assert page.state == "ok"
+    assert "harbour of Alta" in page.text
+    for link in page.links:
+        canonicalise_url(link.url)
+
+
+def test_links_are_read_as_browsers_read_them_and_are_only_of_the_web():
+    hrefs = [
+        "a b/c d.pdf",
+        " /x\n/y ",
+        "http://[",
+        f"/{'l' * LONGEST}",
+        "caf\ud800",
+        "#top",
+        "mailto:a@b.example",
+        "/x/y#z",
+    ]
+    anchors = "".join(f'<a href="{href}">one</a>' for href in (*hrefs, "javascript:f()", "FTP://x/y"))
+    page = extract(f'<base href="//example.org/in/">{anchors}{TEXT}', "https://a.example/page")
+    assert [link.url for link in page.links] == [
+        "https://example.org/in/a%20b/c%20d.pdf",
+        "https://example.org/x/y",
+        "https://example.org/in/caf\ufffd",
+    ]
+    assert is_allowed("https://example.org/in/a b/c d.pdf", {canonicalise_url(page.links[0].url)})

@@ -1,4 +1,5 @@
 import asyncio
+import json
 from contextlib import suppress
 from importlib.util import find_spec
 
@@ -187,6 +188,13 @@ async def test_an_endless_answer_and_a_dead_server_are_errors_in_words(client):
         gone = web.url
     with pytest.raises(ToolError, match=r"searxng cannot be reached at 127\.0\.0\.1"):
         await open_backend("searxng", client, base_url=gone).search("Kama", 5)
+
+
+async def test_halves_of_characters_and_endless_references_of_a_service_cannot_be_sent(client):
+    one = {"title": f"Alta&#{'9' * 5_000};", "url": "https://a.example/caf\ud800", "content": "a\ud83db &#0065;"}
+    with FakeWeb({"/search": Served(json.dumps({"results": [one]}), "application/json")}) as web:
+        (hit,) = await open_backend("searxng", client, base_url=web.url).search("harbour", 10)
+    assert (hit.title, hit.url, hit.snippet) == ("Alta\ufffd", "https://a.example/caf\ufffd", "a\ufffdb A")
 
 
 async def test_entities_in_a_list_of_papers_are_not_expanded(client):

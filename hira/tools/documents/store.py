@@ -183,6 +183,7 @@ def open_store(file: Path | None) -> tuple[Store, str]:
         except sqlite3.DatabaseError:
             for name in (file.name, f"{file.name}-wal", f"{file.name}-shm"):
                 file.with_name(name).unlink(missing_ok=True)
+            file.touch(mode=0o600)
             return Store(file), ""
     except (OSError, sqlite3.Error) as error:
         return Store(None), f"the index cannot be kept in {file} ({error}); it is kept in memory for this run"
