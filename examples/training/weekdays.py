@@ -38,7 +38,6 @@ from hira.policies.offline.request import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig
-from hira.trainers.credit.masking import mask_credit
 from hira.trainers.demo.recipe import Command, DemoRecipe, Lessons, Sizes, play_lessons
 from hira.trainers.demo.tiny import SHAPE, make_tokenizer
 from hira.trainers.lessons import list_messages
@@ -448,7 +447,6 @@ WEEKDAYS = DemoRecipe(
     exam=exam,
     examining=Alone(WORKFLOW),
     commands=commands,
-    credit=mask_credit(MARSRL.credit),
     stages=StageConfig(sampling="balanced"),
     sizes=Sizes(lessons=2, learning=300, updates=15, questions=6, exam=2),
     small=Sizes(lessons=1, learning=36, batch=16, updates=2, questions=1, attempts=3, exam=1, thin=16),

@@ -78,7 +78,7 @@ def make_plan(configuration: Configuration, folder: Path, environ: Mapping[str, 
     plan = draft_plan(configuration, folder, environ, home)
     part, kind = plan.configuration.data, plan.recipe.data
     (train, unasked), (held_out, _) = (
-        _read_problems(part, folder, name, kind, configuration.seed) for name in ("train", "held_out")
+        read_problems(part, folder, name, kind, configuration.seed) for name in ("train", "held_out")
     )
     return replace(plan, problems=train, held_out=held_out, unasked=unasked)
 
@@ -162,17 +162,13 @@ def settings_of(
     return load_settings({"model": "offline", **own}, quiet, folder, home, names)
 
 
-def problems_of(part: DataConfig, folder: Path, which: str, kind: Data = "answers") -> tuple[Problem, ...]:
-    return _read_problems(part, folder, which, kind)[0]
-
-
-def _read_problems(
+def read_problems(
     part: DataConfig, folder: Path, which: str, kind: Data, seed: int = 0
 ) -> tuple[tuple[Problem, ...], int]:
     """Read the problems of a file or of all sources, and count the questions that are left out because their answer is
     unknown."""
     if which == "train" and part.sources:
-        read = [_read_problems(_alone(one), folder, which, kind, seed) for one in part.sources]
+        read = [read_problems(_alone(one), folder, which, kind, seed) for one in part.sources]
         problems = [
             replace(problem, id=f"{source.name}/{problem.id}")
             for source, (own, _) in zip(part.sources, read, strict=True)

@@ -166,6 +166,8 @@ def check_questions(seen: Seen) -> Look:
 def check_held_out(seen: Seen) -> Look:
     """Check the exam: only an exam shows how a model does on questions that it was not trained on."""
     part = seen.configuration.data
+    if not part.held_out and seen.exams:
+        return Look(FINE, f"{len(seen.exams)} exams")
     if not part.held_out:
         return Look(ODD, "none", "name some: data.held_out; without them nobody notices reward hacking")
     if part.held_out == part.train:

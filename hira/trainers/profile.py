@@ -6,14 +6,12 @@ of hira.toml, with paths relative to the run's folder.
 
 import json
 import os
-import shlex
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hira.core.errors import UsageError
-from hira.runtime.settings import PROFILE, SERVED, Settings
+from hira.runtime.settings import PROFILE, SERVED
 from hira.trainers.assembly import TrainingPlan
 
 ADAPTERS, BEST = "adapters", "best"
@@ -21,43 +19,17 @@ BASE = "hira-base"
 """The name of the base at a server."""
 
 
-def save_adapters(plan: TrainingPlan, model: Any, tokenizer: Any) -> None:
-    """Save each adapter in a separate folder, with its tokenizer: as it is now, or with `exam.best` as it was in the
-    best exam."""
-    if plan.configuration.exam.best and (plan.folder / BEST).is_dir():
-        shutil.copytree(plan.folder / BEST, plan.folder / ADAPTERS, dirs_exist_ok=True)
-        return
+def save_adapters(plan: TrainingPlan, model: Any, tokenizer: Any, below: str = ADAPTERS) -> None:
+    """Save each adapter as it is now in a folder of its name, with its tokenizer."""
     for name in dict.fromkeys(plan.configuration.model.adapters.values()):
-        save_adapter(model, tokenizer, name, plan.folder / ADAPTERS)
+        place = plan.folder / below / name  # PEFT creates this folder itself, except for the adapter `default`
+        model.save_pretrained(place if name == "default" else place.parent, selected_adapters=[name])
+        tokenizer.save_pretrained(place)
 
 
-def save_adapter(model: Any, tokenizer: Any, name: str, folder: Path) -> None:
-    """Save the adapter as `folder/NAME`. PEFT creates that folder itself, except for the adapter `default`."""
-    model.save_pretrained(folder / name if name == "default" else folder, selected_adapters=[name])
-    tokenizer.save_pretrained(folder / name)
-
-
-def write_run_profiles(plan: TrainingPlan) -> None:
-    """Write both profiles of a run."""
-    write_profiles(
-        plan.folder,
-        model=plan.configuration.model.name,
-        adapters=plan.configuration.model.adapters,
-        settings=plan.settings,
-        options=plan.configuration.workflow,
-    )
-
-
-def write_profiles(
-    folder: Path,
-    *,
-    model: str,
-    adapters: Mapping[str, str],
-    settings: Settings,
-    options: Mapping[str, Any],
-    sampling: Mapping[str, Any] | None = None,
-) -> None:
-    """Write both profiles. `sampling` has more settings for users, such as a temperature."""
+def write_profiles(plan: TrainingPlan, sampling: Mapping[str, Any] | None = None) -> None:
+    """Write both profiles of a run. `sampling` has more settings for users, such as a temperature."""
+    folder, settings, adapters = plan.folder, plan.settings, plan.configuration.model.adapters
     general: dict[str, Any] = {"workflow": settings.workflow, **(sampling or {})}
     if settings.dialect:
         general["dialect"] = settings.dialect
@@ -66,8 +38,9 @@ def write_profiles(
         general["docs"] = [os.path.relpath(one.resolve(), folder.resolve()) for one in docs]
     other = adapters.get("*", "")
     named = {role: name for role, name in adapters.items() if role != "*"}
-    options = {f"workflows.{settings.workflow}": dict(options)} if options else {}
-    here = {"model": f"hf:{relative_model(model, folder)}", **general}
+    own = dict(plan.configuration.workflow)
+    options = {f"workflows.{settings.workflow}": own} if own else {}
+    here = {"model": f"hf:{relative_model(plan.configuration.model.name, folder)}", **general}
     if other:
         here["adapter"] = f"./{ADAPTERS}/{other}"
     roles = {f"roles.{role}": {"adapter": f"./{ADAPTERS}/{name}"} for role, name in named.items()}
@@ -144,7 +117,3 @@ def _calls(tokenizer: Path) -> list[str]:
 def round_up_rank(rank: int) -> int:
     """Return the least rank that vLLM accepts and that is enough."""
     return next((one for one in (8, 16, 32, 64, 128, 256, 320, 512) if one >= rank), rank)
-
-
-def format_command(words: list[str]) -> str:
-    return shlex.join(words)

@@ -13,16 +13,12 @@ from torch.utils.data import Dataset
 from transformers import PrinterCallback, Trainer, TrainingArguments
 
 from hira.core.errors import HiraError, UsageError
-from hira.evaluation.rewards.answers import close_reward
-from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
-from hira.runtime.factory import open_session
 from hira.trainers import records
 from hira.trainers.assembly import TrainingPlan
 from hira.trainers.batches import adapter_of
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import HALF, Configuration
-from hira.trainers.engines import LivePolicy
 from hira.trainers.lessons import read_lessons
 from hira.trainers.profile import save_adapters
 from hira.trainers.records import COMPLETE, last_checkpoint, step_of
@@ -241,7 +237,7 @@ def _sample_own(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell, *, r
     kept = plan.folder / LESSONS
     if resume and kept.is_file():
         return [read_row(one) for one in records.read(kept)]
-    rows = asyncio.run(own_best(plan, tokenizer, model, tell))
+    rows = sample_best(plan, tokenizer, model, tell)
     written = kept.with_suffix(".part")
     written.unlink(missing_ok=True)
     records.append(written, map(asdict, rows))
@@ -255,28 +251,19 @@ def read_row(one: Mapping[str, Any]) -> Row:
     return Row(**values)
 
 
-async def own_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -> list[Row]:
+def sample_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -> list[Row]:
     """Return the rows of the model's own rollouts with enough reward: rejection sampling."""
-    configuration = plan.configuration
-    engine = BatchingEngine(model, Template(tokenizer))
-    live = LivePolicy(configuration.model.name, tokenizer, engine, dict(configuration.model.adapters))
-    context = await open_session(plan.settings, policies={"*": live}, workflow=plan.workflow)
+    config = plan.configuration.sft
     training = make_training(plan, tokenizer, model, tell=tell)
-    rollouts = training.rollouts(context)
     rows: list[Row] = []
-    try:
-        for update in range(configuration.sft.updates):
-            found = await rollouts.collect(update)
-            kept = [
-                one for group in found.groups for one in group.counting if (one.reward or 0) >= configuration.sft.least
-            ]
-            every = sum(len(group.attempts) for group in found.groups)
-            tell(f"{len(kept)} of {every} rollouts earned {configuration.sft.least:g} or more")
+    with asyncio.Runner() as runner, training.open(runner) as (context, _, _):
+        rollouts = training.rollouts(context)
+        for update in range(config.updates):
+            groups = runner.run(rollouts.collect(update)).groups
+            kept = [one for group in groups for one in group.counting if (one.reward or 0) >= config.least]
+            every = sum(len(group.attempts) for group in groups)
+            tell(f"{len(kept)} of {every} rollouts earned {config.least:g} or more")
             rows += [row for one in kept for row in one.rows if not row.overlong]
-    finally:
-        await context.aclose()
-        await close_reward(training.reward)
-        await live.aclose()
     if not rows:
         raise HiraError(
             "no rollout earned enough to be learned from", fix="lower sft.least, or sample more: sft.updates"

@@ -1,7 +1,8 @@
 """A training run: rollouts, credit, updates and exams on one model."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +20,6 @@ from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
 from hira.runtime.factory import open_session
 from hira.runtime.session import Session
-from hira.runtime.settings import Settings
 from hira.trainers import records
 from hira.trainers.agentic import Agentic
 from hira.trainers.assembly import TrainingPlan, credit_of, reward_of
@@ -30,9 +30,9 @@ from hira.trainers.exam import summarise_scores, take_exam
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.models import open_model
 from hira.trainers.pipeline import PipelinedCollector, Segmented
-from hira.trainers.profile import BEST, save_adapter, save_adapters
+from hira.trainers.profile import ADAPTERS, BEST, save_adapters
 from hira.trainers.records import last_checkpoint, print_progress, step_of
-from hira.trainers.rollouts import Collector, Problem, Rollouts, open_contexts
+from hira.trainers.rollouts import Collector, Rollouts, open_contexts
 from hira.trainers.schedule import Gate, Limits
 from hira.workflows.workflow import Workflow
 
@@ -42,44 +42,32 @@ AnyEngine = BatchingEngine | ServedEngine
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """One run of a `configuration`. `model` is a PEFT model with the adapters of that configuration; `settings` select
-    the tools. `roles` are trained, None for all. A `staged` run makes groups of each of MarsRL's steps and not of whole
-    rollouts; `search` shows the steps the search results for the question. Exams on the `held_out` problems run
-    `exam_workflow` and score by `exam_reward`, by default those of the training. `day` is today's date for all
-    rollouts, in seconds since the epoch; `name` is the model's name in messages."""
+    """One run of a `plan`. `model` is a PEFT model with the adapters of its configuration; `reward` and `credit` are
+    those of `reward_of` and `credit_of`, or your own. Exams on the held-out problems run `exam_workflow` and score by
+    `exam_reward`, by default those of the training."""
 
-    configuration: Configuration
+    plan: TrainingPlan
     model: Any
     tokenizer: Any
-    settings: Settings
-    workflow: Workflow
-    problems: Sequence[Problem]
     reward: Reward
     credit: Credit
-    folder: Path
-    roles: frozenset[str] | None = None
-    staged: bool = False
-    search: bool = True
-    held_out: Sequence[Problem] = ()
     exam_workflow: Workflow | None = None
     exam_reward: Reward | None = None
-    day: float | None = None
-    name: str = ""
     tell: Callable[[str], None] = lambda _: None
     on_step: Told = lambda _: None
 
     @property
-    def limits(self) -> Limits | None:
-        """The limits of the agentic pipeline; None if an update waits for all its rollouts."""
-        return self.configuration.marsrl.limits if self.staged else None
+    def configuration(self) -> Configuration:
+        return self.plan.configuration
 
     @property
-    def updates(self) -> Configuration:
-        """The configuration for the trainer: in the pipeline the old policy is the sampler, since rows may be older
-        than the weights."""
-        own = self.configuration
-        sampler = own.train.model_copy(update={"old": "sampler"})
-        return own.model_copy(update={"train": sampler}) if self.limits else own
+    def folder(self) -> Path:
+        return self.plan.folder
+
+    @property
+    def limits(self) -> Limits | None:
+        """The limits of the agentic pipeline; None if an update waits for all its rollouts."""
+        return self.configuration.marsrl.limits if self.plan.recipe.staged else None
 
     def run(self, *, resume: bool = False) -> None:
         """Train to the last step. With `resume`, from the last whole checkpoint as if the run had never stopped."""
@@ -90,36 +78,37 @@ class Training:
         since = step_of(begun) if begun else 0
         if PartialState().is_main_process:
             records.cut(self.folder / records.EXAMS, since or -1)  # keep an exam before all steps
-        with asyncio.Runner() as runner, self._open(runner) as (context, engine, gate):
+        with asyncio.Runner() as runner, self.open(runner) as (context, engine, gate):
             self._train(runner, context, engine, gate, since)
 
     def examine(self, step: int) -> None:
         """Take one exam outside the run, recorded as that of `step`."""
-        with asyncio.Runner() as runner, self._open(runner) as (context, _, _):
+        with asyncio.Runner() as runner, self.open(runner) as (context, _, _):
             self._examine(runner, context, step)
 
     def rollouts(self, context: Session, share: tuple[int, int] = (0, 1)) -> Rollouts:
         """Return the rollouts of this run, in an open session."""
         return Rollouts(
             open_contexts(context),
-            self.workflow,
-            self.problems,
+            self.plan.workflow,
+            self.plan.problems,
             self.reward,
             config=self.configuration.rollouts,
-            roles=self.roles,
+            roles=self.plan.recipe.roles,
             seed=self.configuration.seed,
             share=share,
-            day=self.day,
+            day=self.plan.began,
             tell=self.tell,
         )
 
     @contextmanager
-    def _open(self, runner: asyncio.Runner) -> Iterator[tuple[Session, AnyEngine, Gate]]:
+    def open(self, runner: asyncio.Runner) -> Iterator[tuple[Session, AnyEngine, Gate]]:
+        """Open a session in which the model plays all roles, its engine, and the gate of the pipeline."""
         model = self.configuration.model
         engine, gate = self._engine(runner), Gate()
         sampling = Segmented(engine, gate, self.configuration.marsrl.segment or None) if self.limits else engine
-        live = LivePolicy(self.name or model.name, self.tokenizer, sampling, dict(model.adapters))
-        context = runner.run(open_session(self.settings, policies={"*": live}, workflow=self.workflow))
+        live = LivePolicy(model.name, self.tokenizer, sampling, dict(model.adapters))
+        context = runner.run(open_session(self.plan.settings, policies={"*": live}, workflow=self.plan.workflow))
         try:
             yield context, engine, gate
         finally:
@@ -130,7 +119,7 @@ class Training:
 
     def _engine(self, runner: asyncio.Runner) -> AnyEngine:
         model, config = self.configuration.model, self.configuration.rollouts
-        template = Template(self.tokenizer, where=f"model {self.name or model.name!r}")
+        template = Template(self.tokenizer, where=f"model {model.name!r}")
         if not config.vllm:
             return BatchingEngine(self.model, template)
         named = config.vllm_model or model.name
@@ -139,15 +128,19 @@ class Training:
     def _collector(
         self, runner: asyncio.Runner, rollouts: Rollouts, engine: AnyEngine, gate: Gate
     ) -> Collector | PipelinedCollector:
-        if not self.staged:
+        if not self.plan.recipe.staged:
             return Collector(runner, rollouts, engine.pause)
-        agentic = Agentic(rollouts, self.configuration.marsrl, self.search)
+        search = bool(self.configuration.workflow.get("search", True))
+        agentic = Agentic(rollouts, self.configuration.marsrl, search)
         if self.limits is None:
             return Collector(runner, agentic, engine.pause)
         return PipelinedCollector(runner, agentic, self.limits, gate, self.folder, pause=engine.pause)
 
     def _train(self, runner: asyncio.Runner, context: Session, engine: AnyEngine, gate: Gate, since: int) -> None:
-        own, every = PartialState(), self.configuration.exam.every
+        own, every, configuration = PartialState(), self.configuration.exam.every, self.configuration
+        if self.limits:  # rows may be older than the weights
+            sampler = configuration.train.model_copy(update={"old": "sampler"})
+            configuration = configuration.model_copy(update={"train": sampler})
         rollouts = self.rollouts(context, (own.process_index, own.num_processes))
         collector = self._collector(runner, rollouts, engine, gate)
 
@@ -161,7 +154,7 @@ class Training:
         trainer = RoleTrainer(
             self.model,
             self.tokenizer,
-            self.updates,
+            configuration,
             collector,
             self.credit,
             self.folder,
@@ -181,14 +174,14 @@ class Training:
 
     def _examine(self, runner: asyncio.Runner, context: Session, step: int) -> None:
         own = PartialState()
-        if not self.held_out:
+        if not self.plan.held_out:
             return
         told: dict[str, Any] = {"step": step}
         for name, attempts, temperature in (("sampled", self.configuration.exam.attempts, 1.0), ("greedy", 1, 0.0)):
             asked = replace(
                 self.rollouts(context),
-                workflow=self.exam_workflow or self.workflow,
-                problems=self.held_out[own.process_index :: own.num_processes],
+                workflow=self.exam_workflow or self.plan.workflow,
+                problems=self.plan.held_out[own.process_index :: own.num_processes],
                 reward=self.exam_reward or self.reward,
                 temperature=temperature,
             )
@@ -208,8 +201,7 @@ class Training:
         best = max(one["sampled"] for one in exams)
         first = next(at for at, one in enumerate(exams) if one["sampled"] == best)
         if self.configuration.exam.best and exams[first]["step"] == step and PartialState().is_main_process:
-            for name in dict.fromkeys(self.configuration.model.adapters.values()):
-                save_adapter(self.model, self.tokenizer, name, self.folder / BEST)
+            save_adapters(self.plan, self.model, self.tokenizer, BEST)
         patience = self.configuration.exam.patience
         return bool(patience) and len(exams) - 1 - first >= patience
 
@@ -254,7 +246,10 @@ def run_grpo(
     on_start()
     training.run(resume=resume)
     if own.is_main_process:
-        save_adapters(plan, model, tokenizer)
+        if plan.configuration.exam.best and (plan.folder / BEST).is_dir():
+            shutil.copytree(plan.folder / BEST, plan.folder / ADAPTERS, dirs_exist_ok=True)
+        else:
+            save_adapters(plan, model, tokenizer)
     own.wait_for_everyone()
 
 
@@ -268,20 +263,11 @@ def make_training(
 ) -> Training:
     """Return the run of a plan with its weights."""
     return Training(
-        configuration=plan.configuration,
+        plan=plan,
         model=model,
         tokenizer=tokenizer,
-        settings=plan.settings,
-        workflow=plan.workflow,
-        problems=plan.problems,
         reward=reward_of(plan),
         credit=credit_of(plan),
-        folder=plan.folder,
-        roles=plan.recipe.roles,
-        staged=plan.recipe.staged,
-        search=bool(plan.configuration.workflow.get("search", True)),
-        held_out=plan.held_out,
-        day=plan.began,
         tell=tell,
         on_step=on_step,
     )

@@ -35,14 +35,15 @@ def test_a_merged_model_says_what_base_and_adapter_say(folder: Path, tmp_path_fa
     from transformers import AutoModelForCausalLM
 
     from hira.trainers.models import merge
-    from hira.trainers.profile import ADAPTERS, save_adapter
+    from hira.trainers.profile import ADAPTERS
 
     run = tmp_path_factory.mktemp("run")
     words, made = open_model(ModelConfig(name=str(folder), rank=2))
     for name, one in made.named_parameters():
         if "lora_B" in name:
             torch.nn.init.normal_(one, std=0.1)
-    save_adapter(made, words, "default", run / ADAPTERS)
+    for one in (made, words):
+        one.save_pretrained(run / ADAPTERS / "default")
     merge(run, run / "whole")
     merged = AutoModelForCausalLM.from_pretrained(run / "whole").eval()(input_ids=torch.tensor(IDS)).logits
     assert torch.allclose(merged, said(made, "default"), atol=1e-4)

@@ -11,7 +11,10 @@ import pytest
 from hira.cli.shell import Shell
 from hira.cli.training import main
 from hira.trainers import records
+from hira.trainers.assembly import write_configuration
 from hira.trainers.configuration import Configuration, load_configuration
+from hira.trainers.demo.matpo import MATPO_DEMO
+from hira.trainers.demo.run import Demo
 from hira.trainers.doctor import Seen, examine
 
 STEPS = 30
@@ -87,7 +90,7 @@ BROKEN: list[tuple[str, str, Seen]] = [
     ("chat template", "fault", replace(with_run("settings.dialect=native"), notices=NO_TOOLS)),
     ("questions", "fault", replace(HEALTHY, problems=5)),
     ("questions", "warning", replace(HEALTHY, problems=20)),
-    ("held-out questions", "warning", with_run("data.held_out=")),
+    ("held-out questions", "warning", replace(with_run("data.held_out="), exams=())),
     ("held-out questions", "fault", with_run("data.held_out=a.jsonl")),
     ("held-out questions", "warning", replace(HEALTHY, shared=3)),
     ("window", "fault", replace(HEALTHY, window=4096)),
@@ -129,3 +132,13 @@ def test_the_command_ends_with_1_where_there_is_a_fault(tmp_path: Path) -> None:
     assert main(["doctor", "run"], Shell(io.StringIO(), out, io.StringIO(), {}, tmp_path, tmp_path)) == 1
     assert "FAULT    dead groups: 100 % of groups have no signal" in out.getvalue()
     assert "hira-train curate" in out.getvalue()
+
+
+def test_the_folder_of_a_demo_is_examined_like_that_of_any_run(tmp_path: Path) -> None:
+    write_configuration(Demo(tmp_path / "demo", MATPO_DEMO, 0, MATPO_DEMO.small).plan)
+    records.append(tmp_path / "demo" / records.METRICS, HEALTHY.steps)
+    records.append(tmp_path / "demo" / records.EXAMS, HEALTHY.exams)
+    out = io.StringIO()
+    assert main(["doctor", "demo"], Shell(io.StringIO(), out, io.StringIO(), {}, tmp_path, tmp_path)) == 0
+    assert "held-out questions: 2 exams" in out.getvalue()
+    assert "questions: 0" not in out.getvalue()

@@ -12,7 +12,6 @@ from hira.trainers.configuration import load_configuration
 from hira.trainers.rows import Attempt, Group, Row
 
 run_grpo = later("hira.trainers.training:run_grpo")
-make_training = later("hira.trainers.training:make_training")
 base, tokenizer = later("test_marsrl_training:base"), later("test_marsrl_training:tokenizer")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 SLOW = pytest.mark.heavy

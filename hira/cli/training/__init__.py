@@ -15,6 +15,8 @@ from hira.core.errors import HiraError
 def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     """Run one command and return its exit code. `shell` is its environment, by default that of this process."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
 
     def command(shell: Shell) -> int:
         args = parser(hira.__version__).parse_args(arguments)

@@ -45,11 +45,11 @@ def _look_at(args: argparse.Namespace, shell: Shell) -> Seen:
         if configuration is None:
             raise UsageError(f"there is no run in {args.configuration[0]!r}", fix="name the output folder of a run")
         try:
-            recipe = RECIPES[configuration.recipe]
-            problems = len(assembly.problems_of(configuration.data, shell.folder, "train", recipe.data))
+            kind = RECIPES[configuration.recipe].data
+            problems, _ = assembly.read_problems(configuration.data, shell.folder, "train", kind)
         except HiraError:
-            problems = None
-        seen = replace(read_run(folder, configuration), problems=problems)
+            problems = ()
+        seen = replace(read_run(folder, configuration), problems=len(problems) or None)
     else:
         configuration = parse_configuration(args, shell)
         plan = assembly.make_plan(configuration, shell.folder, shell.environ, Path(shell.home))

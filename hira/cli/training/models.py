@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.runtime.settings import PROFILE, load
 from hira.trainers.preflight import check_installed
-from hira.trainers.profile import format_command, serve_command
+from hira.trainers.profile import serve_command
 
 
 def base(args: argparse.Namespace, shell: Shell) -> int:
@@ -56,7 +57,7 @@ def merge(args: argparse.Namespace, shell: Shell) -> int:
 def serve(args: argparse.Namespace, shell: Shell) -> int:
     words = serve_command((shell.folder / args.run).resolve(), args.port)
     if not args.start:
-        shell.say(format_command(words))
+        shell.say(shlex.join(words))
         shell.tell(
             f"hira-train: then ask with: hira ask … --profile {args.run} --base-url http://127.0.0.1:{args.port}/v1"
         )
@@ -69,7 +70,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
             fix="pip install vllm on the machine with the GPU and run the printed command there; answers of the whole "
             f"workflow are served from this process, without vLLM, by: hira serve --profile {args.run}",
         )
-    shell.tell(f"hira-train: {format_command(words)}")
+    shell.tell(f"hira-train: {shlex.join(words)}")
     # vLLM replaces this process, so that ending it ends the server
     os.execve(program, [program, *words[1:]], dict(shell.environ))  # noqa: S606 - the command that was printed
     return OK

@@ -161,7 +161,7 @@ def sft(args: argparse.Namespace, shell: Shell) -> int:
         tell=lambda line: shell.tell(f"hira-train: {line}"),
         on_step=lambda one: shell.tell(f"  step {one['step']}: loss {one['loss']:.4f}"),
     )
-    profile.write_run_profiles(plan)
+    profile.write_profiles(plan)
     starts = " ".join(f"model.start.{name}={place}" for name, place in profile.adapters_of(plan.folder).items())
     shell.say(f"hira-train grpo … {starts}")
     return OK
@@ -212,7 +212,7 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         tell=lambda line: shell.tell(f"hira-train: {line}"),
         on_step=Steps(shell, own.train.steps),
     )
-    profile.write_run_profiles(plan)
+    profile.write_profiles(plan)
     shell.tell(f"hira-train: done; how it went: hira-train show {plan.folder}")
     shell.say(f'hira ask "…" --profile {plan.folder}')
     return OK

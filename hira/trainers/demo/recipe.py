@@ -15,7 +15,6 @@ from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig
-from hira.trainers.credit import Credit
 from hira.trainers.demo.tiny import SHAPE, Shape
 from hira.trainers.recipes import Recipe
 from hira.trainers.rollouts import Problem, open_contexts
@@ -82,7 +81,7 @@ class DemoRecipe:
     at random, with the `tokenizer` that is learned from them. `varied` makes another lesson from one, and `dealt`
     repeats the lessons of a role.
 
-    `recipe` names the trained roles and their credit, which `credit` replaces. `problems` are for training, `held_out`
+    `recipe` names the trained roles and their credit. `problems` are for training, `held_out`
     for exams. `reward` also scores exams, unless there is an `exam`; exams run `examining` in place of `workflow`, and
     `examined` describes their accuracy. `workflow` runs with `options` unlike its defaults, which the profile keeps.
     `commands` ask the trained model at the end. `curves` names metrics of updates to draw, `figures` parts of exam
@@ -106,7 +105,6 @@ class DemoRecipe:
     examining: Workflow | None = None
     varied: "Callable[[Any], Changed] | None" = None
     options: Mapping[str, bool | int] = field(default_factory=dict)
-    credit: Credit | None = None
     stages: StageConfig = field(default=StageConfig())
     shape: Shape = SHAPE
     sizes: Sizes = Sizes()

@@ -1,7 +1,8 @@
 """The demo from random weights to a model that answers: lessons, reinforcement, and the profiles for asking."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from hira.agents.trajectory import Rollout
 from hira.policies.local.template import Template
 from hira.runtime.settings import PROFILE
 from hira.trainers import records
+from hira.trainers.assembly import TrainingPlan, credit_of, read_configuration, write_configuration
 from hira.trainers.configuration import (
     Configuration,
     ExamConfig,
@@ -20,15 +22,13 @@ from hira.trainers.configuration import (
 from hira.trainers.demo.recipe import DAY, TINY, DemoRecipe, Sizes
 from hira.trainers.demo.tiny import make_model
 from hira.trainers.lessons import lessons_of
-from hira.trainers.profile import ADAPTERS, save_adapter, write_profiles
+from hira.trainers.profile import save_adapters, write_profiles
 from hira.trainers.records import last_checkpoint
 from hira.trainers.rows import Row
 
 if TYPE_CHECKING:
     from hira.trainers.training import Training
 
-ADAPTER = "default"
-BEGUN = "demo.json"
 AT_ONCE = 256
 SAVE_EVERY = 5
 """Updates between checkpoints."""
@@ -51,7 +51,8 @@ class Demo:
     @property
     def is_stopped(self) -> bool:
         """True if the folder holds this very demo, unfinished."""
-        return records.read(self.folder / BEGUN) == [self._described] and not (self.folder / PROFILE).exists()
+        known = read_configuration(self.folder)
+        return known == self.plan.configuration and not (self.folder / PROFILE).exists()
 
     def run(self) -> None:
         """Run all stages. Raises `HiraError` if the demo cannot continue."""
@@ -59,8 +60,7 @@ class Demo:
 
         if not self.recipe.pretrained:
             torch.set_num_threads(1)  # faster for a model this small, with the same sums on every machine
-        if not self.is_stopped:
-            records.append(self.folder / BEGUN, [self._described])
+        write_configuration(self.plan)
         saved = last_checkpoint(self.folder)
         if saved:
             self.tell(f"resuming from {saved.name}")
@@ -76,24 +76,19 @@ class Demo:
         if rows:
             training.examine(-1)
             self._teach(adapted, tokenizer, rows)
-        self.tell(f"{self.recipe.about} with LoRA, {self._about_updates}")
+        own = self.sizes
+        self.tell(f"{self.recipe.about} with LoRA, {own.updates} updates of {own.questions} x {own.attempts} rollouts")
         training.run(resume=True)
-        save_adapter(adapted.float(), tokenizer, ADAPTER, self.folder / ADAPTERS)
-        self._leave()
+        save_adapters(self.plan, adapted.float(), tokenizer)
+        write_profiles(self.plan, {"temperature": 0.0, "verify": "lexical"})  # such a model cannot check claims
 
     @property
     def place(self) -> Path:
         """The folder of the base."""
         own = Path(self.base).expanduser()
-        return own.resolve() if self.base != TINY and own.is_dir() else self.folder / "model"
-
-    @property
-    def _described(self) -> dict[str, Any]:
-        return {"recipe": self.recipe.name, "seed": self.seed, "base": self.base, **asdict(self.sizes)}
-
-    @property
-    def _about_updates(self) -> str:
-        return f"{self.sizes.updates} updates of {self.sizes.questions} x {self.sizes.attempts} rollouts"
+        if self.base == TINY:
+            return self.folder / "model"
+        return own.resolve() if own.is_dir() else self.folder / f"model-{own.stem}"
 
     def _write_base(self) -> None:
         from hira.trainers.models import write_base
@@ -129,9 +124,22 @@ class Demo:
         base.save_pretrained(self.place)
         tokenizer.save_pretrained(self.place)
 
-    @property
-    def configuration(self) -> Configuration:
-        """The configuration that a file of `hira-train` would have."""
+    @cached_property
+    def plan(self) -> TrainingPlan:
+        """The plan of a run of `hira-train` with this recipe and these sizes."""
+        what = self.recipe
+        return TrainingPlan(
+            configuration=self._configure(),
+            recipe=what.recipe,
+            settings=what.settings(self.folder),
+            workflow=what.workflow,
+            problems=tuple(what.problems(self.seed)),
+            held_out=tuple(what.held_out(self.seed)[:: self.sizes.thin]),
+            folder=self.folder,
+            began=DAY,
+        )
+
+    def _configure(self) -> Configuration:
         own = self.sizes
         return Configuration(
             recipe=self.recipe.recipe.name,
@@ -157,6 +165,7 @@ class Demo:
                 save_every=0,
             ),
             exam=ExamConfig(every=own.every, attempts=own.exam),
+            workflow=self.recipe.options,
         )
 
     def _teach(self, learner: Any, tokenizer: Any, rows: Sequence[Row]) -> None:
@@ -170,8 +179,8 @@ class Demo:
         SftTrainer(
             learner,
             tokenizer,
-            LessonOrder(rows, self.configuration, varied(tokenizer) if varied else None),
-            self.configuration,
+            LessonOrder(rows, self.plan.configuration, varied(tokenizer) if varied else None),
+            self.plan.configuration,
             self.folder / "sft",
             optimizer=None if self.recipe.pretrained else Muon(learner, matrices=own.matrices, rate=own.learning_rate),
             tell=lambda step, loss: on_step({"stage": "sft", "step": step, "of": own.learning, "loss": loss}),
@@ -183,7 +192,7 @@ class Demo:
         from hira.trainers.models import open_model
 
         torch.manual_seed(self.seed)  # new adapters begin at random
-        tokenizer, adapted = open_model(self.configuration.model)
+        tokenizer, adapted = open_model(self.plan.configuration.model)
         if not self.recipe.pretrained:
             adapted.double()  # sampling does not depend on the other rows of a batch
         return tokenizer, adapted
@@ -193,34 +202,13 @@ class Demo:
 
         what = self.recipe
         return Training(
-            configuration=self.configuration,
+            plan=self.plan,
             model=adapted,
             tokenizer=tokenizer,
-            settings=what.settings(self.folder),
-            workflow=what.workflow,
-            problems=what.problems(self.seed),
             reward=what.reward(),
-            credit=what.credit or what.recipe.credit,
-            folder=self.folder,
-            roles=what.recipe.roles,
-            staged=what.recipe.staged,
-            search=bool(what.options.get("search", True)),
-            held_out=what.held_out(self.seed)[:: self.sizes.thin],
+            credit=credit_of(self.plan),
             exam_workflow=what.examining,
             exam_reward=what.exam(self.seed) if what.exam else None,
-            day=DAY,
-            name="demo",
             tell=self.tell,
             on_step=self.on_step,
-        )
-
-    def _leave(self) -> None:
-        """Write the profiles for asking the model."""
-        write_profiles(
-            self.folder,
-            model=str(self.place),
-            adapters={"*": ADAPTER},
-            settings=self.recipe.settings(self.folder),
-            options=self.recipe.options,
-            sampling={"temperature": 0.0, "verify": "lexical"},  # such a model cannot check claims
         )

@@ -81,7 +81,8 @@ def test_a_demo_that_is_stopped_goes_on_as_if_nothing_had_happened_to_a_model_th
     assert "resuming from checkpoint-5" in err.getvalue()
     assert main(again, shell) == 2, "a demo that has ended is not made anew"
     for name in ("adapters/default/adapter_model.safetensors", records.EXAMS, records.ROLLOUTS):
-        assert (tmp_path / "half" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+        half, whole = ((tmp_path / one / name).read_bytes() for one in ("half", "whole"))
+        assert half.replace(b"/half/", b"/whole/") == whole, name
     assert "so it is not asked" in err.getvalue(), "what has learned next to nothing is not asked"
     steps = [one for one in records.read(tmp_path / "half" / records.METRICS) if "loss" in one]
     assert [one["step"] for one in steps] == [1, 2, 3, 4, 5, 6]

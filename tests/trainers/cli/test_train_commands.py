@@ -12,7 +12,11 @@ from hira.cli.shell import Shell
 from hira.cli.training import main
 from hira.runtime.settings import Settings, load
 from hira.trainers import records
+from hira.trainers.assembly import TrainingPlan
+from hira.trainers.configuration import Configuration, ModelConfig
 from hira.trainers.profile import write_profiles
+from hira.trainers.recipes import MATPO
+from hira.workflows import WORKFLOWS
 
 
 class Terminal:
@@ -40,6 +44,7 @@ def terminal(tmp_path: Path) -> Terminal:
     [
         (("dmeo",), ["invalid choice: 'dmeo'", "did you mean demo?"]),
         (("grpo",), ["no configuration is named", "docs/training.md"]),
+        (("help", "dmeo"), ["did you mean demo?"]),
         (("grpo", "none.toml"), ["the configuration cannot be read", "none.toml"]),
         (("grpo", "--resume", "nowhere"), ["there is no run in 'nowhere'"]),
         (("grpo", "a.toml", "--set", "train.steps=3"), ["unrecognized arguments: --set", "without it: train.lr=1e-5"]),
@@ -99,15 +104,11 @@ def run_folder(folder: Path) -> Path:
         place.mkdir(parents=True)
         (place / "adapter_config.json").write_text(json.dumps({"r": 24, "base_model_name_or_path": "some/base"}))
     (folder / "documents").mkdir()
+    model = ModelConfig(name="some/base", adapters={"planner": "planner", "worker": "worker"})
+    configuration = Configuration(model=model, workflow={"max_subtasks": 4})
     settings = Settings(workflow="matpo", docs=(folder / "documents", folder.parent / "elsewhere"))
-    write_profiles(
-        folder,
-        model="some/base",
-        adapters={"planner": "planner", "worker": "worker"},
-        settings=settings,
-        options={"max_subtasks": 4},
-        sampling={"temperature": 0.0},
-    )
+    plan = TrainingPlan(configuration, MATPO, settings, WORKFLOWS["matpo"](), (), (), folder, began=0.0)
+    write_profiles(plan, {"temperature": 0.0})
     return folder
 
 
