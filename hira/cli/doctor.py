@@ -33,20 +33,27 @@ from hira.tools.python import refusal, sandbox_layers
 from hira.tools.python.layers import IMAGE
 from hira.tools.python.trial import trial
 
-# what each extra is for, and the module by which its presence is seen
 EXTRAS = {
     "litellm": ("litellm", "models by litellm/PROVIDER/NAME"),
     "local": ("xllamacpp", "models in GGUF files (gguf:FILE)"),
     "pdf": ("pypdf", "PDF documents"),
     "images": ("PIL", "large pictures, made smaller"),
     "media": ("av", "sounds of any kind, and pictures out of videos"),
+    "ddgs": ("ddgs", "web search without a key (--search ddgs)"),
     "mcp": ("mcp", "tools of MCP servers, and hira as an MCP server"),
     "serve": ("starlette", "hira serve: an OpenAI-compatible endpoint and a page"),
+    "schema": ("jsonschema", "answers checked against a JSON schema"),
+    "tiktoken": ("tiktoken", "exact token counts for OpenAI's models"),
+    "minicheck": ("transformers", "claims checked by MiniCheck"),
+    "lettucedetect": ("lettucedetect", "claims checked by LettuceDetect"),
+    "completion": ("shtab", "commands completed in a shell"),
     "eval": ("datasets", "public sets of questions for hira eval"),
     "train": ("trl", "hira-train, and models in this process (hf:NAME)"),
+    "curate": ("datasketch", "questions that are worth training on"),
     "otel": ("opentelemetry.sdk", "runs as OpenTelemetry spans"),
     "ray": ("ray", "batches and evaluations on a Ray cluster"),
 }
+"""For each extra, the module by which its presence is seen, and what it is for."""
 
 
 @dataclass(slots=True)
@@ -270,11 +277,17 @@ async def _python(report: Report, settings: Settings) -> None:
 
 def _extras(report: Report) -> None:
     report.head("Extras")
-    for extra, (module, use) in EXTRAS.items():
-        there = find_spec(module) is not None
-        report.row(extra, f"{'installed' if there else 'not installed'}: {use}")
-        if not there:
-            report.off.append(f"{use}: pip install 'hira[{extra}]'")
+    there = {extra: _is_installed(module) for extra, (module, _) in EXTRAS.items()}
+    for found, name in ((True, "installed"), (False, "not installed")):
+        report.row(name, ", ".join(extra for extra, is_there in there.items() if is_there is found) or "none")
+    report.off += [f"{use}: pip install 'hira[{extra}]'" for extra, (_, use) in EXTRAS.items() if not there[extra]]
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # the package above it is missing
+        return False
 
 
 def _limits(report: Report, settings: Settings) -> None:

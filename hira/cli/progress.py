@@ -320,6 +320,11 @@ def _describe_assignment(event: SubtaskAssigned) -> str:
     return f"subtask {event.subtask} → {event.expert}{recalled}" + _after(event.reason)
 
 
+def _describe_memory(event: Remembered) -> str:
+    told = all(one in event.text for one in event.origin.split(", "))  # a fact cites its sources itself
+    return f"remembered {event.channel}: {event.text}" + ("" if told else f" ({event.origin})")
+
+
 def _after(reason: str) -> str:
     return f": {reason}" if reason else ""
 
@@ -338,7 +343,7 @@ _DESCRIBED: Mapping[type[Event], Callable[[Any], str]] = {
     SubtaskRejected: lambda one: f"subtask {one.subtask} rejected by a person" + _after(one.reason),
     SubtaskAssigned: _describe_assignment,
     SubtaskDone: lambda one: f"subtask {one.subtask} {'done' if one.ok else 'failed'}: {one.conclusion}",
-    Remembered: lambda one: f"remembered {one.channel}: {one.text}" + (f" ({one.origin})" if one.origin else ""),
+    Remembered: _describe_memory,
     SourceRead: lambda one: f"read [{one.source}] {one.title} — {one.location}",
     Notice: lambda one: f"note: {one.text}",
     RunEnded: lambda one: f"{one.status.replace('_', ' ')} · {format_usage(one.usage)}",

@@ -87,7 +87,13 @@ def sweep(limits: Sequence[int], workflow: str, models: Sequence[str], seeds: in
     told = {"": {}, "not described": {"workflows": {"hira": {"describe_experts": False}}}}
     kinds = told if workflow == "hira" else {"": {}}
     return [
-        Cell(workflow, model, seed, f"{limit} subtasks" + (f", {kind}" if kind else ""), {"max_subtasks": limit, **own})
+        Cell(
+            workflow,
+            model,
+            seed,
+            f"{limit} subtask{'' if limit == 1 else 's'}" + (f", {kind}" if kind else ""),
+            {"max_subtasks": limit, **own},
+        )
         for kind, own in kinds.items()
         for limit in limits
         for model in models or [""]

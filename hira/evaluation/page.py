@@ -17,7 +17,7 @@ from hira.evaluation.statistics import Interval
 from hira.evaluation.summary import Row
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
-_LIMIT = re.compile(r"(\d+) subtasks(?:, (.+))?")
+_LIMIT = re.compile(r"(\d+) subtasks?(?:, (.+))?")
 Series = tuple[str, Sequence[tuple[float, Interval]]]
 """A name, and values with the accuracy at each."""
 LONGEST = 600

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -197,6 +198,9 @@ def test_doctor_tells_what_is_set_and_from_where_and_what_is_off(place: Place) -
     assert "key serper      set  (SERPER_API_KEY)" in said.out
     assert "secret" not in said.out
     assert "Off, and how to turn it on" in said.out
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {name for name in project["optional-dependencies"] if re.search(rf"\b{name}\b", said.out)}
+    assert set(project["optional-dependencies"]) - extras <= {"files", "test", "docs", "lint", "bench"}
 
 
 def test_doctor_tells_what_the_endpoint_is(place: Place, endpoint: Endpoint) -> None:

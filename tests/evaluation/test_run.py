@@ -170,7 +170,10 @@ def test_a_sweep_is_the_papers_figure() -> None:
     cells = sweep([1, 15], "hira", [], 1)
     assert [cell.changes.get("max_subtasks") for cell in cells] == [1, 15, 1, 15]
     assert len({cell.name for cell in cells}) == 4
-    assert sweep([3], "matpo", [], 2)[1].name == "matpo/3 subtasks/seed-1"
+    assert [cell.name for cell in sweep([1, 3], "matpo", [], 1)] == [
+        "matpo/1 subtask/seed-0",
+        "matpo/3 subtasks/seed-0",
+    ]
     settings = cells[2].settings(Settings(workflows={"hira": {"parallel": 2}}))
     assert settings.workflows["hira"]["describe_experts"] is False
 
