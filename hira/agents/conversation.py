@@ -17,7 +17,7 @@ from hira.core.events import Notice, TurnEnded, TurnStarted, TurnText
 from hira.core.messages import Message, assistant
 from hira.core.policy import Choose, Completion, Delta, Request, Usage
 from hira.core.tokens import clip, count
-from hira.policies.dialects import FALLBACKS, Call, rewritten
+from hira.policies.dialects import FALLBACKS, Call, rewrite_messages
 from hira.policies.dialects.text_calls import Held, holds_more
 from hira.tools import Tool
 
@@ -110,7 +110,7 @@ class Conversation:
         old, new = self.part.dialect, self.part.otherwise
         if new is None:
             return False
-        self.go_back(rewritten(self.messages, tools, old, new, self.callable))
+        self.go_back(rewrite_messages(self.messages, tools, old, new, self.callable))
         self.part = replace(self.part, dialect=new, otherwise=FALLBACKS.get(new.name))
         self.fell_back = True
         model = self.part.policy.model

@@ -104,10 +104,10 @@ class Probe:
     lacks_v1: bool = False
 
 
-async def probe(base_url: str, api_key: str = "", *, seconds: float = PROBE_SECONDS) -> Probe:
+async def probe(base_url: str, api_key: str = "") -> Probe:
     """Ask an endpoint for its models. Raises nothing that the endpoint could cause."""
     base_url = base_url.rstrip("/")
-    async with _client(transport_for(base_url), api_key, seconds) as client:
+    async with _client(transport_for(base_url), api_key, PROBE_SECONDS) as client:
         found = await _models(client, base_url)
         if not found.ok and not base_url.endswith("/v1"):
             other = await _models(client, f"{base_url}/v1")
@@ -116,12 +116,12 @@ async def probe(base_url: str, api_key: str = "", *, seconds: float = PROBE_SECO
         return found
 
 
-async def find_local(ports: Sequence[int] = LOCAL_PORTS, *, seconds: float = LOCAL_SECONDS) -> list[Probe]:
+async def find_local(ports: Sequence[int] = LOCAL_PORTS) -> list[Probe]:
     """The model servers that answer on this machine's usual ports, asked all at once; no key is sent. One that wants a
     key is among them, without models."""
-    async with _client(StreamTransport(), "", seconds) as client:
+    async with _client(StreamTransport(), "", LOCAL_SECONDS) as client:
         asked = [asyncio.ensure_future(_models(client, f"http://127.0.0.1:{port}/v1")) for port in ports]
-        done, late = await asyncio.wait(asked, timeout=seconds)
+        done, late = await asyncio.wait(asked, timeout=LOCAL_SECONDS)
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)

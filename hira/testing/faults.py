@@ -30,9 +30,9 @@ class Exchange:
     async def json(self, status: int, body: Any, **headers: str) -> None:
         await self.send(status, json.dumps(body, ensure_ascii=False).encode(), **headers)
 
-    async def begin(self, kind: str = "text/event-stream") -> None:
+    async def begin(self) -> None:
         """The head of a chunked response."""
-        self.transport.write(f"HTTP/1.1 200 x\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n".encode())
+        self.transport.write(b"HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
 
     async def chunk(self, data: bytes) -> None:
         self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))

@@ -1,6 +1,6 @@
 """How calls are written and results are written back. The only place that parses what a model wrote."""
 
-from hira.policies.dialects.dialect import Call, Dialect, Parsed, rewritten
+from hira.policies.dialects.dialect import Call, Dialect, Parsed, rewrite_messages
 from hira.policies.dialects.json import DIALECT as JSON
 from hira.policies.dialects.native import DIALECT as NATIVE
 from hira.policies.dialects.tags import DIALECT as TAGS
@@ -10,4 +10,4 @@ DIALECTS: dict[str, Dialect] = {"native": NATIVE, "tags": TAGS, "xml": XML, "jso
 # the next dialect for a model whose calls cannot be read
 FALLBACKS: dict[str, Dialect] = {"native": JSON, "json": TAGS}
 
-__all__ = ["DIALECTS", "FALLBACKS", "JSON", "NATIVE", "TAGS", "XML", "Call", "Dialect", "Parsed", "rewritten"]
+__all__ = ["DIALECTS", "FALLBACKS", "JSON", "NATIVE", "TAGS", "XML", "Call", "Dialect", "Parsed", "rewrite_messages"]

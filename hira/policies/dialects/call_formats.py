@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from hira.core.patterns import compile_lazily
 from hira.core.tool import Tool
-from hira.policies.dialects.dialect import check_call, coerce_value, faulty
+from hira.policies.dialects.dialect import check_call, coerce_value, explain
 from hira.policies.dialects.lenient import Beyond, first, read_arguments, read_value
 
 
@@ -126,13 +126,13 @@ def _read_json(turn: Turn, begun: "re.Match[str]") -> Read:
         naming = _NAMING.search(text, at, at + NEAR)
         meant = turn.marked or bool(naming and turn.tool(naming[1]))
         if isinstance(fault, Beyond):
-            return Read(len(text), error=_unreadable(turn, faulty(fault)) if meant or _BEGUN.match(text, at) else "")
+            return Read(len(text), error=_unreadable(turn, explain(fault)) if meant or _BEGUN.match(text, at) else "")
         if not meant and not (turn.cut and naming is None and _BEGUN.match(text, at)):
             return Read(max(fault.pos, begun.end()))
         try:
             value, end = read_value(text, at)
         except json.JSONDecodeError:
-            return Read(len(text), error=_unreadable(turn, f"it is not valid JSON: {faulty(fault)}"))
+            return Read(len(text), error=_unreadable(turn, f"it is not valid JSON: {explain(fault)}"))
     if calls := _calls_of(value, turn):
         return Read(end, calls)
     stranger = value.get("name") if isinstance(value, dict) and isinstance(value.get("arguments"), dict) else None
@@ -182,7 +182,7 @@ def _arguments(turn: Turn, tool: Tool, at: int) -> Read:
     try:
         value, end = read_value(turn.text, at)
     except json.JSONDecodeError as fault:
-        return Read(len(turn.text), error=_unreadable(turn, f"its arguments are not valid JSON: {faulty(fault)}"))
+        return Read(len(turn.text), error=_unreadable(turn, f"its arguments are not valid JSON: {explain(fault)}"))
     return Read(end, ((plain(tool.name), value),))
 
 

@@ -38,7 +38,7 @@ class Parsed:
     error: str = ""
 
 
-def missing(arguments: Mapping[str, Any], tool: "Tool") -> str:
+def describe_missing(arguments: Mapping[str, Any], tool: "Tool") -> str:
     """Describe, for the model, the required parameters that a call lacks; empty if it has all."""
     lacking = [name for name in tool.parameters.get("required", ()) if arguments.get(name) in (None, "")]
     return f"The call of {tool.name} lacks {', '.join(lacking)}; it takes {', '.join(tool.fields)}." if lacking else ""
@@ -150,10 +150,10 @@ def check_call(name: str, arguments: object, tools: Mapping[str, Tool]) -> tuple
         try:
             arguments = decode_json(arguments or "{}")
         except json.JSONDecodeError as fault:
-            return None, f"The arguments of {name} are not valid JSON: {faulty(fault)}."
+            return None, f"The arguments of {name} are not valid JSON: {explain(fault)}."
     if not isinstance(arguments, dict):
         return None, f"The arguments of {name} must be one JSON object with: {', '.join(tool.fields)}."
-    lacking = missing(arguments, tool)
+    lacking = describe_missing(arguments, tool)
     return (None, lacking) if lacking else (Call(name, arguments), "")
 
 
@@ -167,7 +167,7 @@ def coerce_value(value: str, tool: Tool, name: str) -> Any:
         return value
 
 
-def faulty(fault: json.JSONDecodeError) -> str:
+def explain(fault: json.JSONDecodeError) -> str:
     """Where JSON breaks, and the usual reason."""
     if isinstance(fault, Beyond):
         return fault.msg
@@ -216,7 +216,7 @@ _MOST = 1_000
 """Calls of one turn; whatever it holds was accepted before."""
 
 
-def rewritten(
+def rewrite_messages(
     messages: Sequence[Message], tools: Sequence[Tool], old: Dialect, new: Dialect, understood: Sequence[Tool] = ()
 ) -> list[Message]:
     """Return the messages of a conversation in the dialect `old` with its calls as text in the dialect `new`.

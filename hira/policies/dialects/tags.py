@@ -22,8 +22,8 @@ from hira.policies.dialects.dialect import (
     Parsed,
     Written,
     coerce_value,
+    describe_missing,
     find_unquoted,
-    missing,
     read,
     turn_of,
 )
@@ -154,7 +154,7 @@ class _Reader:
             given = arguments(inner, tool)
         except ValueError as error:
             return None, f"The body of <|begin_{name}|> cannot be read: {error}"
-        lacking = missing(given, tool)
+        lacking = describe_missing(given, tool)
         return (None, lacking) if lacking else (Call(tool.name, given), "")
 
     def _close(self, begin: "re.Match[str]", name: str) -> tuple[str, int] | None:

@@ -20,7 +20,15 @@ from hira.core.errors import EndpointError, UsageError
 from hira.core.policy import Sampling
 from hira.policies.local.decoding import Batch
 from hira.policies.local.engine import Asked, Sampled, Seeds, Seen
-from hira.policies.local.model import at_rest, capacity, check_adapter, check_supported, on_device, speaking, window_of
+from hira.policies.local.model import (
+    at_rest,
+    capacity,
+    check_adapter,
+    check_supported,
+    on_device,
+    use_adapter,
+    window_of,
+)
 from hira.policies.local.template import Template
 
 GATHERED_SECONDS = 0.003
@@ -49,7 +57,6 @@ class BatchingEngine:
         tokens: int | None = None,
         reads: int | None = None,
         seed: int | None = None,
-        gathered: float = GATHERED_SECONDS,
     ) -> None:
         check_supported(model)
         self.model = model
@@ -59,7 +66,6 @@ class BatchingEngine:
         self._window = window_of(model, template.tokenizer)
         self._limit = tokens or capacity(model)
         self._reads = reads or (READS if next(model.parameters()).is_cuda else READS_ON_A_CPU)
-        self._gathered = gathered
         self._seeds = Seeds(seed)
         self._changed = Condition()
         self._open: dict[int, Asked] = {}
@@ -155,7 +161,7 @@ class BatchingEngine:
     def _work(self) -> None:
         """Sample until nobody waits, or until somebody wants a pause. The last rows hear of it when the model is as it
         was before, so that nobody finds it in between."""
-        time.sleep(self._gathered)
+        time.sleep(GATHERED_SECONDS)
         try:
             with on_device(self.model), at_rest(self.model), torch.no_grad():
                 while self._goes_on():
@@ -188,7 +194,7 @@ class BatchingEngine:
     def _round(self) -> None:
         """One turn for every batch."""
         for name in self._list_adapters():
-            with speaking(self.model, name) as model:
+            with use_adapter(self.model, name) as model:
                 batch = self._batches.setdefault(name, Batch(model, reads=self._reads))
                 self._turn(name, batch)
 

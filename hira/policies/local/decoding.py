@@ -105,7 +105,7 @@ class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
         before = self.get_seq_length()
         now = before + key_states.shape[-2]
         if self._room is None or self._room[0].shape[-2] < now:
-            self._room = (_roomy(self.keys, now + _GROWTH), _roomy(self.values, now + _GROWTH))
+            self._room = (_enlarge(self.keys, now + _GROWTH), _enlarge(self.values, now + _GROWTH))
         keys, values = self._room
         keys[:, :, before:now] = key_states
         values[:, :, before:now] = value_states
@@ -119,7 +119,7 @@ class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
         self.keys, self.values = keys[:, :, :width], values[:, :, :width]
 
 
-def empty() -> Cache:
+def new_cache() -> Cache:
     return Cache(layer_class_to_replicate=GrowingLayer)
 
 
@@ -127,7 +127,7 @@ def merge_caches(parts: Sequence[tuple[Cache, torch.Tensor, int]]) -> Cache:
     """One cache of some rows of several. Each part is a cache, the rows to take, and how many of its columns, counted
     from the newest, hold anything for them."""
     width = max(columns for _, _, columns in parts)
-    whole = empty()
+    whole = new_cache()
     for layers in zip(*(cache.layers for cache, _, _ in parts), strict=True):
         layer = GrowingLayer()
         held = [(one.keys, one.values, rows, columns) for one, (_, rows, columns) in zip(layers, parts, strict=True)]
@@ -153,7 +153,7 @@ def _join_rows(parts: Sequence[tuple[torch.Tensor, torch.Tensor, int]], width: i
     return room
 
 
-def _roomy(states: torch.Tensor, width: int) -> torch.Tensor:
+def _enlarge(states: torch.Tensor, width: int) -> torch.Tensor:
     """The same states at the beginning of a larger tensor."""
     room = states.new_empty((*states.shape[:2], width, states.shape[-1]))
     room[:, :, : states.shape[-2]] = states
@@ -245,7 +245,7 @@ class Batch:
         padding = torch.tensor([width - len(ids) for ids in places], device=self.device)
         columns = torch.arange(width, device=self.device)[None]
         mask = columns >= padding[:, None] if any(len(ids) < width for ids in places) else None
-        cache = empty()
+        cache = new_cache()
         ids = [[0] * (width - len(ids)) + list(ids) for ids in places]
         logits = self._forward(ids, mask, (columns - padding[:, None]).clamp_(min=0), cache)
         return cache, where, logits

@@ -73,7 +73,7 @@ def at_rest(model: Any) -> Iterator[None]:
 
 
 @contextmanager
-def speaking(model: Any, adapter: str | None) -> Iterator[Any]:
+def use_adapter(model: Any, adapter: str | None) -> Iterator[Any]:
     """The base model with this adapter in it, None with none. Nothing is merged into its weights."""
     if not adapters_in(model):
         yield model

@@ -49,18 +49,14 @@ class VllmEngine:
         model: str,
         *,
         ends: Sequence[int] = (),
-        api_key: str = "",
         seed: int | None = None,
-        seconds: float = SECONDS,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.version = 0
         self._window = _UNNAMED_WINDOW
         self._ends = sorted(ends)
-        self._key = api_key
         self._seeds = Seeds(seed)
-        self._seconds = seconds
         self._tag = secrets.token_hex(3)
         self._served: dict[str, str] = {}
         self._busy: Counter[str] = Counter()
@@ -165,19 +161,15 @@ class VllmEngine:
         return {key: value for key, value in body.items() if value is not None}
 
     async def _call(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, seconds: float | None = None
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, seconds: float = SECONDS
     ) -> dict[str, Any]:
         """The reply as an object; of what is no JSON, such as the answers about adapters, an empty one."""
-        headers = {
-            "content-type": "application/json",
-            **({"authorization": f"Bearer {self._key}"} if self._key else {}),
-        }
         request = httpx.Request(
             method,
             self.base_url + path,
-            headers=headers,
+            headers={"content-type": "application/json"},
             content=b"" if body is None else json.dumps(body).encode(),
-            extensions={"timeout": {"connect": 10.0, "read": seconds or self._seconds, "write": 60.0, "pool": None}},
+            extensions={"timeout": {"connect": 10.0, "read": seconds, "write": 60.0, "pool": None}},
         )
         try:
             response = await self._transport.handle_async_request(request)
@@ -190,7 +182,7 @@ class VllmEngine:
         except ValueError:
             reply = text
         if not response.is_success:
-            raise failure(response.status_code, reply, response.headers, where=self._where, keyed=bool(self._key))
+            raise failure(response.status_code, reply, response.headers, where=self._where, keyed=False)
         return reply if isinstance(reply, dict) else {}
 
 
