@@ -105,12 +105,6 @@ async def test_a_reply_that_cannot_be_read_is_not_shown_again() -> None:
     assert "holds no JSON object" in asked.text
 
 
-async def test_the_reason_is_written_before_the_choice() -> None:
-    coord, policy, _, _ = coordinator([assigned("quick"), distilled()])
-    await coord.delegate([TASK], coord.context.rollout.memory)
-    assert policy.requests[0].schema["required"] == ["reason", "expert"]  # type: ignore[index]
-
-
 async def test_nothing_to_decide_and_nothing_to_condense_takes_no_call() -> None:
     policy = ScriptedPolicy({"coordinator": []})
     coord = Coordinator(make_context(policy), [Told(*CHEAP, 1)])
@@ -145,12 +139,6 @@ async def test_a_malformed_distillation_is_asked_for_once_more_with_the_error() 
     (finding,) = await coord.delegate([TASK], coord.context.rollout.memory)
     assert finding.conclusion == "31 m [s1]"
     assert "conclusion: field required" in policy.requests[2].messages[-1].text
-
-
-async def test_a_distillation_that_stays_malformed_loses_nothing_the_experts_words_go_on() -> None:
-    coord, _, _, _ = coordinator([assigned("quick"), "not json", "still not json"])
-    (finding,) = await coord.delegate([TASK], coord.context.rollout.memory)
-    assert (finding.conclusion, finding.ok) == ("It is 31 m high [s1].", True)
 
 
 async def test_an_expert_that_fails_is_a_finding_that_says_so_and_the_others_go_on() -> None:
@@ -357,14 +345,6 @@ async def test_without_transfer_no_model_chooses_and_the_planner_reads_the_raw_c
     assert '"facts"' in policy.requests[-1].messages[0].text
     assert '"conclusion"' not in policy.requests[-1].messages[0].text
     policy.assert_done()
-
-
-async def test_without_either_the_coordinators_model_is_not_asked_at_all() -> None:
-    coord, policy, _, _ = coordinator([], transfer=False, remember=False)
-    (finding,) = await coord.delegate([Subtask("1", "look a fact up")], coord.context.rollout.memory)
-    assert (finding.conclusion, finding.reasoning, finding.facts) == ("It is 31 m high [s1].", "", ())
-    assert policy.requests == []
-    assert list(coord.context.rollout.trajectories) == []
 
 
 async def test_a_subtask_and_a_conclusion_about_code_reach_their_readers_as_they_were_written() -> None:

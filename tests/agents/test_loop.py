@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from hira.agents.calls import use, use_all
+from hira.agents.calls import use
 from hira.agents.loop import Loop
+from hira.agents.run_context import together
 from hira.core.budget import Budget, size
 from hira.core.errors import ToolError
 from hira.core.events import Event, Events, Notice, ToolEnded, ToolStarted
-from hira.core.messages import Filled, ToolCall, user
+from hira.core.messages import ToolCall, user
 from hira.core.policy import Completion
 from hira.evidence import Source
 from hira.journal import Journal
@@ -126,11 +127,6 @@ async def test_at_the_limit_the_last_result_is_read_and_the_answer_asked_for(dia
     assert "all 2 calls are used" in last[1]
 
 
-async def test_the_box_in_our_own_warning_is_never_taken_for_the_answer() -> None:
-    loop, _ = loop_of([call("tags", "double", n=1), ""], limit=1)
-    assert (await loop.run()).answer == ""
-
-
 async def test_a_call_after_the_limit_is_not_made() -> None:
     loop, policy = loop_of(
         [call("tags", "double", n=1), "Once more. <|begin_double_call|>2<|end_double_call|>"], limit=1
@@ -147,12 +143,6 @@ async def test_a_repeated_call_is_not_made_again_and_the_model_is_told(dialect: 
     assert step.answer == "fine: 2"
     assert loop.used == 1
     assert "already made this call" in policy.requests[2].messages[-1].text
-
-
-async def test_the_second_repeat_ends_in_a_forced_answer_not_in_nothing() -> None:
-    loop, _ = loop_of([*[call("tags", "double", n=1)] * 3, r"\boxed{2}"])
-    step = await loop.run()
-    assert (step.answer, step.forced) == ("2", "the same call was repeated")
 
 
 @both
@@ -303,7 +293,8 @@ async def test_what_calls_of_one_turn_read_has_its_ids_in_their_order_whichever_
     for use_them in (True, False):
         context = make_context(ScriptedPolicy([text, "all done"]))
         if use_them:
-            await use_all(context.conversation("worker"), [(fetch, {"n": n}) for n in range(3)])
+            conversation = context.conversation("worker")
+            await together([use(conversation, fetch, {"n": n}) for n in range(3)])
         else:
             await Loop(context.conversation("worker"), [fetch], several=3).run()
         read = context.rollout.sources.read
@@ -364,16 +355,6 @@ async def test_a_call_in_flight_is_dropped_when_the_run_is_stopped() -> None:
     assert step.forced.startswith("interrupted")
 
 
-async def test_a_limit_is_announced_to_whoever_watches() -> None:
-    loop, _ = loop_of([call("tags", "double", n=1), "ok"], limit=1)
-    heard: list[str] = []
-    loop.conversation.context.events.readers.append(
-        lambda event: heard.append(event.text) if isinstance(event, Notice) else None
-    )
-    await loop.run()
-    assert heard == ["worker: all 1 calls are used; asking for the answer"]
-
-
 async def test_a_secret_of_this_machine_leaves_it_in_no_argument() -> None:
     loop, policy = loop_of([call("tags", "page", path="https://x.example/?k=sk-123%2F456"), "fine"])
     loop.conversation.context.secrets = frozenset({"sk-123/456"})
@@ -432,48 +413,10 @@ async def test_every_call_of_a_turn_is_answered_also_those_that_were_not_made() 
     assert step.text == "done"
 
 
-async def test_a_failed_search_is_made_again_when_it_is_asked_for_again() -> None:
-    tries = 0
-
-    @tool(pure=True)
-    async def flaky(query: str) -> str:
-        "Fails once."
-        nonlocal tries
-        tries += 1
-        if tries == 1:
-            raise ToolError("try again later")
-        return f"found {query}"
-
-    call = "<|begin_flaky_call|>x<|end_flaky_call|>"
-    policy = ScriptedPolicy([call, call, "done"])
-    await Loop(make_context(policy).conversation("worker"), [flaky]).run()
-    assert "try again later" in policy.requests[1].messages[-1].text
-    assert "found x" in policy.requests[2].messages[-1].text
-
-
-async def test_a_tool_that_is_not_pure_may_be_called_the_same_way_again() -> None:
-    rolled = iter((3, 5))
-
-    @tool
-    def dice(sides: int) -> str:
-        "Roll a die."
-        return f"{next(rolled)} of {sides}"
-
-    policy = ScriptedPolicy(["<|begin_dice_call|>6<|end_dice_call|>"] * 2 + ["8"])
-    await Loop(make_context(policy).conversation("worker"), [dice]).run()
-    assert "5 of 6" in policy.requests[2].messages[-1].text
-
-
 async def test_the_closing_turn_shows_the_tools_and_lets_none_be_called() -> None:
     loop, policy = loop_of([call("native", "double", n=1), "2"], "native", limit=1)
     await loop.run()
     assert (len(policy.requests[-1].tools), policy.requests[-1].choose) == (len(TOOLS), "none")
-
-
-async def test_a_reply_of_thought_left_open_is_no_answer() -> None:
-    loop, policy = loop_of(["<think>let me see", "42"])
-    assert (await loop.run()).answer == "42"
-    assert "empty" in policy.requests[1].messages[-1].text
 
 
 @pytest.mark.parametrize("dialect", ["tags", "native", "xml", "json"])
@@ -510,31 +453,6 @@ async def test_a_full_chain_loses_its_end() -> None:
     assert size([task, chain, asking]) < 330
 
 
-async def test_a_prompt_that_fills_the_window_by_itself_is_worked_on_all_the_same() -> None:
-    loop, _ = loop_of([call("tags", "double", n=1), r"\boxed{2}"], window=3)
-    assert (await loop.run()).forced == "the context is full"
-
-
-async def test_the_words_that_ask_for_the_answer_may_be_a_workflows_own() -> None:
-    loop, policy = loop_of(
-        [call("tags", "double", n=1), "Summed up."], limit=1, conclude=lambda why: Filled(f"Sum up: {why}")
-    )
-    step = await loop.run()
-    assert (step.text, step.forced) == ("Summed up.", "all 1 calls are used")
-    assert policy.requests[-1].messages[-1].text == "Sum up: all 1 calls are used"
-
-
-async def test_a_role_that_closed_by_itself_can_be_asked_once_more() -> None:
-    heard: list[Event] = []
-    loop, policy = loop_of(["It is 4.", "In sum: 4."])
-    loop.conversation.context.events.readers.append(heard.append)
-    step = await loop.run()
-    again = await loop.close("")
-    assert (step.text, again.text, again.forced) == ("It is 4.", "In sum: 4.", "")
-    assert not any(isinstance(event, Notice) for event in heard)
-    policy.assert_done()
-
-
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_workflow_may_make_the_calls_itself(dialect: str) -> None:
     made: list[Call] = []
@@ -567,17 +485,6 @@ async def test_a_fault_in_a_tool_is_told_to_the_model_and_to_the_person_and_ends
     assert [one.important for one in told if isinstance(one, Notice) and "no table for Alta" in one.text] == [True]
     assert [(one.name, one.message) for one in caplog.records] == [("hira.agents", "a fault in the tool 'tide'")]
     assert 'raise RuntimeError(f"no table for {harbour}")' in caplog.text  # the line of the traceback
-
-
-async def test_a_fault_that_holds_a_whole_page_is_told_in_few_words() -> None:
-    @tool
-    def tide(harbour: str) -> str:
-        "When the tide comes in."
-        raise RuntimeError(f"{harbour} sent: " + "a line of the page " * 20_000)
-
-    seen = await use(make_context([]).conversation("planner"), tide, {"harbour": "Alta"})
-    assert "RuntimeError: Alta sent: a line of the page" in seen.text
-    assert len(seen.text) < 5_000
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hira.core.events import Notice
 from hira.core.policy import Completion
 from hira.core.tokens import count
 from hira.evidence import Source
-from hira.policies.dialects.answer import find_section, remove_section
+from hira.policies.dialects.answer import find_section
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 
@@ -43,12 +43,6 @@ def test_parts_put_together_are_the_text_and_none_is_too_long(text: str, limit: 
     parts = split(text, limit)
     assert "".join(parts) == text
     assert all(count(part) <= limit for part in parts)
-
-
-def test_parts_end_where_paragraphs_end() -> None:
-    parts = split(DOCUMENT, 32)
-    assert all(part.endswith("\n\n") or part == parts[-1] for part in parts), parts
-    assert [part.lstrip().splitlines()[0] for part in parts if "##" in part] == ["## Oak"]
 
 
 def test_a_heading_stays_with_what_follows_it_and_code_in_one_piece() -> None:
@@ -117,10 +111,6 @@ def test_a_section_is_what_stands_between_its_marks(text: str, found: str | None
     assert find_section(text, "plan") == found
 
 
-def test_a_text_without_a_section() -> None:
-    assert remove_section("<plan>one</plan>\nIt is done.", "plan") == "It is done."
-
-
 async def written(*replies: Any, before: str = "# Old\n\nKnown [s1].") -> tuple[str, list[str], ScriptedPolicy]:
     policy = ScriptedPolicy({"report": list(replies)})
     context = make_context(policy)
@@ -160,11 +150,6 @@ async def test_a_report_that_is_cut_off_twice_never_takes_the_place_of_a_whole_o
     report, told, _ = await written(cut, cut, before="")
     assert report == "# New\n\nIt begins"
     assert "the report is cut" in told[-1]
-
-
-async def test_thought_alone_is_no_report() -> None:
-    report, _, _ = await written("<think>I should write</think>", "<think>still</think>")
-    assert report == "# Old\n\nKnown [s1]."
 
 
 async def test_what_nobody_read_is_not_cited_and_a_list_of_references_is_left_to_hira() -> None:

@@ -138,26 +138,6 @@ def test_what_is_said_of_one_picture_is_not_taken_for_all(status: int, said: str
     assert not no_media(status, said, Request((user("See.", Media("image", "data:,")),)))
 
 
-async def test_a_folder_of_nothing_but_pictures_is_looked_at(tmp_path: Path) -> None:
-    from hira import Hira
-
-    Image.new("RGB", (4, 3), "red").save(tmp_path / "tower.png")
-    replies = [
-        calling("subtask", task="Which colour has the tower in tower.png?"),
-        calling("look", data="tower.png", question="Which colour has the tower?"),
-        "The tower is red.",
-        "The tower is red [s1].",
-        "The tower is red [s1].",
-    ]
-    with Endpoint(replies) as endpoint:
-        settings = Settings(model="m", base_url=endpoint.base_url, docs=(tmp_path,), sandbox="off")
-        async with Hira(settings=settings.with_values({"without": ["code"]}, "test")) as hira:
-            answer = await hira.ask("Which colour has the tower?")
-        endpoint.assert_done()
-    assert answer.status == "answered"
-    assert [source.location for source in answer.rollout.sources.read.values()] == ["tower.png"]
-
-
 @pytest.mark.parametrize("workflow", ["hira", "rag"])
 async def test_where_nobody_sees_a_folder_of_pictures_is_refused_before_any_work(tmp_path: Path, workflow: str) -> None:
     Image.new("RGB", (4, 3), "red").save(tmp_path / "tower.png")

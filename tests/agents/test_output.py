@@ -195,16 +195,3 @@ async def test_an_answer_with_a_list_is_pickled_and_read_back_from_the_journal(d
     assert again.same
     assert again.answer.output == shown.output == ["Asta Brink"]
     assert again.answer.output_sources == shown.output_sources == answer.output_sources
-
-
-async def test_a_recorded_run_has_the_same_output_when_it_is_replayed(docs: Path, tmp_path: Path) -> None:
-    path = tmp_path / "journal.sqlite"
-    settings = Settings(docs=(str(docs),), workflow="rag", verify="lexical", journal=path)
-    async with Hira(settings=settings, policies={"*": ScriptedPolicy([ANSWER, json.dumps(VALUE)])}) as hira:
-        answer = await hira.ask("Who built the Nordmole?", output_type=Mole)
-    journal = Journal(path)
-    try:
-        again = await replay(journal, answer.rollout.run)
-    finally:
-        journal.close()
-    assert again.answer.output == VALUE == answer.json()["output"]

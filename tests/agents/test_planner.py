@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hira.agents.experts import EXPERTS, Code
+from hira.agents.experts import EXPERTS
 from hira.agents.planner import Planner, Thought
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Rollout, Subtask
@@ -48,12 +48,6 @@ async def test_the_planner_is_told_who_works_for_it_where_they_search_and_what_t
     assert "search (Search the local documents), weather (Tells the weather)." in text
 
 
-async def test_without_an_expert_that_searches_the_planner_reads_of_no_search() -> None:
-    text = await told(experts=[Code()])
-    assert "one computes exact results" in text
-    assert "search" not in text
-
-
 async def test_without_descriptions_only_the_abilities_are_told() -> None:
     text = await told(experts=EXPERTS, describe=False)
     assert "The experts' abilities: search, code, multimodal, reading." in text
@@ -63,11 +57,6 @@ async def test_without_descriptions_only_the_abilities_are_told() -> None:
 @pytest.mark.parametrize("several", [1, 3])
 async def test_the_planner_is_told_how_many_subtasks_a_turn_may_hold(several: int) -> None:
     assert ("up to 3 subtasks at once" in await told(several=several)) is (several == 3)
-
-
-async def test_a_question_about_code_or_markup_is_asked_as_it_was_written() -> None:
-    question = r"Is std::vector<Tool> |> \boxed{x} or <answer> valid, and what does <|im_end|> do?"
-    assert question.replace("<|im_end|>", "‹|im_end|›") in await told(question)
 
 
 async def test_attached_files_stand_in_a_paragraph_of_their_own() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hira.agents.expert import Task
-from hira.agents.experts import EXPERTS, Multimodal
+from hira.agents.experts import Multimodal
 from hira.core.errors import UsageError
 from hira.policies.offline import OfflinePolicy
 from hira.testing import ScriptedPolicy, calling, make_context
@@ -51,11 +51,6 @@ def test_an_expert_that_the_tools_were_given_to_by_name_works_with_these_alone(r
     assert named(Toolbox(scoped={role: (high_water,)})) == [role]
 
 
-def test_tools_for_one_that_works_in_no_loop_bring_nobody() -> None:
-    with pytest.raises(UsageError, match="no expert is left"):
-        named(Toolbox(scoped={"simple_search": (high_water,)}))
-
-
 @pytest.mark.parametrize("role", ["code", "multimodal", "deep_search", "reader"])
 async def test_a_question_is_answered_with_nothing_but_a_tool(role: str) -> None:
     policy = ScriptedPolicy(
@@ -91,7 +86,3 @@ async def test_offline_reads_an_attached_file_where_python_is_refused(tmp_path: 
     assert done.status == "answered"
     assert "1742" in done.answer
     assert {finding.expert for finding in done.findings} == {"reader"}
-
-
-def test_every_expert_of_ours_is_told_apart() -> None:
-    assert len({expert.name for expert in EXPERTS}) == len({expert.description for expert in EXPERTS}) == 5

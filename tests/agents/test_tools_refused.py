@@ -106,24 +106,6 @@ async def test_what_was_called_natively_before_stands_as_text_afterwards() -> No
     assert sent[2]["content"].splitlines()[::2] == ["<tool_response>", "42", "</tool_response>"]
 
 
-async def test_a_whole_question_is_answered_through_an_endpoint_without_tools(tmp_path: Path) -> None:
-    (tmp_path / "asean.txt").write_text("ASEAN was founded on 8 August 1967.\n", encoding="utf-8")
-    task = '{"name": "subtask", "arguments": {"task": "When was ASEAN founded?"}}'
-    replies = [
-        task,
-        '{"reason": "a page states it", "expert": "simple_search"}',
-        "ASEAN was founded on 8 August 1967 [s1].",
-        "ASEAN was founded on 8 August 1967 [s1].",
-    ]
-    with Endpoint(replies, faults=[REFUSED]) as endpoint:
-        settings = Settings(model=endpoint.model, base_url=endpoint.base_url, docs=(tmp_path,))
-        async with Hira(settings=settings) as hira:
-            answer = await hira.ask("When was ASEAN founded?")
-        endpoint.assert_done()
-    assert answer.status == "answered"
-    assert "1967" in answer.text
-
-
 @pytest.mark.parametrize(
     ("settings", "otherwise"),
     [

@@ -97,15 +97,6 @@ async def test_a_broken_call_and_what_was_told_of_it_leave_the_conversation(dial
     assert loop.conversation.trajectory.unreadable == 1
 
 
-async def test_a_repeated_call_leaves_the_conversation() -> None:
-    policy = ScriptedPolicy([calling("double", n=1), calling("double", n=1), calling("double", n=2), "4"])
-    await begun(make_context(policy, dialect="native")).run()
-    assert "already made this call" in policy.requests[2].messages[-1].text
-    calls = [one for one in policy.requests[3].messages if one.calls]
-    assert [one.calls[0].arguments for one in calls] == ['{"n": 1}', '{"n": 2}']
-    assert not any("already made this call" in one.text for one in policy.requests[3].messages)
-
-
 @pytest.mark.parametrize("raw", [written("json", 3), BROKEN, UNKNOWN, "[double(n=3)]"])
 async def test_a_raw_call_is_never_the_answer(raw: str) -> None:
     policy = ScriptedPolicy([calling("double", n=1), raw, r"\boxed{2}"])

@@ -5,7 +5,6 @@ import json
 import random
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hira.agents.mams.state import Entry, Memory, Update, Written, find_unsourced, ids, merge, missing
-from hira.core.budget import Budget
 from hira.core.errors import EndpointError
 from hira.core.events import Notice
 from hira.core.messages import ToolCall
@@ -24,7 +22,6 @@ from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.workflows import MaMs, rollout
 
-LIBRARY = Path(__file__).parent.parent / "data" / "library"
 TOPIC = "The mills of Orlen"
 FILLER = " ".join(f"Word{at}" for at in range(50))
 
@@ -186,22 +183,6 @@ async def test_the_limits_are_ten_turns_and_five_calls_a_turn_as_in_the_paper() 
     )
 
 
-async def test_at_the_last_turn_what_it_brought_still_reaches_the_report() -> None:
-    policy = ScriptedPolicy(
-        {
-            "search": [calls("one", "page 0"), calls("two", "page 1")],
-            "state": [update((), "One."), update(["m1"], "Two.")],
-            "report": [
-                "<report># R\n\nFlour in 1901 [s1].</report>",
-                "<report># R\n\nOak, and flour in 1901 [s1].</report>",
-            ],
-        }
-    )
-    record = await rollout(MaMs(max_turns=2), TOPIC, make_context(policy, dialect="native", tools=searching(*PAGES)))
-    assert record.answer == "# R\n\nOak, and flour in 1901 [s1]."
-    policy.assert_done()
-
-
 async def test_a_search_agent_that_calls_nothing_ends_with_what_it_says() -> None:
     said = "<plan>- none</plan>\nThere is nothing to look up."
     policy = ScriptedPolicy({"search": [said, said]})
@@ -228,15 +209,6 @@ async def test_a_search_agent_that_only_plans_at_the_beginning_is_asked_for_its_
     assert record.answer.endswith("three burned down in 1950 [s3].")
     assert "Make the first calls now." in policy.requests[1].messages[-1].text
     policy.assert_done()
-
-
-async def test_a_spent_budget_ends_the_run_with_the_report_so_far() -> None:
-    policy = script()
-    context = make_context(policy, dialect="native", tools=searching(*PAGES), budget=Budget(calls=5))
-    record = await rollout(SMALL, TOPIC, context)
-    assert record.status == "partial"
-    assert record.answer.startswith("# Mills\n\nOne ground flour [s1]")
-    assert [fact.text for fact in record.memory.facts][:1] == ["Mill one ground flour."]
 
 
 async def test_without_a_report_a_run_that_ends_early_answers_with_its_notes() -> None:

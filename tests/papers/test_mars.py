@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
@@ -16,7 +15,7 @@ import pytest
 from hira import Hira, Settings
 from hira.agents.mars.system2 import requesting
 from hira.agents.run_context import RoleConfig, RunContext
-from hira.core.budget import Budget, Limits
+from hira.core.budget import Budget
 from hira.core.errors import EndpointError, ToolError, UsageError
 from hira.core.events import SubtaskDone, SubtaskIssued
 from hira.core.policy import Completion, Request, Sampling, Watch
@@ -27,16 +26,12 @@ from hira.policies.dialects import DIALECTS, Call
 from hira.policies.fitting import fitting
 from hira.runtime.replay import replay
 from hira.runtime.trace import read
-from hira.testing import FakeWeb, ScriptedPolicy, calling
+from hira.testing import ScriptedPolicy, calling
 from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
-from hira.tools.browse import browse_tool
-from hira.tools.fetch import Fetcher, identification
-from hira.tools.search import open_backend, open_client, search_tool
 from hira.workflows import rollout
 from hira.workflows.mars import MARS
 
-ASEAN = Path(__file__).parent.parent / "data" / "asean"
 QUESTION = "How high is the tower of Varn, and how old?"
 PURPOSE = "the height of the tower in metres"
 ANSWER = "It is 31 m high [s1]. <answer>The tower is 31 m high [s1].</answer>"
@@ -244,15 +239,6 @@ async def test_ten_pages_of_a_query_are_read_and_five_works_and_none_twice() -> 
     assert "a-10 ends." not in pages
 
 
-async def test_without_scholarly_services_and_python_there_are_no_such_tools() -> None:
-    people, policy = context([ANSWER], box=Toolbox(search=SEARCH, browse=BROWSE))
-    await rollout(MARS(), QUESTION, people)
-    assert [one["function"]["name"] for one in policy.requests[0].tools] == ["search"]
-    people, policy = context([ANSWER], box=Toolbox(search=SEARCH, scholar=SEARCH, python=open_python))
-    await rollout(MARS(), QUESTION, people)
-    assert [one["function"]["name"] for one in policy.requests[0].tools] == ["search", "search", "python"]
-
-
 @pytest.mark.parametrize(
     ("without", "left"),
     [("python", ["search", "scholar"]), ("scholar, python", ["search"]), ("search,scholar", ["python"])],
@@ -264,24 +250,6 @@ async def test_tools_can_be_taken_away_as_in_table_3(without: str, left: list[st
     assert [one["function"]["name"] for one in policy.requests[0].tools] == left
     with pytest.raises(UsageError, match="there is no tool 'web'"):
         MARS(without="web")
-
-
-async def test_the_whole_page_is_read_and_not_what_stands_near_to_the_purpose() -> None:
-    """A page of a real server, far longer than what `browse` shows of it to a reader."""
-    far = "<title>Varn</title>" + "".join(f"<p>Street number {at} has houses.</p>" for at in range(1500))
-    body = far + "<p>The tower is 31 m high.</p>"
-    with FakeWeb({"/varn": body}) as web:
-        async with open_client(identification("ann@example.org")) as client:
-            seen: set[str] = set()
-            search = search_tool([open_backend("searxng", client, base_url=web.url)], seen=seen)
-            box = Toolbox(search=search, browse=browse_tool(Fetcher(allow=[web.host]), seen=seen))
-            people, policy = context([wanted("streets of Varn"), ANSWER], box=box)
-            record = await rollout(MARS(), QUESTION, people)
-    prompt = of(policy, "system1")[0].messages[0].text
-    assert "Street number 0 has" in prompt
-    assert "The tower is 31 m high." in prompt
-    assert record.status == "answered"
-    assert record.sources.read["s1"].location == f"{web.url}/varn"
 
 
 async def test_a_turn_of_reasoning_alone_goes_on_and_counts_as_a_turn() -> None:
@@ -327,13 +295,6 @@ async def test_after_ten_turns_the_last_result_is_read_and_the_answer_asked_for(
     last = policy.requests[-1].messages
     assert "The tower is 31 m high [s19]" in last[-2].text
     assert "all 10 calls are used" in last[-1].text
-
-
-async def test_a_request_that_was_made_before_is_not_made_again() -> None:
-    people, policy = context([wanted("height"), wanted("width"), wanted("height"), ANSWER])
-    await rollout(MARS(), QUESTION, people)
-    assert len(of(policy, "system1")) == 2
-    assert "already made this call" in policy.requests[-1].messages[-1].text
 
 
 @pytest.mark.parametrize(
@@ -436,21 +397,6 @@ async def test_where_system_1_fails_for_one_bin_its_pages_beginnings_are_passed_
     assert record.status == "answered"
 
 
-async def test_an_endpoint_that_dies_leaves_what_was_distilled_as_a_clear_partial() -> None:
-    people, _ = context([wanted("height"), EndpointError("the endpoint is gone", where="at /v1")])
-    record = await rollout(MARS(), QUESTION, people)
-    assert record.status == "failed"
-    assert "the endpoint is gone" in record.error
-    assert record.answer == "- The tower is 31 m high [s1]."
-
-
-async def test_a_spent_budget_ends_in_an_answer_from_what_is_known() -> None:
-    people, policy = context([wanted("height"), ANSWER], budget=Budget(calls=3))
-    record = await rollout(MARS(), QUESTION, people)
-    assert (record.status, record.answer) == ("partial", "The tower is 31 m high [s1].")
-    assert "budget of 3 calls" in policy.requests[-1].messages[-1].text
-
-
 async def test_a_budget_that_is_spent_while_pages_wait_gives_system_2_their_beginnings() -> None:
     search, browse = library(found=3, words=lambda _: 500)
     people, policy = context([wanted("a"), ANSWER], box=Toolbox(search=search, browse=browse), budget=Budget(calls=3))
@@ -458,27 +404,6 @@ async def test_a_budget_that_is_spent_while_pages_wait_gives_system_2_their_begi
     assert (record.status, record.answer) == ("partial", "The tower is 31 m high [s1].")
     assert len(of(policy, "system1")) == 1
     assert "“A-2 begins" in policy.requests[-1].messages[-2].text
-
-
-async def test_when_only_the_budget_of_system_1_is_spent_the_run_goes_on() -> None:
-    people, policy = context(
-        [wanted("height"), wanted("age"), ANSWER], budget=Budget(roles={"system1": Limits(calls=1)})
-    )
-    record = await rollout(MARS(), QUESTION, people)
-    assert record.answer == "The tower is 31 m high [s1]."
-    assert "“Age-0 begins" in policy.requests[-1].messages[-1].text
-
-
-async def test_a_stop_from_outside_ends_in_an_answer_from_what_is_known() -> None:
-    people, _ = context([wanted("height"), ANSWER])
-
-    def stop(request: Request) -> str:
-        people.stop()
-        return notes(request)
-
-    people.cast = {"*": RoleConfig(ScriptedPolicy({"system2": [wanted("height"), ANSWER], "system1": stop}))}
-    record = await rollout(MARS(), QUESTION, people)
-    assert (record.status, record.answer) == ("interrupted", "The tower is 31 m high [s1].")
 
 
 async def test_without_any_tool_the_run_says_what_to_give_it() -> None:
@@ -507,61 +432,6 @@ async def test_the_length_of_replies_is_bounded_for_each_system_where_it_is_set(
     people, policy = context([wanted("height"), ANSWER])
     await rollout(MARS(system1_reply=8_192, system2_reply=28_672), QUESTION, people)
     assert [request.sampling.max_tokens for request in policy.requests] == [28_672, 8_192, 28_672]
-
-
-async def test_a_run_that_broke_off_goes_on_without_distilling_again(tmp_path: Path) -> None:
-    settings = Settings(model="offline", docs=(ASEAN,), journal=tmp_path / "journal.sqlite", dialect="native")
-    ask = wanted("capital of Myanmar", purpose="its name")
-    broken = ScriptedPolicy({"system2": [ask, EndpointError("gone")], "system1": ["It is Naypyidaw [s1]."]})
-    async with Hira(settings=settings, policies={"*": broken}, workflow=MARS()) as hira:
-        run = hira.stream("What is the capital of Myanmar?")
-        await run.work()
-        assert run.answer.status == "failed"
-    mended = ScriptedPolicy({"system2": ["<answer>Naypyidaw is its capital [s1].</answer>"]})
-    async with Hira(settings=settings, policies={"*": mended}, workflow=MARS()) as hira:
-        again = await hira.resume(run.id)
-        await again.work()
-    assert again.answer.text == "Naypyidaw is its capital [s1]."
-    assert [request.conversation for request in mended.requests] == ["system2"]
-    assert list(again.answer.rollout.trajectories) == ["system2", "1/1/system1"]
-
-
-async def test_a_run_that_was_killed_while_bins_were_read_asks_only_for_those_that_are_missing(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    for at in range(12):
-        text = f"Tower number {at} of Varn is {at}1 m high. " + "It has many windows and doors. " * 60
-        (tmp_path / "docs" / f"tower{at}.txt").write_text(text, encoding="utf-8")
-    settings = Settings(
-        model="offline", docs=(tmp_path / "docs",), journal=tmp_path / "journal.sqlite", dialect="native"
-    )
-    asked: list[str] = []
-
-    class Hanging(ScriptedPolicy):
-        """Of System 1, only who comes first is answered."""
-
-        async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-            if request.conversation != "system2":
-                asked.append(request.conversation)
-                if len(asked) > 1:
-                    await asyncio.sleep(60)
-            return await super().complete(request, watch)
-
-    broken = Hanging({"system2": [wanted("height of the towers of Varn")], "system1": notes})
-    async with Hira(settings=settings, policies={"*": broken}, workflow=MARS(window=2_000)) as hira:
-        run = hira.stream(QUESTION)
-        working = asyncio.create_task(run.work())
-        async with asyncio.timeout(10):
-            while len(asked) < 2:
-                await asyncio.sleep(0.01)
-        working.cancel()
-        await asyncio.wait((working,))
-    bins = len(asked)
-    mended = ScriptedPolicy({"system2": [ANSWER], "system1": notes})
-    async with Hira(settings=settings, policies={"*": mended}, workflow=MARS(window=2_000)) as hira:
-        again = await hira.resume(run.id)
-        await again.work()
-    assert [request.conversation for request in mended.requests] == [*asked[1:], "system2"]
-    assert len(again.answer.rollout.trajectories) == 1 + bins
 
 
 class Counting(ScriptedPolicy):
@@ -625,56 +495,6 @@ async def test_a_replay_needs_no_model_to_know_the_bins(tmp_path: Path) -> None:
         assert again.same, again.ends
         seen = read(journal, answer.rollout.run)
     assert {one.name for one in seen.tools} == {"search"}  # packing is recorded as calls are, and is none
-
-
-@pytest.mark.parametrize("kind", [ScriptedPolicy, Counting])
-async def test_a_run_that_is_gone_on_with_by_another_way_to_count_keeps_its_bins(kind: Any, tmp_path: Path) -> None:
-    """System 1's tokenizer, or the vocabulary of a model's name, may be there at one time and not at another."""
-    (tmp_path / "docs").mkdir()
-    for at in range(6):
-        text = f"Tower number {at} of Varn is {at}1 m high. " + "It has many windows and doors. " * (20 + 20 * at)
-        (tmp_path / "docs" / f"tower{at}.txt").write_text(text, encoding="utf-8")
-    journal = tmp_path / "journal.sqlite"
-    settings = Settings(model="offline", docs=(tmp_path / "docs",), journal=journal, dialect="native")
-    search = wanted("height of the towers of Varn")
-    first = kind({"system2": [search, EndpointError("gone")], "system1": notes})
-    async with Hira(settings=settings, policies={"*": first}, workflow=MARS(window=2_000)) as hira:
-        run = hira.stream(QUESTION)
-        await run.work()
-    bins = len(of(first, "system1"))
-    other = ScriptedPolicy if kind is Counting else Counting
-    mended = other({"system2": [ANSWER], "system1": notes})
-    async with Hira(settings=settings, policies={"*": mended}, workflow=MARS(window=2_000)) as hira:
-        again = await hira.resume(run.id)
-        await again.work()
-    assert (of(mended, "system1"), len(again.answer.rollout.trajectories)) == ([], 1 + bins)
-
-
-async def test_a_run_whose_limit_came_while_bins_were_counted_is_replayed_to_its_answer(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    for at in range(6):
-        text = f"Tower number {at} of Varn is {at}1 m high. " + "It has many windows and doors. " * (20 + 20 * at)
-        (tmp_path / "docs" / f"tower{at}.txt").write_text(text, encoding="utf-8")
-    path = tmp_path / "journal.sqlite"
-    settings = Settings(model="offline", docs=(tmp_path / "docs",), journal=path, dialect="native", max_time=1.0)
-    there = threading.Event()
-
-    class Late(Counting):
-        """A model whose tokenizer is not there before the run is over."""
-
-        def count(self, text: str) -> int:
-            there.wait()
-            return super().count(text)
-
-    policy = Late({"system2": [wanted("height of the towers of Varn"), ANSWER], "system1": notes})
-    async with Hira(settings=settings, policies={"*": policy}, workflow=MARS(window=2_000)) as hira:
-        answer = await hira.ask(QUESTION)
-    there.set()
-    assert (answer.status, of(policy, "system1")) == ("partial", [])
-    with closing(Journal(path)) as journal:
-        again = await replay(journal, answer.rollout.run, MARS(window=2_000))
-    assert (again.same, again.ends, again.answer.status) == (True, "", "partial")
-    assert list(again.answer.rollout.trajectories) == ["system2"]
 
 
 async def test_tools_of_ones_own_are_given_to_system_2_and_go_straight_back() -> None:

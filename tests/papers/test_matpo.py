@@ -11,9 +11,8 @@ import pytest
 
 from hira import Hira, Settings
 from hira.agents.matpo.roles import browsing
-from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
-from hira.core.budget import Budget
 from hira.core.errors import EndpointError, UsageError
 from hira.core.events import SubtaskAssigned, SubtaskDone, SubtaskIssued
 from hira.core.messages import ToolCall
@@ -197,13 +196,6 @@ async def test_thought_and_calls_in_a_summary_are_not_passed_on() -> None:
     assert "SECRET" not in report
 
 
-async def test_a_summary_that_is_nothing_but_a_call_leaves_what_the_worker_had_said() -> None:
-    people, policy = context([hand("Height"), "Known.", ANSWER], [look("tower"), "It is 31 m [s1].", look("more")])
-    record = await run(MATPO(), people)
-    assert "It is 31 m [s1]." in of(policy, "planner")[1].messages[-1].text
-    assert record.findings[0].ok
-
-
 @pytest.mark.parametrize("summary", [EndpointError("gone"), look("more"), Completion("", reasoning="hm")])
 async def test_a_summary_that_fails_loses_nothing_that_was_said_before_it(summary: Any) -> None:
     worker = [look("tower"), "It is 31 m [s1].", summary]
@@ -263,17 +255,6 @@ async def test_a_full_context_loses_its_latest_messages_until_the_summary_fits(d
     assert last.messages[:2] == of(policy, "1/worker")[0].messages, "subtask and recap stay"
     assert "It is 31 m [s1]." in told(of(policy, "planner")[1])
     assert record.error == ""
-
-
-async def test_a_planners_full_context_is_handled_alike() -> None:
-    long = "## Conclusion\n31 m [s1]. " + "word " * 2000
-    workers = [reply for _ in range(3) for reply in (look("a"), "Done.", long)]
-    people, policy = context([hand("A"), hand("B"), hand("C"), ANSWER], workers)
-    record = await run(MATPO(window=6_400, reply=500), people)
-    last = of(policy, "planner")[-1]
-    assert last.messages[-1].prompt == "matpo_planner_summary"
-    assert sum(message.prompt == "result" for message in last.messages) == 2
-    assert record.answer == "It is 31 m high [s1]."
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -398,46 +379,9 @@ async def test_a_worker_that_fails_is_a_report_that_says_so_and_may_be_tried_aga
     policy.assert_done()
 
 
-async def test_a_subtask_that_was_done_is_refused_and_two_repeats_bring_the_answer() -> None:
-    people, policy = context([hand("Height")] * 3 + [ANSWER], reader)
-    record = await run(MATPO(), people)
-    assert len(record.findings) == 1
-    assert "the same call was repeated" in of(policy, "planner")[-1].messages[-1].text
-    policy.assert_done()
-
-
-async def test_a_question_that_needs_nobody_is_answered_at_once() -> None:
-    people, policy = context([r"\boxed{4}", "## Conclusion\nIt is \\boxed{4}."], [])
-    record = await run(MATPO(), people)
-    assert (record.answer, record.findings) == ("4", [])
-    policy.assert_done()
-
-
 async def test_without_a_box_the_conclusion_is_the_answer() -> None:
     people, _ = context([hand("Height"), "Known.", ANSWER.replace("\\boxed{", "").replace("}", "")], reader)
     assert (await run(MATPO(), people)).answer == "It is 31 m high [s1]."
-
-
-async def test_an_endpoint_that_dies_leaves_the_conclusions_of_the_workers() -> None:
-    people, _ = context([hand("Height"), EndpointError("gone")], reader)
-    record = await run(MATPO(), people)
-    assert (record.status, record.answer) == ("failed", "- It is Height: 31 m [s1].")
-
-
-async def test_a_spent_budget_ends_in_a_summary_of_what_is_known() -> None:
-    people, policy = context([hand("Height"), hand("Age"), ANSWER], reader, budget=Budget(calls=6))
-    record = await run(MATPO(), people)
-    assert (record.status, record.answer) == ("partial", "It is 31 m high [s1].")
-    last = of(policy, "planner")[-1].messages[-1]
-    assert last.prompt == "matpo_planner_summary"
-    assert "budget of 6 calls" in last.text
-
-
-async def test_a_stop_from_outside_ends_in_a_summary_of_what_is_known() -> None:
-    people, _ = context([hand("Height"), ANSWER], reader)
-    people.events.readers.append(lambda event: people.stop() if isinstance(event, SubtaskDone) else None)
-    record = await run(MATPO(), people)
-    assert (record.status, record.answer) == ("interrupted", "It is 31 m high [s1].")
 
 
 async def test_whoever_watches_hears_of_every_subtask() -> None:
@@ -500,33 +444,3 @@ async def test_without_anything_to_search_the_run_says_what_to_give_it() -> None
 def test_settings_with_which_nothing_can_be_done_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         MATPO(**wrong)
-
-
-async def test_one_model_plays_both_roles_or_each_has_its_own() -> None:
-    planner = ScriptedPolicy([hand("Height"), "Known.", ANSWER], model="large")
-    worker = ScriptedPolicy(reader, model="small")
-    cast = {
-        "planner": RoleConfig(planner, dialect=DIALECTS["xml"]),
-        "worker": RoleConfig(worker, dialect=DIALECTS["xml"]),
-    }
-    record = await run(MATPO(), RunContext(cast, tools=BOX))
-    assert MATPO().roles == set(cast)
-    assert record.answer == "It is 31 m high [s1]."
-    planner.assert_done()
-
-
-async def test_a_run_that_broke_off_goes_on_without_the_workers_working_again(tmp_path: Path) -> None:
-    settings = Settings(model="offline", docs=(ASEAN,), journal=tmp_path / "journal.sqlite", dialect="xml")
-    worker = [look("capital of Myanmar"), "Done.", "## Conclusion\nIt is Naypyidaw [s1]."]
-    broken = ScriptedPolicy({"planner": [hand("The capital"), EndpointError("gone")], "worker": worker})
-    async with Hira(settings=settings, policies={"*": broken}, workflow=MATPO()) as hira:
-        going = hira.stream("What is the capital of Myanmar?")
-        await going.work()
-        assert going.answer.status == "failed"
-    mended = ScriptedPolicy({"planner": ["Known.", "## Conclusion\n\\boxed{Naypyidaw is its capital [s1].}"]})
-    async with Hira(settings=settings, policies={"*": mended}, workflow=MATPO()) as hira:
-        again = await hira.resume(going.id)
-        await again.work()
-    assert again.answer.text == "Naypyidaw is its capital [s1]."
-    assert [request.conversation for request in mended.requests] == ["planner", "planner"]
-    assert list(again.answer.rollout.trajectories) == ["planner", "1/worker"]

@@ -1,7 +1,6 @@
 """Search-o1 and WebThinker step by step, and the faults of their published code, each shown not to be one here."""
 
 import json
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -199,14 +198,6 @@ async def test_a_report_is_searched_for_written_checked_and_edited() -> None:
     policy.assert_done()
 
 
-async def test_the_reasoner_sees_the_outline_of_the_draft_and_not_its_text() -> None:
-    policy = ScriptedPolicy(
-        {"reasoner": [write("Height", "how high"), CHECKING, "Done."], "writer": ["## Height\n\nA long text."]}
-    )
-    await rollout(WebThinker(report=True), TOPIC, make_context(policy, tools=BOX))
-    assert "A long text." not in "".join(message.text for message in of(policy, "reasoner")[-1].messages)
-
-
 async def test_sources_that_an_edit_lost_are_named() -> None:
     policy = ScriptedPolicy(
         {
@@ -257,54 +248,6 @@ async def test_a_report_whose_endpoint_fails_keeps_what_was_written() -> None:
     record = await rollout(WebThinker(report=True), TOPIC, make_context(policy, tools=BOX))
     assert (record.status, record.error) == ("failed", "gone")
     assert record.answer == "# The tower\n\n## Height\n\nIt is high."
-
-
-@BOTH
-async def test_a_repeated_query_is_told_of_and_the_run_goes_on(workflow: Any, served: dict[str, Any]) -> None:
-    """WebThinker's code ends the question there, with no answer."""
-    policy = ScriptedPolicy(
-        {"reasoner": [searching("tower"), searching("height"), searching("tower"), ANSWER], **served}
-    )
-    context = make_context(policy, tools=BOX)
-    context.read(Source("towers.md", "Towers", READ, "file"))
-    record = await rollout(workflow, QUESTION, context)
-    assert record.answer == "The tower is 31 m high [s1]."
-    assert "already made this call" in of(policy, "reasoner")[-1].messages[-1].text
-    assert len(policy.requests) == 6
-
-
-@BOTH
-@pytest.mark.parametrize("bad", ["", " ", "{}"])
-async def test_an_invalid_query_costs_no_search(workflow: Any, served: dict[str, Any], bad: str) -> None:
-    """In WebThinker's code it burns the whole budget."""
-    policy = ScriptedPolicy({"reasoner": [searching(bad), searching("tower"), ANSWER], **served})
-    context = make_context(policy, tools=BOX)
-    context.read(Source("towers.md", "Towers", READ, "file"))
-    record = await rollout(workflow, QUESTION, context)
-    assert record.status == "answered"
-    assert len(policy.requests) == 4
-    assert "Nothing was called" in of(policy, "reasoner")[1].messages[-1].text
-
-
-@BOTH
-async def test_the_prompt_grows_by_what_each_turn_brings(workflow: Any, served: dict[str, Any]) -> None:
-    """In WebThinker's code it grows with the square of the turns."""
-    queries = [searching(f"tower {at}") for at in range(9)]
-    policy = ScriptedPolicy({"reasoner": [*queries, ANSWER], **served})
-    await rollout(workflow, QUESTION, make_context(policy, tools=BOX))
-    asked = of(policy, "reasoner")
-    sizes = [sum(len(message.text) for message in request.messages) for request in asked]
-    growth = [later - earlier for earlier, later in pairwise(sizes)]
-    assert max(growth) == min(growth)
-    for earlier, later in pairwise(asked):
-        assert later.messages[: len(earlier.messages)] == earlier.messages
-
-
-@BOTH
-async def test_an_endpoint_that_fails_is_a_failure_and_no_empty_answer(workflow: Any, served: dict[str, Any]) -> None:
-    policy = ScriptedPolicy({"reasoner": [EndpointError("the endpoint is gone")], **served})
-    record = await rollout(workflow, QUESTION, make_context(policy, tools=BOX))
-    assert (record.status, record.answer, record.error) == ("failed", "", "the endpoint is gone")
 
 
 async def test_what_was_read_before_an_endpoint_failed_is_told_with_its_source() -> None:
@@ -369,7 +312,3 @@ async def test_a_search_that_failed_is_not_kept_and_may_be_made_again() -> None:
     assert record.status == "answered"
     assert tried == ["tower", "tower"]
     assert "the service is down" in of(policy, "reasoner")[1].messages[-1].text
-
-
-async def test_limits_are_those_of_the_published_code() -> None:
-    assert (SearchO1().searches, WebThinker().searches, WebThinker().interactions) == (10, 20, 80)

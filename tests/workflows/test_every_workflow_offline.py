@@ -10,7 +10,6 @@ import pytest
 from hira import Hira
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
-from hira.core.errors import UsageError
 from hira.core.events import Notice
 from hira.core.policy import Completion, Policy, Request, Watch
 from hira.policies.dialects import DIALECTS
@@ -24,7 +23,6 @@ from hira.tools.python import open_python, refusal
 from hira.workflows import MARS, MATPO, HiRA, MarsRL, rollout
 from hira.workflows.baselines import (
     CodeAct,
-    Direct,
     MultimodalAlone,
     PlanAndSolve,
     Rag,
@@ -89,12 +87,6 @@ async def test_questions_are_answered_from_documents_with_citations_that_hold(wo
                 used = [one.usage for one in told.rollout.trajectories.values() if one.role == role]
                 assert sum(usage.calls for usage in used) <= bound.calls
                 assert sum(usage.tokens for usage in used) <= bound.tokens
-
-
-async def test_direct_reads_nothing_offline_and_so_answers_nothing() -> None:
-    record = await rollout(Direct(), "How many memory entries are recalled?", make_context(OfflinePolicy()))
-    assert "do not hold the answer" in record.answer
-    assert record.status == "insufficient_evidence"
 
 
 async def test_what_no_document_holds_is_not_answered() -> None:
@@ -244,14 +236,3 @@ def _stop_after(context: RunContext, calls: int) -> None:
             context.stop(Interrupted("stopped"))
 
     context.events.readers.append(read)
-
-
-@pytest.mark.parametrize("workflow", [Rag(), SearchO1(), WebThinker(), PlanAndSolve(), MultimodalAlone()], ids=named)
-async def test_without_what_it_needs_a_workflow_says_what_to_give(workflow: Any) -> None:
-    bare = Settings(model="offline", journal=None, cache=None, sandbox="auto")
-    if workflow.name == "plan-and-solve":
-        pytest.skip("Python alone is enough for it")
-    async with Hira(settings=bare, workflow=workflow) as hira:
-        with pytest.raises(UsageError) as wrong:
-            await hira.ask("How high is the tower?")
-    assert "--docs" in wrong.value.fix or "--file" in wrong.value.fix

@@ -50,12 +50,6 @@ async def test_offline_writes_in_chinese_from_chinese_documents(tools: Toolbox) 
     assert "灯塔位于港口东侧，高三十八米，由当地花岗岩建成。" in record.answer
 
 
-async def test_the_same_run_offline_is_the_same_report(tools: Toolbox) -> None:
-    first, second = [await rollout(MaMs(), TOPIC, make_context(OfflinePolicy(), tools=tools)) for _ in range(2)]
-    assert first.answer == second.answer
-    assert list(first.trajectories) == list(second.trajectories)
-
-
 @pytest.mark.parametrize("workflow", [MaMs(), ReActReport()], ids=lambda one: one.name)
 async def test_without_anything_to_read_no_work_is_done(workflow: Any) -> None:
     policy = ScriptedPolicy([])
