@@ -14,7 +14,7 @@ from typing import Any
 
 from hira.agents.approved import ask_about_call
 from hira.agents.hooks import change_result, check_call
-from hira.agents.run_context import Conversation, RunContext, together
+from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Trajectory, Turn
 from hira.core.errors import HiraError, Stop, ToolDown, ToolError
 from hira.core.events import Notice, ToolEnded, ToolStarted
@@ -267,24 +267,9 @@ class Seen:
     ok: bool = True
 
 
-async def use_all(conversation: Conversation, calls: Sequence[tuple[Tool, Mapping[str, Any]]]) -> list[Seen]:
-    """Call tools concurrently. Source ids follow the order of the calls, independent of completion order."""
-    ends = [asyncio.Event() for _ in calls]
-
-    async def one(at: int) -> Seen:
-        try:
-            return await use(conversation, *calls[at], after=ends[at - 1] if at else None)
-        finally:
-            ends[at].set()
-
-    return await together([one(at) for at in range(len(calls))])
-
-
-async def use(
-    conversation: Conversation, tool: Tool, arguments: Mapping[str, Any], *, after: asyncio.Event | None = None
-) -> Seen:
-    """Call a tool for a role. Passages enter the run's sources and are shown with their ids, `after` those of an
-    earlier call.
+async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any]) -> Seen:
+    """Call a tool for a role. Passages enter the run's sources and are shown with their ids. Of the calls that a
+    conversation makes concurrently, the one that began first gets its ids first.
 
     A tool that cannot do it says so in the text, for the model to read; nothing is raised.
     """
@@ -294,6 +279,8 @@ async def use(
     told = redact(arguments, context.secrets)
     context.events(ToolStarted(conversation.name, tool.name, told, number))
     began = time.monotonic()
+    earlier, ended = conversation.latest_call, asyncio.Event()
+    conversation.latest_call = ended
     try:
         _check_unmasked(arguments, told)
         _check_open(arguments, tool)
@@ -301,11 +288,13 @@ async def use(
         key = f"{tool.name} {format_arguments(arguments)}" if shared else ""
         call = context.once(key, lambda: call_recorded(conversation, tool, arguments, number), _went_well)
         observation = _drop_blocked(await context.unless_stopped(call), tool)
-        if after:
-            await after.wait()
+        if earlier:
+            await earlier.wait()
         seen = Seen(observation, _format_observation(observation, conversation), observation.ok)
     except (ToolError, Stop) as error:
         seen = Seen(Observation(), inert(f"{tool.name} failed: {error}"), ok=False)
+    finally:
+        ended.set()
     took = round(time.monotonic() - began, 3)
     context.events(ToolEnded(conversation.name, tool.name, seen.ok, seen.text, took, number))
     return seen

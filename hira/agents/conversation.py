@@ -42,7 +42,8 @@ class Conversation:
     `tools` are offered to the role. `unmade` are calls of stateful tools whose results came from the journal, by the
     tool's name. `closes` says whose answer is written by the last call, for which a reserve is kept: nobody's, the
     role's own, or the run's. `callable` are the tools whose calls are kept back from who watches the text; `fell_back`
-    says that the dialect is another than the conversation began in.
+    says that the dialect is another than the conversation began in. `latest_call` is set when the tool call that began
+    last has ended.
     """
 
     context: "RunContext"
@@ -55,6 +56,7 @@ class Conversation:
     callable: tuple[Tool, ...] = ()
     fell_back: bool = False
     instructions: str = ""
+    latest_call: asyncio.Event | None = None
     _sized: tuple[int, Message | None, int] = (0, None, 0)
     _streamed: list[str] = field(default_factory=list)
     _told: set[str] = field(default_factory=set)

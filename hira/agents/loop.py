@@ -7,7 +7,6 @@ Unaccepted turns are left out, and so are the remarks on them once a turn is acc
 broken calls.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -96,7 +95,6 @@ class Loop:
     _latest: set[str] = field(default_factory=set)
     _told: set[str] = field(default_factory=set)
     _brought: dict[str, str] = field(default_factory=dict)
-    _last: asyncio.Event | None = None
     _resorted: bool = False
     _accepted: list[Message] | None = None
 
@@ -292,14 +290,8 @@ class Loop:
             conversation.say(*messages)
 
     async def perform(self, call: Call) -> str:
-        """Run one call; what it saw, as the model reads it. Of calls that run side by side, what the one that was begun
-        first has read gets its ids first."""
-        before, ended = self._last, asyncio.Event()
-        self._last = ended
-        try:
-            seen = await use(self.conversation, self._tool(call), call.arguments, after=before)
-        finally:
-            ended.set()
+        """Run one call and return its result as the model reads it."""
+        seen = await use(self.conversation, self._tool(call), call.arguments)
         if not seen.ok:
             self.forget(call)
         if not (seen.ok and self._tool(call).pure):

@@ -12,6 +12,7 @@ from hira.agents.run_context import Conversation, together
 from hira.core.messages import Filled
 from hira.evidence import inert
 from hira.tools import Passage, Tool
+from hira.tools.toolbox import LONGEST_QUERY
 
 PAGES = 5
 """Pages that are read for a query."""
@@ -26,6 +27,12 @@ async def look_up(conversation: Conversation, query: str, most: int = PAGES) -> 
     places = _snippets(found.observation.passages)[:most]
     pages = await together([_open(conversation, place, query) for place in places])
     return [*(page for page in pages if page), found]
+
+
+async def look_up_question(conversation: Conversation, question: str, most: int = PAGES) -> Sequence[Seen]:
+    """Look up the beginning of the question as it was typed, without the turns before it."""
+    typed = conversation.context.rollout.question or question
+    return await look_up(conversation, " ".join(typed.split())[:LONGEST_QUERY], most)
 
 
 @dataclass(frozen=True, slots=True)

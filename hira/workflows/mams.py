@@ -13,6 +13,7 @@ the two. The next turn begins when both are done, because the Search agent reads
 
 import asyncio
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from hira.agents.mams.chunking import Chunk, Key, split_into_chunks
 from hira.agents.mams.state import Memory, State
@@ -37,6 +38,9 @@ class MaMs:
     turn's results that are read (Table 4, observation window). The paper gives no figure for `chunk`, in tokens; it is
     that of MemAgent, which the paper follows."""
 
+    roles: ClassVar[frozenset[str]] = frozenset({"search", "state", "report"})
+    takes_tools: ClassVar[frozenset[str]] = frozenset({"search"})
+
     max_turns: int = 10
     several: int = 5
     window: int = 24_000
@@ -50,14 +54,6 @@ class MaMs:
                 f"{self.window}: nothing can be read so",
                 fix=f"at least one turn and one call, and {LEAST} ≤ chunk ≤ window",
             )
-
-    @property
-    def roles(self) -> frozenset[str]:
-        return frozenset(["search", "state", "report"])
-
-    @property
-    def takes_tools(self) -> frozenset[str]:
-        return frozenset({"search"})
 
     async def run(self, question: str, context: RunContext) -> str:
         tools, state = means(context, "search"), State()

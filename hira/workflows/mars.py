@@ -6,6 +6,7 @@ through all that they bring, packed into bins of its window and in parallel, and
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hira.agents.loop import Loop
 from hira.agents.mars.system1 import distil
@@ -30,6 +31,9 @@ class MARS:
     request are bounded by ourselves. The tokens of a reply of each system are left to the endpoint unless they are set,
     since not every one takes the paper's 8,192 of System 1 and 28,672 of System 2, all its turns together. `without`
     takes tools away by name, as Table 3 does: `mars.without=python,scholar`."""
+
+    roles: ClassVar[frozenset[str]] = frozenset({"system2", "system1"})
+    takes_tools: ClassVar[frozenset[str]] = frozenset({"system2"})
 
     max_turns: int = 10
     queries: int = 5
@@ -57,14 +61,6 @@ class MARS:
     @property
     def _left_out(self) -> frozenset[str]:
         return frozenset(name.strip() for name in self.without.split(",") if name.strip())
-
-    @property
-    def roles(self) -> frozenset[str]:
-        return frozenset({"system2", "system1"})
-
-    @property
-    def takes_tools(self) -> frozenset[str]:
-        return frozenset({"system2"})
 
     async def run(self, question: str, context: RunContext) -> str:
         async with tools_of(context, self.queries, self._left_out) as tools:

@@ -7,6 +7,7 @@ answer (section 2.1); with `passes=1` none was ever judged correct, so it is the
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hira.agents.marsrl.steps import Problem, Solution, correct, pose, solve, verify
 from hira.agents.retrieval import PAGES
@@ -29,6 +30,9 @@ class MarsRL:
     paper reasons without documents.
     """
 
+    roles: ClassVar[frozenset[str]] = frozenset({"solver", "verifier", "corrector"})
+    takes_tools: ClassVar[frozenset[str]] = frozenset()
+
     passes: int = 1
     rounds: int = 10
     tries: int = 3
@@ -40,14 +44,6 @@ class MarsRL:
         if min(self.passes, self.rounds, self.tries) < 1:
             what = f"{self.passes} passes, {self.rounds} rounds, {self.tries} tries: nothing can be solved so"
             raise UsageError(what, fix="at least one of each")
-
-    @property
-    def roles(self) -> frozenset[str]:
-        return frozenset({"solver", "verifier", "corrector"})
-
-    @property
-    def takes_tools(self) -> frozenset[str]:
-        return frozenset()
 
     async def run(self, question: str, context: RunContext) -> str:
         problem = await pose(question, context, search=self.search, reply=self.reply)

@@ -34,6 +34,7 @@ class MATPO:
     question: the single agent that the paper compares with.
     """
 
+    takes_tools: ClassVar[frozenset[str]] = frozenset({"worker"})
     approves: ClassVar[bool] = True
     dialect: ClassVar[str] = "xml"
 
@@ -62,10 +63,6 @@ class MATPO:
     @property
     def roles(self) -> frozenset[str]:
         return frozenset({"planner", "worker"}) if self.planner else frozenset({"worker"})
-
-    @property
-    def takes_tools(self) -> frozenset[str]:
-        return frozenset({"worker"})
 
     async def run(self, question: str, context: RunContext) -> str:
         manner = LoopConfig(self.summary, self.results, self.window, self.reply)

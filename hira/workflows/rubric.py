@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hira.agents.rubrics.rubric import FEWEST, GENERATE, MOST, WRITER
 from hira.agents.run_context import RunContext
@@ -18,15 +19,10 @@ class RubricWriting:
     """The same prompt as `hira rubric` sends. Nothing holds the reply to a schema and nothing is asked again: in
     training a rubric that cannot be read is paid for as one, and sampling is the model's own."""
 
+    roles: ClassVar[frozenset[str]] = frozenset({WRITER})
+    takes_tools: ClassVar[frozenset[str]] = frozenset()
+
     name: str = "rubric"
-
-    @property
-    def roles(self) -> frozenset[str]:
-        return frozenset({WRITER})
-
-    @property
-    def takes_tools(self) -> frozenset[str]:
-        return frozenset()
 
     async def run(self, question: str, context: RunContext) -> str:
         prompt = GENERATE.fill(query=sanitize(question), fewest=FEWEST, most=MOST, language=language(question))

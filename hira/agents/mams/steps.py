@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hira.agents.calls import Seen, use_all
+from hira.agents.calls import Seen, use
 from hira.agents.expert import format_files
 from hira.agents.loop import Loop
 from hira.agents.mams.chunking import Chunk, Key, Read, size
 from hira.agents.mams.state import Memory, Merged, Plan, State, Update, find_unsourced, merge
 from hira.agents.record import ask_for_record
-from hira.agents.run_context import Conversation, RunContext
+from hira.agents.run_context import Conversation, RunContext, together
 from hira.core.errors import DialectError, EndpointError
 from hira.core.events import Notice
 from hira.core.messages import Filled, assistant, user
@@ -26,25 +26,13 @@ from hira.tools import Tool
 NOTHING = Prompt(__file__, "mams_nothing")
 
 
-def memory(entries: Memory) -> Filled:
-    return _or_nothing("\n".join(entry.line for entry in entries))
-
-
-def plan(written: Plan) -> Filled:
-    return _or_nothing(written.text)
-
-
-def format_calls(written: Plan) -> str:
-    """Format the calls so far; the tools' replies in them are data."""
-    return "\n".join(written.done) or NOTHING.fill()
-
-
-def report(written: str) -> Filled:
-    return _or_nothing(written)
-
-
-def _or_nothing(text: str) -> Filled:
+def show(text: str) -> Filled:
+    """Format a part of the state for a prompt, also an empty one."""
     return sanitize(text) if text.strip() else NOTHING.fill()
+
+
+def show_memory(entries: Memory) -> Filled:
+    return show("\n".join(entry.line for entry in entries))
 
 
 SEARCH = Prompt(__file__, "mams_search")
@@ -85,11 +73,11 @@ async def decide(
         today=context.rollout.today,
         question=sanitize(question),
         files=format_files(context.files),
-        memory=memory(state.memory),
+        memory=show_memory(state.memory),
         sources=_sources(context, state),
-        plan=plan(state.plan),
-        done=format_calls(state.plan),
-        report=report(state.report),
+        plan=show(state.plan.text),
+        done="\n".join(state.plan.done) or NOTHING.fill(),  # the tools' replies in them are data
+        report=show(state.report),
         call=conversation.part.dialect.instructions(tools),
         several=several,
         left=left,
@@ -110,7 +98,7 @@ async def act(context: RunContext, decision: Decision, tools: Sequence[Tool], *,
     """Make the calls side by side. Of a single text more than the `window` in tokens is cut."""
     named = {tool.name: tool for tool in tools}
     calls = decision.calls
-    seen = await use_all(decision.conversation, [(named[call.name], call.arguments) for call in calls])
+    seen = await together([use(decision.conversation, named[call.name], call.arguments) for call in calls])
     read: dict[Key, Read] = {}
     lines: list[str] = []
     for call, one in zip(calls, seen, strict=True):
@@ -159,7 +147,7 @@ def _sources(context: RunContext, state: State) -> str:
         f"- {one.id}: {' '.join(one.title.split())} ({one.location})" + (", an extract" if one.kind == "hit" else "")
         for one in read
     ]
-    return "\n".join(lines) or memory(())
+    return "\n".join(lines) or NOTHING.fill()
 
 
 STATE = Prompt(__file__, "mams_state")
@@ -176,9 +164,8 @@ async def remember(conversation: Conversation, question: str, chunk: Chunk, stat
     and the rest of the update counts. Without a usable update memory stays unchanged, and a notice says so.
     """
     tell = conversation.context.events
-    message = user(
-        STATE.fill(question=sanitize(question), memory=memory(state.memory), plan=plan(state.plan), chunk=chunk.text)
-    )
+    known = {"memory": show_memory(state.memory), "plan": show(state.plan.text)}
+    message = user(STATE.fill(question=sanitize(question), chunk=chunk.text, **known))
     updates: list[Update] = []
 
     def wrong(update: Update) -> str:
@@ -237,8 +224,8 @@ async def write(conversation: Conversation, question: str, chunk: Chunk, known: 
     prompt = REPORT.fill(
         question=sanitize(question),
         language=language(question),
-        memory=memory(known),
-        report=report(before),
+        memory=show_memory(known),
+        report=show(before),
         chunk=chunk.text,
     )
     conversation.say(user(prompt))

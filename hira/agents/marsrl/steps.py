@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hira.agents.calls import Seen, use
 from hira.agents.conversation import Conversation
 from hira.agents.loop import check_spoken
-from hira.agents.retrieval import look_up
+from hira.agents.retrieval import look_up_question
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Trajectory
 from hira.core.messages import Filled, assistant, user
@@ -18,7 +18,6 @@ from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.policies.dialects.answer import find_final_answer, read_verdict, strip_thought
-from hira.tools.toolbox import LONGEST_QUERY
 
 SOLVER = Prompt(__file__, "marsrl_solver")
 VERIFIER = Prompt(__file__, "marsrl_verifier")
@@ -69,8 +68,7 @@ async def pose(question: str, context: RunContext, *, search: bool = True, reply
     if files:
         seen += await together([use(conversation, files, {"path": str(path)}) for path in context.files])
     if search and context.tools.search:
-        asked = context.rollout.question or question  # as it was typed, without what was said before
-        seen += await look_up(conversation, " ".join(asked.split())[:LONGEST_QUERY])
+        seen += await look_up_question(conversation, question)
     found = dict.fromkeys(one.text for one in seen if one.observation.passages)
     documents = DOCUMENTS.fill(documents=Filled("\n\n".join(found))) if found else NOTHING
     return Problem(question, documents, reply)

@@ -1,6 +1,7 @@
 """The ReAct report workflow, MaMs' baseline (MaMs, appendix C.10): search, then write, all in one conversation."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hira.agents.expert import format_files
 from hira.agents.loop import Loop
@@ -22,6 +23,9 @@ CLOSE = Prompt(__file__, "react_report_close")
 class ReActReport:
     """`max_turns` and `several` calls a turn are the paper's (appendix D). The last turn is the report."""
 
+    roles: ClassVar[frozenset[str]] = frozenset({"report"})
+    takes_tools: ClassVar[frozenset[str]] = frozenset({"report"})
+
     max_turns: int = 10
     several: int = 5
     name: str = "react-report"
@@ -29,14 +33,6 @@ class ReActReport:
     def __post_init__(self) -> None:
         if self.max_turns < 2 or self.several < 1:
             raise UsageError("a report takes at least two turns and one call", fix="the last turn writes it")
-
-    @property
-    def roles(self) -> frozenset[str]:
-        return frozenset(["report"])
-
-    @property
-    def takes_tools(self) -> frozenset[str]:
-        return frozenset({"report"})
 
     async def run(self, question: str, context: RunContext) -> str:
         tools = means(context, "report")

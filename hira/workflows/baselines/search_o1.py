@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hira.agents.loop import Loop, check_spoken
 from hira.agents.retrieval import look_up
@@ -64,16 +65,11 @@ async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
 class SearchO1:
     """`searches` at most (the published code's default: 10)."""
 
+    roles: ClassVar[frozenset[str]] = frozenset({REASONER, READER})
+    takes_tools: ClassVar[frozenset[str]] = frozenset()
+
     searches: int = 10
     name: str = "search-o1"
-
-    @property
-    def roles(self) -> frozenset[str]:
-        return frozenset({REASONER, READER})
-
-    @property
-    def takes_tools(self) -> frozenset[str]:
-        return frozenset()
 
     async def run(self, question: str, context: RunContext) -> str:
         search = require_tool(context.tools.search, "a search")

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from hira.agents.expert import CALLS, format_files
 from hira.agents.experts.multimodal import MULTIMODAL, look
 from hira.agents.experts.simple_search import ANSWER
 from hira.agents.loop import Loop, Perform
-from hira.agents.retrieval import look_up
+from hira.agents.retrieval import look_up_question
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, UsageError
@@ -17,7 +18,6 @@ from hira.core.policy import Usage
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.tools import Tool
-from hira.tools.toolbox import LONGEST_QUERY
 from hira.workflows.bound import Sizes, bound_loop
 
 DIRECT = Prompt(__file__, "direct")
@@ -87,15 +87,10 @@ def _beginning(text: str) -> str:
 
 @dataclass(frozen=True)
 class Direct:
+    roles: ClassVar[frozenset[str]] = frozenset({REASONER})
+    takes_tools: ClassVar[frozenset[str]] = frozenset()
+
     name: str = "direct"
-
-    @property
-    def roles(self) -> frozenset[str]:
-        return frozenset({REASONER})
-
-    @property
-    def takes_tools(self) -> frozenset[str]:
-        return frozenset()
 
     async def run(self, question: str, context: RunContext) -> str:
         return await run_to_answer(begin_loop(context, DIRECT, [], question), question)
@@ -108,23 +103,16 @@ class Direct:
 class Rag:
     """Search once, read the first `pages` hits (HiRA: the top 10), answer."""
 
+    roles: ClassVar[frozenset[str]] = frozenset({REASONER})
+    takes_tools: ClassVar[frozenset[str]] = frozenset()
+
     pages: int = 10
     name: str = "rag"
-
-    @property
-    def roles(self) -> frozenset[str]:
-        return frozenset({REASONER})
-
-    @property
-    def takes_tools(self) -> frozenset[str]:
-        return frozenset()
 
     async def run(self, question: str, context: RunContext) -> str:
         require_tool(context.tools.search, "a search")
         loop = Loop(context.conversation(REASONER), [], limit=1, final=True)
-        asked = context.rollout.question or question  # as it was typed, without what was said before
-        query = " ".join(asked.split())[:LONGEST_QUERY]
-        seen = await look_up(loop.conversation, query, self.pages)
+        seen = await look_up_question(loop.conversation, question, self.pages)
         documents = Filled("\n\n".join(dict.fromkeys(one.text for one in seen)))
         loop.conversation.say(user(ANSWER.fill(documents=documents, task=sanitize(question), known=Filled(""))))
         return await run_to_answer(loop, question)
@@ -138,16 +126,11 @@ class Rag:
 class CodeAct:
     """`calls` of Python at most (as HiRA's experts: 10)."""
 
+    roles: ClassVar[frozenset[str]] = frozenset({REASONER})
+    takes_tools: ClassVar[frozenset[str]] = frozenset({REASONER})
+
     calls: int = CALLS
     name: str = "codeact"
-
-    @property
-    def roles(self) -> frozenset[str]:
-        return frozenset({REASONER})
-
-    @property
-    def takes_tools(self) -> frozenset[str]:
-        return frozenset({REASONER})
 
     async def run(self, question: str, context: RunContext) -> str:
         if context.tools.python is None:
@@ -168,16 +151,11 @@ SEES = "look"
 class MultimodalAlone:
     """`calls`: looks and readings at most (as HiRA's experts: 10)."""
 
+    roles: ClassVar[frozenset[str]] = frozenset({REASONER, SEES})
+    takes_tools: ClassVar[frozenset[str]] = frozenset({REASONER})
+
     calls: int = CALLS
     name: str = "multimodal"
-
-    @property
-    def roles(self) -> frozenset[str]:
-        return frozenset({REASONER, SEES})
-
-    @property
-    def takes_tools(self) -> frozenset[str]:
-        return frozenset({REASONER})
 
     async def run(self, question: str, context: RunContext) -> str:
         sight = look(context, "1") if context.tools.media else None
@@ -196,16 +174,11 @@ class MultimodalAlone:
 class ReAct:
     """`calls` of all tools together at most (the HiRA paper gives none: as many as WebThinker searches)."""
 
+    roles: ClassVar[frozenset[str]] = frozenset({REASONER, SEES})
+    takes_tools: ClassVar[frozenset[str]] = frozenset({REASONER})
+
     calls: int = 20
     name: str = "react"
-
-    @property
-    def roles(self) -> frozenset[str]:
-        return frozenset({REASONER, SEES})
-
-    @property
-    def takes_tools(self) -> frozenset[str]:
-        return frozenset({REASONER})
 
     async def run(self, question: str, context: RunContext) -> str:
         box = context.tools

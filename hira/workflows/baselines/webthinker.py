@@ -155,20 +155,14 @@ class WebThinker:
     """`searches` of a question at most (the published code: 20), each explored with 10 calls; with `report`, at most so
     many `interactions` of all kinds (the published code: 80), and the answer is the report."""
 
+    roles: ClassVar[frozenset[str]] = frozenset({REASONER, DeepSearch.name, WRITER})
+    takes_tools: ClassVar[frozenset[str]] = frozenset()
     approves: ClassVar[bool] = True
 
     searches: int = 20
     report: bool = False
     interactions: int = 80
     name: str = "webthinker"
-
-    @property
-    def roles(self) -> frozenset[str]:
-        return frozenset({REASONER, DeepSearch.name, WRITER})
-
-    @property
-    def takes_tools(self) -> frozenset[str]:
-        return frozenset()
 
     async def run(self, question: str, context: RunContext) -> str:
         require_tool(context.tools.search, "a search")
