@@ -67,7 +67,7 @@ async def _ask_all(
         most = CONCURRENCY if args.concurrency is None else args.concurrency
         try:
             async with AsyncExitStack() as stack:
-                many: Batch | RayBatch
+                many: Batch
                 if args.ray:
                     many = RayBatch(settings, questions, address=args.ray, concurrency=most, begins=begins)
                 else:
@@ -88,7 +88,7 @@ async def _ask_all(
     return _end(many, answers, args, shell)
 
 
-def _end(many: Batch | RayBatch, answers: Answers, args: argparse.Namespace, shell: Shell) -> int:
+def _end(many: Batch, answers: Answers, args: argparse.Namespace, shell: Shell) -> int:
     """Say how many were answered; what was not is asked again by the same command."""
     statuses = answers.statuses()
     told = Counter(statuses)

@@ -151,7 +151,7 @@ class Evaluation:
         self._name = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
         self._done = {(one.cell, one.id) for one in self.records}
         self._recorded: frozenset[str] | None = None
-        self._many: dict[str, Batch | RayBatch] = {}
+        self._many: dict[str, Batch] = {}
         self._watching: dict[str, Watched] = {}
         self._stopped = False
 

@@ -5,7 +5,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
@@ -44,7 +44,7 @@ class Done:
     answer: Answer
 
 
-def _watch_nothing(_question: Question, _run: str) -> Sequence[Reader]:
+def watch_nothing(_question: Question, _run: str) -> Sequence[Reader]:
     return ()
 
 
@@ -62,7 +62,7 @@ class Batch:
         questions: Iterable[str | Question],
         *,
         concurrency: int = CONCURRENCY,
-        begins: Callable[[Question, str], Sequence[Reader]] = _watch_nothing,
+        begins: Callable[[Question, str], Sequence[Reader]] = watch_nothing,
     ) -> None:
         if concurrency < 1:
             raise UsageError(f"`concurrency` must be at least 1, got {concurrency}", fix="give 1 or more")
@@ -87,14 +87,19 @@ class Batch:
 
     async def each(self) -> AsyncGenerator[Done, None]:
         """The questions with their answers, as they finish. Raises what is wrong with the settings before any work."""
-        await self._owner.open_session()
         taken = takewhile(lambda _: not self._stopped, self._questions)
-        async with aclosing(map_concurrently(taken, self._concurrency, self.answer)) as finished:
+        async with self._open(), aclosing(map_concurrently(taken, self._concurrency, self.answer)) as finished:
             async for done in finished:
                 if hopeless(done):
                     self.failure = self.failure or done.answer.rollout.failure
                     self._stopped = True
                 yield done
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[None]:
+        """Open what answers the questions."""
+        await self._owner.open_session()
+        yield
 
     async def answer(self, question: Question) -> Done:
         """Answer one question. Its failure becomes its answer and does not affect the others."""

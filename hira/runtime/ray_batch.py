@@ -9,16 +9,15 @@ import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib import import_module
-from itertools import takewhile
 from typing import Any
 
-from hira.core.concurrency import map_concurrently
 from hira.core.errors import EndpointError, HiraError, UsageError
-from hira.runtime.batch import CONCURRENCY, Batch, Done, Question, hopeless, make_failed
+from hira.core.events import Reader
+from hira.runtime.batch import CONCURRENCY, Batch, Done, Question, make_failed, watch_nothing
 from hira.runtime.factory import open_session
 from hira.runtime.session import Session
 from hira.runtime.settings import Settings
@@ -56,9 +55,9 @@ class Asker:
             await (await self._session).aclose()
 
 
-class RayBatch:
+class RayBatch(Batch):
     """Questions under way on the cluster at `address`: `local` for one of this machine's own, `auto` for the one that
-    it belongs to, `ray://HOST:PORT` or `HOST:PORT` for another. Used as a `hira.runtime.batch.Batch` is."""
+    it belongs to, `ray://HOST:PORT` or `HOST:PORT` for another. `begins` cannot return readers."""
 
     def __init__(
         self,
@@ -67,39 +66,26 @@ class RayBatch:
         *,
         address: str,
         concurrency: int = CONCURRENCY,
-        begins: Callable[[Question, str], object] = lambda _question, _run: None,
+        begins: Callable[[Question, str], Sequence[Reader]] = watch_nothing,
     ) -> None:
-        if concurrency < 1:
-            raise UsageError(f"`concurrency` must be at least 1, got {concurrency}", fix="give 1 or more")
-        self.failure: HiraError | None = None
+        super().__init__(Asker(settings), questions, concurrency=concurrency, begins=begins)
         self._ray = load_ray()
         self._settings = settings
-        self._questions = questions
         self._address = address
-        self._concurrency = concurrency
-        self._begins = begins
         self._askers: list[Any] = []
         self._busy: Counter[int] = Counter()
-        self._stopped = False
 
     def stop(self) -> None:
-        """Begin no other question; those in flight are answered from the results so far."""
-        self._stopped = True
+        super().stop()
         for asker in self._askers:
             asker.stop.remote()
 
-    async def each(self) -> AsyncGenerator[Done, None]:
-        """The questions with their answers, as they finish. Raises what is wrong with the settings before any work."""
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[None]:
         await asyncio.to_thread(self._join)
         try:
-            await self._open()
-            taken = takewhile(lambda _: not self._stopped, self._questions)
-            async with aclosing(map_concurrently(taken, self._concurrency, self._answer)) as finished:
-                async for done in finished:
-                    if hopeless(done):
-                        self.failure = self.failure or done.answer.rollout.failure
-                        self._stopped = True
-                    yield done
+            await self._start()
+            yield
             await asyncio.gather(*(asker.close.remote() for asker in self._askers))
         finally:
             await asyncio.to_thread(self._ray.shutdown)
@@ -113,7 +99,8 @@ class RayBatch:
             first = str(error).partition("\n")[0]
             raise EndpointError(f"the Ray cluster cannot be joined: {first}", where=f"at {self._address}") from None
 
-    async def _open(self) -> None:
+    async def _start(self) -> None:
+        """Start the workers and open their sessions."""
         cpus = int(self._ray.cluster_resources().get("CPU", 1))
         workers = max(1, min(cpus, math.ceil(self._concurrency / EACH)))
         made = self._ray.remote(num_cpus=1, max_restarts=-1, scheduling_strategy="SPREAD")(Asker)
@@ -124,7 +111,7 @@ class RayBatch:
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause if isinstance(error.cause, HiraError) else error from None
 
-    async def _answer(self, question: Question) -> Done:
+    async def answer(self, question: Question) -> Done:
         """The answer of the worker that has least to do."""
         named = replace(question, begin_as=question.begin_as or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3))
         self._begins(question, question.run or named.begin_as)
