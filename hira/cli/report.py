@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from string import Template
 from typing import Any
 from urllib.parse import quote
 
@@ -17,7 +16,7 @@ from hira.cli.dry_run import print_bound
 from hira.cli.parser import check_options, collect_flags
 from hira.cli.shell import Shell, visible
 from hira.core.errors import UsageError
-from hira.core.page_policy import add_palette, digest
+from hira.core.page import make_standalone_page
 from hira.core.sanitize import printable
 from hira.evidence import Source, Verdict, flag_claims
 from hira.evidence.citations import HEADINGS, Reference, is_chinese, number_references, references
@@ -31,7 +30,6 @@ VERDICTS: Mapping[bool, Mapping[Verdict, str]] = {
     True: {"supported": "有据", "contradicted": "相矛盾", "unsupported": "未见于原文", "unchecked": "未核对"},
 }
 _ACTING = re.compile(r"([\\`*_{}\[\]<>#|!])")
-_HERE = Path(__file__)
 _OPEN, _CLOSE = "\ue000", "\ue001"
 """Around a number while the text is rendered. No text that is shown may hold them."""
 _JOINED = "\u2060"
@@ -59,18 +57,21 @@ def as_html(answer: Answer) -> str:
     bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", _flag(answer, chinese=chinese))
     body = _render(add_title(answer, number_references(bare, answer.rollout.sources.read, shape)), listed)
     body = _MARK.sub(rf'{_JOINED}<sup><a href="#ref-\1">[\1]</a></sup>', body)
-    style = add_palette(_HERE.with_name("report_page.css").read_text(encoding="utf-8"))
-    page = Template(_HERE.with_name("report_page.html").read_text(encoding="utf-8"))
-    return page.substitute(
-        lang="zh" if chinese else "en",
-        policy=f"default-src 'none'; style-src {digest(style)}; base-uri 'none'; form-action 'none'",
-        title=html.escape(" ".join(answer.rollout.question.split())),
-        style=style,
-        body=body,
-        heading=HEADINGS[chinese] if listed else "",
-        references="\n".join(_item(answer, one, chinese=chinese) for one in listed),
-        made=html.escape(_describe_origin(answer, chinese=chinese)),
-    ).strip()
+    shown = f"""<main>
+<article>
+{body}
+</article>
+<section>
+<h2>{HEADINGS[chinese] if listed else ""}</h2>
+<ol>
+{"".join(_item(answer, one, chinese=chinese) for one in listed)}
+</ol>
+</section>
+<footer>{html.escape(_describe_origin(answer, chinese=chinese))}</footer>
+</main>"""
+    title = " ".join(answer.rollout.question.split())
+    style = Path(__file__).with_name("report_page.css").read_text(encoding="utf-8")
+    return make_standalone_page(title, shown, style=style, language="zh" if chinese else "en").strip()
 
 
 def _flag(answer: Answer, *, chinese: bool) -> str:

@@ -10,13 +10,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from hira.core.page_policy import add_palette, digest
+from hira.core.page import make_standalone_page
 from hira.evaluation.cells import Cell
 from hira.evaluation.record import Record
 from hira.evaluation.statistics import Interval
 from hira.evaluation.summary import Row
 
-_SLOT = re.compile(r"\{\{(\w+)\}\}")
 _LIMIT = re.compile(r"(\d+) subtasks?(?:, (.+))?")
 Series = tuple[str, Sequence[tuple[float, Interval]]]
 """A name, and values with the accuracy at each."""
@@ -26,21 +25,20 @@ LONGEST = 600
 
 def page(found: Sequence[Row], records: Sequence[Record], cells: Sequence[Cell], told: Mapping[str, Any]) -> str:
     """Return the page as HTML; `told` has the data, the metric and the number of questions."""
-    style, script = add_palette(_file("page.css")), _file("page.js")
-    own = f"style-src {digest(style)}; script-src {digest(script)}"
-    allowed = f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
     questions = "question" if told["questions"] == 1 else "questions"
-    values = {
-        "title": escape(f"{told['data']}: evaluation"),
-        "policy": escape(allowed),
-        "style": style,
-        "script": script,
-        "heading": escape(str(told["data"])),
-        "about": escape(f"{told['questions']:,} {questions}, {len(found)} ways of asking, scored by {told['metric']}"),
-        "sections": "".join(_sections(found)),
-        "questions": _questions(records, cells, found),
-    }
-    return _SLOT.sub(lambda slot: values[slot[1]], _file("page.html"))
+    about = f"{told['questions']:,} {questions}, {len(found)} ways of asking, scored by {told['metric']}"
+    body = f"""<main>
+<header><p class="made">hira eval</p><h1>{escape(str(told["data"]))}</h1><p class="about">{escape(about)}</p></header>
+{"".join(_sections(found))}
+<section class="questions"><h2>Questions <span>what each way of asking said</span></h2>
+<div class="filter">
+<input type="search" id="wanted" placeholder="search questions and answers" aria-label="search">
+<button type="button" data-kind="">all</button>
+<button type="button" data-kind="some">some right</button>
+<button type="button" data-kind="none">none right</button><span id="count"></span></div>
+<div class="card" id="list">{_questions(records, cells, found)}</div></section>
+</main>"""
+    return make_standalone_page(f"{told['data']}: evaluation", body, style=_file("page.css"), script=_file("page.js"))
 
 
 def _sections(found: Sequence[Row]) -> list[str]:

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from hira.core.page_policy import add_palette
+from hira.core.page import add_palette, make_page
 from hira.core.policy import Policy
 from hira.core.sanitize import without_userinfo
 from hira.policies import OPENAI_URL
@@ -40,6 +40,9 @@ FILES = {
     "/page.css": ("page.css", "text/css"),
     **{f"/{name}": (name, "text/javascript") for name in SCRIPTS},
 }
+HEAD = """<link rel="stylesheet" href="/page.css">
+<link rel="icon" href="data:,">
+<script type="module" src="/page.js"></script>"""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -159,6 +162,8 @@ def _serve_file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]
         text = (Path(__file__).with_name("page") / name).read_text(encoding="utf-8")
         if kind == "text/css":
             text = add_palette(text)
+        elif kind == "text/html":
+            text = make_page("hira", HEAD, text)
         headers = {"content-security-policy": POLICY, "x-content-type-options": "nosniff", "cache-control": "no-cache"}
         return Response(text, media_type=kind, headers=headers)
 

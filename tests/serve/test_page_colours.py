@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from hira.core import page_policy
+from hira.core import page
 
-PACKAGE = Path(page_policy.__file__).parents[1]
+PACKAGE = Path(page.__file__).parents[1]
 Colour = tuple[float, float, float]
 
 
 def colours() -> Iterator[Mapping[str, Colour]]:
     """Yield the colours of the light pages, then those of the dark ones."""
-    css = Path(page_policy.__file__).with_name("palette.css").read_text(encoding="utf-8")
+    css = Path(page.__file__).with_name("palette.css").read_text(encoding="utf-8")
     pairs = re.findall(r"--(\w+): light-dark\((#\w{6}), (#\w{6})\)", css)
     for scheme in ({name: one for name, one, _ in pairs}, {name: one for name, _, one in pairs}):
         yield {name: (int(one[1:3], 16), int(one[3:5], 16), int(one[5:], 16)) for name, one in scheme.items()}

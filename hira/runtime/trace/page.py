@@ -4,7 +4,6 @@ Texts of models and web pages are data: the page contains them as JSON that can 
 text, and a policy in its head blocks other scripts and all requests.
 """
 
-import html
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.messages import Message
-from hira.core.page_policy import add_palette, digest
+from hira.core.page import make_standalone_page
 from hira.core.policy import Usage
 from hira.evidence import Citation, Source
 from hira.journal.encoding import dump_completion
@@ -21,24 +20,15 @@ from hira.runtime.trace.reading import Reading, ReadTool, ReadTurn, belongs
 
 IDLE = 5.0
 """Seconds without any call after which the run was interrupted; the page leaves such gaps out."""
-_SLOT = re.compile(r"\{\{(\w+)\}\}")
 
 
 def page(reading: Reading) -> str:
     """The page, as HTML."""
-    style, script = add_palette(_file("page.css")), _file("page.js")
-    allowed = (
-        f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    values = {
-        "title": html.escape(" ".join(reading.entry.question.split())[:80] or reading.entry.id),
-        "policy": html.escape(allowed),
-        "style": style,
-        "script": script,
-        "data": embed_json(data(reading)),
-    }
-    return _SLOT.sub(lambda slot: values[slot[1]], _file("page.html"))
+    title = " ".join(reading.entry.question.split())[:80] or reading.entry.id
+    body = f"""<noscript>This page shows its run by a program of its own; it needs JavaScript.</noscript>
+<div id="page"></div>
+<script type="application/json" id="data">{embed_json(data(reading))}</script>"""
+    return make_standalone_page(title, body, style=_file("page.css"), script=_file("page.js"), images=True)
 
 
 def embed_json(value: Any) -> str:
