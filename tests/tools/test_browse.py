@@ -47,6 +47,10 @@ async def test_only_what_was_seen_is_opened_and_links_of_a_page_count_as_seen():
     }
     with FakeWeb(pages) as web:
         reader = Reader(web, "/kama/")
+        other = Reader(web, "/kama/")
+        for spelling in ("<{}/kama/>", '"{}/kama"', "{}/kama/#top", "[the Kama]({}/kama/)."):
+            assert (await other.tool.call({"url": spelling.format(web.url)})).passages
+        web.visits.clear()
         for unseen in ("/volga", "/secret", "/kama/?q=what+the+user+asked", "/kama/perm?lang=en"):
             with pytest.raises(ToolError, match="was not shown"):
                 await reader.open(unseen)
@@ -57,18 +61,6 @@ async def test_only_what_was_seen_is_opened_and_links_of_a_page_count_as_seen():
         for appended in ("/volga?d=secret", "/volga/secret", "/kama/perm", "/kama/perm?lang=en&d=1", "/secret"):
             with pytest.raises(ToolError, match="was not shown"):
                 await reader.open(appended)
-
-
-async def test_a_url_may_come_in_the_brackets_and_quotes_that_models_put_around_it():
-    with FakeWeb({"/kama/": KAMA}) as web:
-        reader = Reader(web, "/kama/")
-        for spelling in (
-            f"<{web.url}/kama/>",
-            f'"{web.url}/kama"',
-            f"{web.url}/kama/#top",
-            f"[the Kama]({web.url}/kama/).",
-        ):
-            assert (await reader.tool.call({"url": spelling})).passages
 
 
 @pytest.mark.parametrize(
@@ -115,12 +107,6 @@ async def test_a_link_to_a_private_address_is_shown_but_not_opened():
             await reader.tool.call({"url": "http://169.254.169.254/latest/"})
 
 
-async def test_blocked_hosts_are_not_opened_even_if_they_were_seen():
-    tool = browse_tool(Fetcher(), seen={canonicalise_url("https://data.leaky.example/x")}, blocked=("leaky.example",))
-    with pytest.raises(ToolError, match="closed in this run"):
-        await tool.call({"url": "https://data.leaky.example/x"})
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -143,7 +129,7 @@ def test_whatever_carries_something_more_is_another_url(other):
     assert not is_allowed(other, {canonicalise_url("https://a.example/x")})
 
 
-async def test_a_page_that_leads_to_a_blocked_host_is_not_shown():
+async def test_a_blocked_host_is_not_opened_even_if_it_was_seen_or_another_leads_there():
     with FakeWeb({"/there": "<p>the answers</p>"}) as web:
         away = web.url.replace("127.0.0.1", "leaky.localhost")
         web.pages["/away"] = Served(status=302, headers={"Location": f"{away}/there"})
@@ -152,9 +138,12 @@ async def test_a_page_that_leads_to_a_blocked_host_is_not_shown():
             return ["127.0.0.1"]
 
         fetcher = Fetcher(allow=[web.host, away.removeprefix("http://")], resolve=here)
-        tool = browse_tool(fetcher, seen={canonicalise_url(f"{web.url}/away")}, blocked=("leaky.localhost",))
+        seen = {canonicalise_url(f"{web.url}/away"), canonicalise_url("https://data.leaky.localhost/x")}
+        tool = browse_tool(fetcher, seen=seen, blocked=("leaky.localhost",))
         with pytest.raises(ToolError, match="leads to a host that is closed in this run"):
             await tool.call({"url": f"{web.url}/away"})
+        with pytest.raises(ToolError, match="is on a host that is closed in this run"):
+            await tool.call({"url": "https://data.leaky.localhost/x"})
 
 
 @pytest.mark.parametrize("url", ["https://\udfff.example/", "https://a.example/?\udc80"])

@@ -69,14 +69,11 @@ class Website:
     def start(self) -> None:
         self.process = subprocess.Popen([sys.executable, str(SHELF), str(self.port)], stderr=subprocess.DEVNULL)
         until = time.monotonic() + 30
-        while time.monotonic() < until and self.process.poll() is None:
-            try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
-            except OSError:
+        with socket.socket() as door:
+            while door.connect_ex(("127.0.0.1", self.port)):
+                assert self.process.poll() is None
+                assert time.monotonic() < until
                 time.sleep(0.02)
-            else:
-                return
-        raise AssertionError("the server did not start")
 
     def end(self) -> None:
         self.process.kill()
@@ -283,7 +280,7 @@ async def test_an_expert_cites_what_a_servers_tool_said():
     policy.assert_done()
 
 
-async def test_tools_go_to_the_experts_that_are_named_or_to_all():
+async def test_tools_go_to_the_experts_that_are_named_or_to_all_and_it_is_told_if_nobody_gets_them():
     async def given(**own) -> dict[str, bool]:
         settings = mcp_settings(args=[str(ROUGH), "plain"], **own)
         async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
@@ -297,14 +294,11 @@ async def test_tools_go_to_the_experts_that_are_named_or_to_all():
     with pytest.raises(UsageError, match="role 'coder' takes no tools") as error:
         await given(roles=["coder"])
     assert error.value.fix == "did you mean 'code'?"
-
-
-@pytest.mark.parametrize(("workflow", "roles"), [("hira", ["worker"]), ("direct", [])])
-async def test_tools_that_nobody_in_the_workflow_is_given_are_told_of(workflow, roles):
-    settings = mcp_settings(args=[str(ROUGH), "plain"], roles=roles).with_values({"workflow": workflow}, "a test")
-    async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
-        (told,) = [one.text for one in (await hira.open_session()).bench.notices if "gets these tools" in one.text]
-    assert told == f"no role of workflow {workflow!r} gets these tools: those of MCP server 'shelf'"
+    for workflow, roles in (("hira", ["worker"]), ("direct", [])):
+        settings = mcp_settings(args=[str(ROUGH), "plain"], roles=roles).with_values({"workflow": workflow}, "a test")
+        async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
+            (told,) = [one.text for one in (await hira.open_session()).bench.notices if "gets these tools" in one.text]
+        assert told == f"no role of workflow {workflow!r} gets these tools: those of MCP server 'shelf'"
 
 
 async def test_without_the_package_one_line_says_how_to_install_it(monkeypatch):
@@ -331,26 +325,19 @@ def test_servers_of_a_projects_file_need_the_users_consent(tmp_path):
     assert set(load({}, {"HIRA_MCP": "notes, other"}, project, home).mcp) == {"notes", "other"}
 
 
-@pytest.mark.parametrize(
-    ("own", "said"),
-    [
+def test_a_server_that_is_described_wrongly_is_told(tmp_path):
+    for own, said in (
         ({}, "mcp.shelf: set either command or url"),
         ({"command": "a", "headers": {"X": "y"}}, "headers need a url"),
         ({"url": "http://b", "args": ["-y"]}, "args and env need a command"),
-    ],
-)
-def test_a_server_that_is_described_wrongly_is_told(own: dict, said: str, tmp_path):
-    with pytest.raises(HiraError) as error:
-        load({"mcp": {"shelf": own}}, {}, tmp_path, tmp_path)
-    assert said in error.value.what
+    ):
+        with pytest.raises(HiraError) as error:
+            load({"mcp": {"shelf": own}}, {}, tmp_path, tmp_path)
+        assert said in error.value.what
 
 
 def test_keys_of_servers_are_secrets_that_no_tool_is_given():
-    settings = Settings(
-        mcp={
-            "a": {"command": "x", "env": {"NOTES_TOKEN": "token-12345", "LOG": "verbosely"}},
-            "b": {"url": "http://b", "headers": {"Authorization": "Bearer abcdef-12345"}},
-        }
-    )
+    notes = {"command": "x", "env": {"NOTES_TOKEN": "token-12345", "LOG": "verbosely"}}
+    settings = Settings(mcp={"a": notes, "b": {"url": "http://b", "headers": {"Authorization": "Bearer abcdef-12345"}}})
     assert settings.secrets == {"token-12345", "abcdef-12345"}
     assert "12345" not in repr(settings)

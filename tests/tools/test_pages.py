@@ -25,25 +25,16 @@ width  =  9</pre>
 <script>var SECRETSCRIPT = "<p>no text</p>";</script></body></html>"""
 
 
-def test_a_page_becomes_its_title_and_running_text_without_furniture():
+def test_a_page_becomes_its_title_its_running_text_without_furniture_and_its_links():
     page = extract(ARTICLE, "http://rivers.example/kama/index.html")
-    assert page.title == "Kama & Volga"
-    assert page.state == "ok"
+    assert (page.title, page.state) == ("Kama & Volga", "ok")
     assert page.text.startswith("# The Kama\n\nThe river Kama")
     for furniture in ("SECRETSCRIPT", "Home", "rights reserved", "Lena", "color"):
         assert furniture not in page.text
-
-
-def test_headings_lists_tables_and_preformatted_text_keep_their_form():
-    text = extract(ARTICLE).text
-    assert "\n## Towns\n" in text
-    assert "- Perm, with its opera\n- Berezniki, with its salt" in text
-    assert "| Town | People |\n| Perm | 1 034 002 |\n| Chistopol | 61 000 |" in text
-    assert "depth  =  4\nwidth  =  9" in text
-
-
-def test_links_are_absolute_once_each_and_those_of_the_main_text_come_first():
-    page = extract(ARTICLE, "http://rivers.example/kama/index.html")
+    assert "\n## Towns\n" in page.text
+    assert "- Perm, with its opera\n- Berezniki, with its salt" in page.text
+    assert "| Town | People |\n| Perm | 1 034 002 |\n| Chistopol | 61 000 |" in page.text
+    assert "depth  =  4\nwidth  =  9" in page.text
     assert page.links == (
         Link("Volga", "http://rivers.example/volga?x=1&y=2"),
         Link("61 000", "http://rivers.example/kama/c.html"),
@@ -70,21 +61,52 @@ def test_the_article_is_found_below_longer_comments():
     assert "reader 3" not in text
 
 
+SHORT = "The committee met on Tuesday to speak about the matter at length, and several members had their say. " * 4
+LONG = f"<article><p>{BODY * 40}</p></article>"
+FRAME = "<aside><p>Already a subscriber? Sign in. Subscribe for unlimited access.</p></aside>"
+SHELL = "<title>App</title><div id=app></div><script src=a.js></script>"
+BLOCKED = (
+    "Sorry, you have been blocked. Why have I been blocked? This website is using a security service to protect itself "
+    "from online attacks. The action you just performed triggered the security solution. You can email the site owner "
+    "to let them know you were blocked. Please include the Ray ID."
+)
+FILM = (
+    "Blocked is a 2019 film about a road that has been closed. It opens with the line: you have been blocked. "
+    "The film was shot in Leeds over a single summer."
+)
+
+
 @pytest.mark.parametrize(
     ("html", "state"),
     [
         ("", "empty"),
         ("<title>Just a moment...</title><p>Checking your browser before you go on.</p>", "blocked"),
-        (
-            "<div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript><script></script>",
-            "script",
-        ),
+        ("<p>Request unsuccessful. Incapsula incident ID: 123-456</p>", "blocked"),
+        ("<p>Please complete the following challenge to confirm this search was made by a human.</p>", "blocked"),
+        (f"<title>Attention Required! | Cloudflare</title><p>{BLOCKED}</p>", "blocked"),
+        ("<title>Zugriff verweigert</title><p>Bitte bestätigen Sie, dass Sie kein Roboter sind.</p>", "blocked"),
+        ("<title>安全验证</title><h1>安全验证</h1><p>请完成下方验证后继续操作</p>", "blocked"),
+        (f"<title>Captcha</title><p>A CAPTCHA tells people and programs apart. Invented in 1997. {SHORT}</p>", "ok"),
+        (f"<title>Blocked (film)</title><p>{FILM}</p>", "ok"),
+        (f"<title>Access denied: a history</title>{LONG}<p>Are you a robot? the box asks. Access denied.</p>", "ok"),
+        ("<title>The Kama</title><p>The Kama is a river in Russia.</p><script>x()</script>", "ok"),
+        ("<div></div><noscript>You need to enable JavaScript to run this app.</noscript><script></script>", "script"),
         ("<div id=app>Loading</div><script src=a.js></script><script src=b.js></script>", "script"),
+        (SHELL, "script"),
+        (f"{SHELL}<noscript>Bitte aktivieren Sie JavaScript.</noscript>", "script"),
+        (f"{SHELL}<noscript>请启用JavaScript</noscript>", "script"),
         (f'<script type="application/ld+json">{{"isAccessibleForFree": "False"}}</script><p>{BODY * 2}</p>', "paywall"),
-        (f"<p>{BODY * 40}</p><p>Subscribe to read more. Access denied was a song of 1998.</p>", "ok"),
+        (f"<article><p>{SHORT}</p></article><div><p>Subscribe to continue reading</p></div>", "paywall"),
+        (f"<article><p>{SHORT}</p></article><p>Dieser Artikel ist nur für Abonnenten verfügbar.</p>", "paywall"),
+        (f"<article><p>{SHORT}</p></article><p>この記事は会員限定です。残り1200文字</p>", "paywall"),
+        (f"<article><p>{SHORT}</p></article><p>Материал доступен только подписчикам</p>", "paywall"),
+        (f"<article><p>{SHORT}</p></article><p>Weather: rain. Subscribe to our newsletter.</p>", "ok"),
+        (f"{LONG}<p>Subscribe to continue reading</p>", "ok"),
+        (f"{FRAME}<article><p>{SHORT}</p></article>", "ok"),
+        (f"<article><p>{SHORT * 5}</p></article>{FRAME}", "ok"),
     ],
 )
-def test_a_page_that_is_no_content_says_so(html, state):
+def test_a_page_that_is_no_content_says_so_in_many_languages_and_an_article_about_walls_is_none(html, state):
     assert extract(html).state == state
 
 
@@ -94,83 +116,6 @@ def test_cells_that_take_several_columns_or_rows_keep_the_others_under_theirs():
     <table><tr><td>g</td><td colspan=x>h</td></tr></table>"""
     rows = [line for line in extract(html).text.splitlines() if line.startswith("|")]
     assert rows == ["| Group |  | C |", "| a | b | c |", "| a | d | c |", "| e | f | c |", "| g | h |"]
-
-
-SHORT = "The committee met on Tuesday to speak about the matter at length, and several members had their say. " * 4
-
-
-@pytest.mark.parametrize(
-    ("title", "text"),
-    [
-        ("", "Request unsuccessful. Incapsula incident ID: 123-456"),
-        ("DuckDuckGo", "Please complete the following challenge to confirm this search was made by a human."),
-        (
-            "Attention Required! | Cloudflare",
-            (
-                "Sorry, you have been blocked. Why have I been blocked? This website is using a security service to "
-                "protect itself from online attacks. The action you just performed triggered the security solution. "
-                "You can email the site owner to let them know you were blocked. Please include the Ray ID."
-            ),
-        ),
-        ("Zugriff verweigert", "Bitte bestätigen Sie, dass Sie kein Roboter sind."),
-        ("安全验证", "请完成下方验证后继续操作"),
-    ],
-)
-def test_a_wall_is_told_in_many_languages(title, text):
-    assert extract(f"<title>{title}</title><h1>{title}</h1><p>{text}</p>").state == "blocked"
-
-
-@pytest.mark.parametrize(
-    ("title", "text"),
-    [
-        ("Captcha", f"A CAPTCHA tells people and programs apart. It was invented in 1997. {SHORT}"),
-        (
-            "Blocked (film)",
-            (
-                "Blocked is a 2019 film about a road that has been closed. It opens with the line: you have been blocked. "
-                "The film was shot in Leeds over a single summer."
-            ),
-        ),
-        ("The Kama", "The Kama is a river in Russia."),
-        ("Access denied: a history", f"Are you a robot? the box asks. {BODY * 20} Access denied, it said."),
-    ],
-)
-def test_an_article_is_none_however_it_is_called(title, text):
-    assert extract(f"<title>{title}</title><article><p>{text}</p></article><script>x()</script>").state == "ok"
-
-
-@pytest.mark.parametrize(
-    "noscript",
-    ["Bitte aktivieren Sie JavaScript.", "请启用JavaScript"],
-)
-def test_a_shell_of_scripts_is_told_in_many_languages(noscript):
-    shell = f"<title>App</title><div id=app></div><script src=a.js></script><noscript>{noscript}</noscript>"
-    assert extract(shell).state == "script"
-    assert extract("<title>App</title><div id=app></div><script src=a.js></script>").state == "script"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Subscribe to continue reading",
-        "Dieser Artikel ist nur für Abonnenten verfügbar.",
-        "この記事は会員限定です。残り1200文字",
-        "Материал доступен только подписчикам",
-    ],
-)
-def test_a_paywall_is_told_where_it_stands_beside_the_article(line):
-    page = f"<title>News</title><article><p>{SHORT}</p></article>{{}}"
-    assert extract(page.format(f"<div><p>{line}</p></div>")).state == "paywall"
-    assert extract(page.format("<p>Weather: rain. Subscribe to our newsletter.</p>")).state == "ok"
-    long = f"<title>News</title><article><p>{BODY * 40}</p></article><p>{line}</p>"
-    assert extract(long).state == "ok"
-
-
-def test_a_page_whose_frame_asks_for_subscribers_is_free_all_the_same():
-    tag = "aside"
-    frame = f"<{tag}><p>Already a subscriber? Sign in. Subscribe for unlimited access.</p></{tag}>"
-    for page in (f"{frame}<article><p>{SHORT}</p></article>", f"<article><p>{SHORT * 5}</p></article>{frame}"):
-        assert extract(f"<title>News</title>{page}").state == "ok"
 
 
 @pytest.mark.parametrize(

@@ -46,15 +46,7 @@ async def test_a_long_text_is_shown_by_its_ends_and_stays_whole_as_a_source() ->
     assert (source.location, source.evidence) == ('tool:table({"year": 1742})', LONG)
     assert source.call.strip() == 'table({"year": 1742})'
     assert f"[{source.id}]" in seen.text
-
-
-async def test_a_tool_may_be_given_another_measure() -> None:
-    @tool(shown=0)
-    def table() -> str:
-        """A table."""
-        return LONG
-
-    assert (await table.call({})).text == LONG
+    assert (await tool(table.function, shown=0).call({"year": 1742})).text == LONG
 
 
 async def test_a_short_text_is_a_source_of_the_run_together_with_its_call() -> None:
