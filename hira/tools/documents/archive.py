@@ -4,12 +4,13 @@ A few kilobytes can unpack to gigabytes, by compression or by XML entities, so s
 document type declaration, which no office program writes, is refused.
 """
 
+import posixpath
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, fromstring
 from xml.parsers.expat import ExpatError, ParserCreate
 
@@ -72,12 +73,15 @@ class Archive:
 
     def relations(self, name: str) -> dict[str, tuple[str, str]]:
         """Return the references of a member: id → (last word of the type, target), targets as member names."""
-        place = PurePosixPath(name)
-        rels = f"{place.parent}/_rels/{place.name}.rels".removeprefix("./")
+        folder, own = posixpath.split(name)
+        rels = posixpath.join(folder, "_rels", f"{own}.rels")
         if rels not in self.names:
             return {}
         return {
-            one.get("Id", ""): (one.get("Type", "").rpartition("/")[2], _target(place, one.get("Target", "")))
+            one.get("Id", ""): (
+                one.get("Type", "").rpartition("/")[2],
+                posixpath.normpath(posixpath.join("/", folder, one.get("Target", ""))).lstrip("/"),
+            )
             for one in self.xml(rels).iter(_RELATIONS)
             if one.get("TargetMode") != "External"
         }
@@ -87,17 +91,6 @@ class Archive:
         if "docProps/core.xml" not in self.names:
             return ""
         return self.xml("docProps/core.xml").findtext("{http://purl.org/dc/elements/1.1/}title") or ""
-
-
-def _target(place: PurePosixPath, target: str) -> str:
-    """Return a target as a member's name: absolute ones start at the archive's root, others in the member's folder."""
-    parts: list[str] = []
-    for step in (target if target.startswith("/") else f"{place.parent}/{target}").split("/"):
-        if step == "..":
-            parts = parts[:-1]
-        elif step not in ("", "."):
-            parts.append(step)
-    return "/".join(parts)
 
 
 class _PrologEnded(Exception):

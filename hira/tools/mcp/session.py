@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from hira.core.errors import UsageError
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from mcp import Client
 
 T = TypeVar("T")
+# the faults of a server that these log are raised here as well; a program that configures logging still gets them
+for _logger in ("mcp", "client"):
+    logging.getLogger(_logger).addHandler(logging.NullHandler())
 
 INSTALL = "pip install 'hira[mcp]'"
 # The protocol gives a server two seconds to leave and two more after SIGTERM; then it is killed.
@@ -83,13 +86,12 @@ class Session:
 
     async def begin(self) -> None:
         """Return when the client can be used. Raises `Ended` if it cannot."""
-        entered = asyncio.create_task(self._entered.wait())
         try:
-            await asyncio.wait({entered, self._task}, timeout=self.server.start, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            entered.cancel()
-        if not self._entered.is_set() or self._task.done():
-            self.why = self.why or f"did not answer within {self.server.start:g} seconds"
+            async with asyncio.timeout(self.server.start):
+                await self._entered.wait()
+        except TimeoutError:
+            self.why = f"did not answer within {self.server.start:g} seconds"
+        if self.why:
             raise Ended
 
     async def ask(self, request: Coroutine[Any, Any, T]) -> T:
@@ -129,19 +131,21 @@ class Session:
             raise cancelled
 
     async def _hold(self) -> None:
-        said = _Stderr()
-        try:
-            async with _client(self._open_http() if self.server.url else self._open_pipes(said)) as self.client:
-                self._entered.set()
-                await self._leaving.wait()
-                died = not self._alive()
-            if died:
-                self.why = self._explain(Ended(), await said.last())
-        except Exception as error:  # noqa: BLE001 - the users of the session get the reason
-            said.close()
-            self.why = self._explain(error, await said.last())
-        finally:
-            said.close()
+        failure: Exception | None = None
+        with _Stderr() as said:
+            try:
+                from mcp import Client
+
+                transport: Any = self._open_http() if self.server.url else self._open_pipes(said)
+                async with Client(transport) as self.client:
+                    self._entered.set()
+                    await self._leaving.wait()
+                    failure = None if self._alive() else Ended()
+            except Exception as error:  # noqa: BLE001 - the users of the session get the reason
+                failure = error
+        if failure:
+            self.why = self._explain(failure, await said.last())
+        self._entered.set()
 
     @asynccontextmanager
     async def _open_pipes(self, said: "_Stderr") -> AsyncIterator[tuple[Any, Any]]:
@@ -155,7 +159,7 @@ class Session:
             command=server.command, args=list(server.args), env=dict(server.env), encoding=_BOUNDED
         )
         async with stdio_client(started, errlog=said.file) as (read, write):
-            said.close()
+            said.file.close()
             pipe: Any = read
             self._alive = lambda: pipe.statistics().open_send_streams > 0  # until the server's stdout ends
             yield read, write
@@ -196,15 +200,6 @@ class Session:
         if self.server.url:
             return f"cannot be used: {reason(cause)}"
         return f"ended, saying: {last}" if last else "ended without a message"
-
-
-def _client(transport: Any) -> "Client":
-    from mcp import Client
-
-    # the faults of a server that it logs are raised here as well; a program that configures logging still gets them
-    for logger in ("mcp", "client"):
-        logging.getLogger(logger).addHandler(logging.NullHandler())
-    return Client(transport)
 
 
 _BOUNDED = "hira-mcp-lines"
@@ -248,7 +243,10 @@ class _Stderr:
         self._reader = threading.Thread(target=self._read, args=(out,), name="mcp stderr", daemon=True)
         self._reader.start()
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Close this process's end; the server has its own."""
         self.file.close()
 

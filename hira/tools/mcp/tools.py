@@ -62,9 +62,6 @@ class Connection:
 
     async def aclose(self) -> None:
         self._closed = True
-        await self._end()
-
-    async def _end(self) -> None:
         if self._session:
             await self._session.end()
 
@@ -74,16 +71,16 @@ class Connection:
                 return self._session
             if self._closed:
                 raise self._unusable("has been closed")
-            await self._end()
+            if self._session:
+                await self._session.end()
             await asyncio.to_thread(require)
             session = self._session = Session(self.server)
             try:
                 await session.begin()
-            except Ended:
+            except BaseException as error:
                 await session.end()
-                raise self._unusable(session.why) from None
-            except BaseException:
-                await session.end()
+                if isinstance(error, Ended):
+                    raise self._unusable(session.why) from None
                 raise
             return session
 

@@ -9,7 +9,6 @@ from typing import Literal
 
 from hira.tools.pages.article import readable
 from hira.tools.pages.tree import (
-    Element,
     Link,
     Tree,
     flat,
@@ -17,7 +16,6 @@ from hira.tools.pages.tree import (
     links_of,
     resolve_url,
     tags,
-    unseen,
     walk,
     without_unread,
 )
@@ -67,6 +65,7 @@ _PAYWALL = re.compile(
 )
 _NOT_FREE = re.compile(r"\"isAccessibleForFree\"\s*:\s*\"?false", re.IGNORECASE)
 _FRAME = tags("header nav footer aside")
+"""Where newspapers offer subscriptions with free articles, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ def extract(html: str, base_url: str = "") -> Page:
     base = resolve_url(base_url, tree.base) or base_url
     links = links_of(main, tree.root, base, base_url)
     title = join_parts(tree.title) or tree.named or next((flat(one) for one in walk(tree.root) if one.tag == "h1"), "")
-    around = _find_unframed(tree.root) if len(text) < SHORT else ""
+    around = flat(tree.root, without=_FRAME) if len(text) < SHORT else ""
     return Page(title, text, links, find_state(title, text, scripts, around))
 
 
@@ -119,16 +118,3 @@ def _addresses_reader(text: str) -> bool:
         one for one in told if len(one) >= _LONG_SENTENCE and not (_ADDRESSES_READER.search(one) or _WALL.search(one))
     )
     return 2 * sum(map(len, articles)) <= sum(map(len, told))
-
-
-def _find_unframed(root: Element) -> str:
-    """Return the visible text outside of the frame, in which newspapers offer subscriptions with free articles, too."""
-    parts: list[str] = []
-    waiting: list[Element | str] = [root]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            parts.append(one)
-        elif one.tag not in _FRAME and not unseen(one):
-            waiting += reversed(one.children)
-    return join_parts(parts)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
@@ -178,16 +178,18 @@ def join_parts(parts: list[str]) -> str:
     return " ".join("".join(parts).split())
 
 
-def walk(one: Element) -> Iterator[Element]:
+def walk(one: Element, *, visible: bool = False) -> Iterator[Element]:
+    """Yield an element and those inside it, in order, or only the `visible` ones inside it."""
     waiting = [one]
     while waiting:
         one = waiting.pop()
         yield one
-        waiting += [child for child in reversed(one.children) if isinstance(child, Element)]
+        inner = [child for child in reversed(one.children) if isinstance(child, Element)]
+        waiting += [child for child in inner if not unseen(child)] if visible else inner
 
 
-def flat(one: Element, *, preserve: bool = False) -> str:
-    """Return all visible text inside, in one line or, with `preserve`, unchanged."""
+def flat(one: Element, *, preserve: bool = False, without: Collection[str] = ()) -> str:
+    """Return all visible text inside, in one line or, with `preserve`, unchanged; not that of the tags in `without`."""
     parts: list[str] = []
 
     def collect(inner: Element) -> None:
@@ -196,7 +198,7 @@ def flat(one: Element, *, preserve: bool = False) -> str:
                 parts.append(child)
             elif child.tag == "br":
                 parts.append("\n")
-            elif not unseen(child):
+            elif child.tag not in without and not unseen(child):
                 collect(child)
 
     collect(one)
@@ -217,22 +219,14 @@ def links_of(main: Element, root: Element, base: str, page: str) -> tuple[Link, 
     """Return the links of the page, each target once: first from its main text, then from the rest."""
     found: dict[str, Link] = {}
     here = page.partition("#")[0]
-    for one in (*_anchors(main), *_anchors(root)):
-        url = _target(one.attributes.get("href", ""), base)
+    for one in (*walk(main, visible=True), *walk(root, visible=True)):
+        if one.tag not in {"a", "area"} or "href" not in one.attributes:
+            continue
+        url = _target(one.attributes["href"], base)
         text = flat(one) or one.attributes.get("title", "") or one.attributes.get("aria-label", "")
         if url and text and url != here and url not in found and len(found) < LINKS:
             found[url] = Link(text, url)
     return tuple(found.values())
-
-
-def _anchors(root: Element) -> Iterator[Element]:
-    """Yield the visible links."""
-    waiting = [root]
-    while waiting:
-        one = waiting.pop()
-        if one.tag in {"a", "area"} and "href" in one.attributes:
-            yield one
-        waiting += [child for child in reversed(one.children) if isinstance(child, Element) and not unseen(child)]
 
 
 def _target(href: str, base: str) -> str:
