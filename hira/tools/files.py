@@ -3,9 +3,9 @@
 import asyncio
 import re
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from hira.core.errors import ToolError, UsageError
 from hira.core.sanitize import is_text, printable
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import OUTPUT, Source
-from hira.tools.documents.document import Document, Lacking, Piece, cut
+from hira.tools.documents.document import Document, Lacking, Piece, cut, write_pieces
 from hira.tools.documents.index import LONG, find_nearest, fit_within
 from hira.tools.documents.reader import check_readable, read_file
 from hira.tools.media import how_to_see
@@ -26,14 +26,6 @@ ENTRIES = 10_000
 _LISTED = 80
 _FIRST_WORDS = 60
 _RANGE = re.compile(r"(\D*)(\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
-
-
-@dataclass(frozen=True, slots=True)
-class _Section:
-    """A part of a document as the model requests it: "page 3", "sheet Sales", "part 2 of 7"."""
-
-    name: str
-    text: str
 
 
 def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
@@ -147,28 +139,28 @@ def _find_attached(attached: dict[str, Path], path: str) -> str:
 def show(name: str, document: Document, part: str) -> Observation:
     """Return the document whole if it is short, otherwise the requested part of it, or the list of its parts."""
     pieces = cut(document)
-    sections = _sections(pieces)
+    parts = _split(pieces)
     unread = f"no text in {', '.join(document.unread)}; {how_to_see(name)}" if document.unread else ""
-    if not sections:
+    if not parts:
         raise ToolError(f"{name!r} holds no text" + (f"; {unread}" if unread else ""))
     if part.strip():
-        text = _part(sections, pieces, part)
+        text = _read_part(parts, pieces, part)
     elif tokens.count(document.text) <= LONG:
         text = document.text
     else:
-        return Observation("\n".join([_listing(name, sections), unread]).strip())
+        return Observation("\n".join([_list_parts(name, parts), unread]).strip())
     return Observation(unread, (Passage(Source(name, document.title, text, "file"), text),))
 
 
-def _sections(pieces: Sequence[Piece]) -> list[_Section]:
-    """Split the document into parts of at most about 3,000 tokens: by its places, and longer ones into numbered
-    parts."""
-    found: list[_Section] = []
+def _split(pieces: Sequence[Piece]) -> dict[str, str]:
+    """Split the document into parts of at most about 3,000 tokens, by name, as the model requests them: by its places
+    ("page 3", "sheet Sales"), and longer ones into numbered parts ("part 2 of 7")."""
+    found: dict[str, str] = {}
     for place, group in groupby(pieces, key=lambda piece: piece.place):
         texts = _fill_parts(list(group))
         for number, text in enumerate(texts, 1):
             part = f"part {number} of {len(texts)}" if len(texts) > 1 or not place else ""
-            found.append(_Section(", ".join(name for name in (place, part) if name), text))
+            found[", ".join(name for name in (place, part) if name)] = text
     return found
 
 
@@ -188,42 +180,38 @@ def _fill_parts(pieces: list[Piece]) -> list[str]:
     return texts
 
 
-def _listing(name: str, sections: list[_Section]) -> str:
-    lines = [f"{name} is long. Ask for one of its {len(sections)} parts:"]
-    lines += [f"- {one.name}: {' '.join(one.text[:200].split())[:_FIRST_WORDS]} …" for one in sections[:_LISTED]]
-    if len(sections) > _LISTED:
-        lines.append(f"- and so on to {sections[-1].name}")
+def _list_parts(name: str, parts: Mapping[str, str]) -> str:
+    lines = [f"{name} is long. Ask for one of its {len(parts)} parts:"]
+    shown = islice(parts.items(), _LISTED)
+    lines += [f"- {part}: {' '.join(text[:200].split())[:_FIRST_WORDS]} …" for part, text in shown]
+    if len(parts) > _LISTED:
+        lines.append(f"- and so on to {list(parts)[-1]}")
     return "\n".join(lines)
 
 
-def _part(sections: list[_Section], pieces: Sequence[Piece], part: str) -> str:
+def _read_part(parts: Mapping[str, str], pieces: Sequence[Piece], part: str) -> str:
     """Return the requested parts, by name, number or range; otherwise the passages that fit the words."""
-    wanted = " ".join(part.casefold().split())
-    chosen = [one for one in sections if wanted == one.name.casefold() or one.name.casefold().startswith(f"{wanted}, ")]
-    if not chosen and (span := _RANGE.fullmatch(wanted)):
-        numbers = range(int(span[2]), int(span[3]) + 1)
-        kind = span[1].strip().removesuffix("s")
-        chosen = [one for one in sections if _read_number(one.name, kind) in numbers]
-    if not chosen:
-        chosen = [one for one in sections if wanted in (one.name.casefold().partition(" ")[2], _short(one.name))]
-    if chosen:
-        text = "\n\n".join(f"[{one.name}]\n{one.text}" for one in chosen)
+    if chosen := _choose_parts(parts, " ".join(part.casefold().split())):
+        text = "\n\n".join(f"[{name}]\n{parts[name]}" for name in chosen)
         if len(chosen) > 1 and tokens.count(text) > LONG:
-            raise ToolError(f"{part!r} is too long to read at once; ask for: {', '.join(one.name for one in chosen)}")
+            raise ToolError(f"{part!r} is too long to read at once; ask for: {', '.join(chosen)}")
         return text
     texts = [piece.full for piece in pieces]
     near = find_nearest(texts, part)
     if not near:
-        raise ToolError(f"no part {part!r}; the parts are: {', '.join(one.name for one in sections[:_LISTED])}")
-    return "\n\n[…]\n\n".join(texts[at] for at in fit_within([tokens.count(text) for text in texts], near, LONG))
+        raise ToolError(f"no part {part!r}; the parts are: {', '.join(list(parts)[:_LISTED])}")
+    return write_pieces(pieces, fit_within([tokens.count(text) for text in texts], near, LONG))
 
 
-def _read_number(name: str, kind: str) -> int:
-    """Return the number in "page 3" or "part 3 of 7" if it is a part of that kind, else -1."""
-    match = re.match(r"(\D+) (\d+)", name.casefold())
-    return int(match[2]) if match and (not kind or match[1] == kind) else -1
-
-
-def _short(name: str) -> str:
-    """Shorten "part 3 of 7" to "part 3", so that it can be requested by that name."""
-    return name.casefold().partition(" of ")[0]
+def _choose_parts(parts: Iterable[str], wanted: str) -> list[str]:
+    """Return the names that are meant by "page 3", "3", "part 3" of "part 3 of 7", or "pages 3-5"."""
+    names = {name: name.casefold() for name in parts}
+    if chosen := [name for name, low in names.items() if wanted == low or low.startswith(f"{wanted}, ")]:
+        return chosen
+    if span := _RANGE.fullmatch(wanted):
+        kind = re.escape(span[1].strip().removesuffix("s")) or r"\D+"
+        numbers = {name: re.match(rf"{kind} (\d+)", low) for name, low in names.items()}
+        within = range(int(span[2]), int(span[3]) + 1)
+        if chosen := [name for name, number in numbers.items() if number and int(number[1]) in within]:
+            return chosen
+    return [name for name, low in names.items() if wanted in (low.partition(" ")[2], low.partition(" of ")[0])]

@@ -9,6 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Annotated
@@ -121,13 +122,11 @@ class Index:
         changed: list[tuple[str, Path, Stamp | None]] = []
         for name, path in files.items():
             before = known.get(str(path))
-            try:
+            with suppress(OSError):  # it disappeared after the walk; reading it will report that
                 about = path.stat()
-            except OSError:  # it disappeared after the walk; reading it will report that
-                changed.append((name, path, before))
-                continue
-            if before is None or before[:2] != (about.st_size, about.st_mtime_ns) or about.st_mtime_ns > fresh:
-                changed.append((name, path, before))
+                if before and before[:2] == (about.st_size, about.st_mtime_ns) and about.st_mtime_ns <= fresh:
+                    continue
+            changed.append((name, path, before))
         return changed
 
     def _read(self, changed: list[tuple[str, Path, Stamp | None]], on_progress: Progress | None) -> list[str]:
@@ -166,10 +165,12 @@ class Index:
 
 def _describe_textless(why: dict[str, str]) -> list[str]:
     """Describe files without text: one by its reason, several by their number."""
-    if len(why) < 2:
-        return list(why.values())
-    shown = ", ".join(list(why)[:_NAMED]) + (", …" if len(why) > _NAMED else "")
-    return [f"{len(why)} files hold no text and cannot be searched: {shown}"]
+    many = f"{len(why)} files hold no text and cannot be searched: {_shorten(list(why))}"
+    return [many] if len(why) > 1 else list(why.values())
+
+
+def _shorten(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
 
 
 def format_warnings(warnings: Sequence[str]) -> list[str]:
@@ -192,8 +193,7 @@ def _entry(name: str, path: Path, stamp: Stamp, reader: FileReader) -> Entry:
     pieces, unread = tuple(cut(document)), document.unread
     if not (pieces or unread):
         raise NoText(f"{path.name} holds no text")
-    shown = ", ".join(unread[:_NAMED]) + (", …" if len(unread) > _NAMED else "")
-    note = f"{name}: no text in {shown}; {how_to_see(name)}" if unread else ""
+    note = f"{name}: no text in {_shorten(unread)}; {how_to_see(name)}" if unread else ""
     return Entry(str(path), name, stamp, document.title, note, pieces)
 
 

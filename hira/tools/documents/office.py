@@ -34,17 +34,12 @@ def read_pdf(path: Path) -> Document:
     check_library(path)
     import pypdf
 
-    try:
-        with path.open("rb") as file:
-            reader = pypdf.PdfReader(file)
-            if reader.is_encrypted:
-                _unlock(reader, path)
-            parts = tuple(page_of(page, number) for number, page in enumerate(reader.pages, 1))
-            title = (reader.metadata.title if reader.metadata else None) or ""
-    except (ToolError, OSError, MemoryError):
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever a damaged file makes pypdf stumble over
-        raise ToolError(f"{path.name} is damaged or not a PDF file: {_line(error)}") from None
+    with path.open("rb") as file:
+        reader = pypdf.PdfReader(file)
+        if reader.is_encrypted:
+            _unlock(reader, path)
+        parts = tuple(page_of(page, number) for number, page in enumerate(reader.pages, 1))
+        title = (reader.metadata.title if reader.metadata else None) or ""
     if not parts:
         raise ToolError(f"{path.name} is damaged: it holds no pages")
     return add_title(path, parts, str(title))
@@ -73,10 +68,6 @@ def page_of(page: "PageObject", number: int) -> Part:
         return Part("", place, media=True)
     text = reflow(_HYPHENATED.sub("", text)).strip()
     return Part(text, place, media=not text)
-
-
-def _line(error: Exception) -> str:
-    return " ".join((str(error) or type(error).__name__).split())[:120]
 
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
@@ -109,37 +109,38 @@ def _cell(cell: dict[str, Any]) -> Iterator[str]:
             yield f"Output:\n{text}"
 
 
-def _records(value: Any) -> Iterator[str]:
+def _records(value: Any, name: str = "") -> Iterator[str]:
     """Yield one line per record of a list of records, and one line per value elsewhere."""
-    waiting: list[tuple[str, Any]] = [("", value)]
-    while waiting:
-        name, one = waiting.pop()
-        if isinstance(one, dict) and one and any(isinstance(child, dict | list) for child in one.values()):
-            waiting += reversed([(f"{name}.{key}" if name else str(key), child) for key, child in one.items()])
-        elif isinstance(one, list) and any(isinstance(child, dict | list) for child in one):
-            if name:
-                yield f"\n## {name}\n"
-            yield from (_record(child) for child in one)
-        else:
-            yield f"{name}: {_record(one)}" if name else _record(one)
+    nested = any(isinstance(child, dict | list) for child in _children(value))
+    if nested and isinstance(value, dict):
+        for key, child in value.items():
+            yield from _records(child, f"{name}.{key}" if name else str(key))
+    elif nested:
+        if name:
+            yield f"\n## {name}\n"
+        yield from map(_record, value)
+    else:
+        yield f"{name}: {_record(value)}" if name else _record(value)
 
 
 def _record(value: Any) -> str:
     """Return a value on one line: "name: Ada | address.city: London | tags: a, b"."""
-    if not isinstance(value, dict | list):
-        return _scalar(value)
-    found: list[str] = []
-    waiting: list[tuple[str, Any]] = [("", value)]
-    while waiting:
-        name, one = waiting.pop()
-        if isinstance(one, dict):
-            waiting += reversed([(f"{name}.{key}" if name else str(key), child) for key, child in one.items()])
-        elif isinstance(one, list) and any(isinstance(child, dict | list) for child in one):
-            waiting += reversed([(f"{name}[{at}]", child) for at, child in enumerate(one, 1)])
-        else:
-            shown = ", ".join(map(_scalar, one)) if isinstance(one, list) else _scalar(one)
-            found.append(f"{name}: {shown}" if name else shown)
-    return " | ".join(found)
+    return " | ".join(f"{name}: {text}" if name else text for name, text in _leaves(value, ""))
+
+
+def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, child in value.items():
+            yield from _leaves(child, f"{name}.{key}" if name else str(key))
+    elif any(isinstance(child, dict | list) for child in _children(value)):
+        for at, child in enumerate(value, 1):
+            yield from _leaves(child, f"{name}[{at}]")
+    else:
+        yield name, ", ".join(map(_scalar, value)) if isinstance(value, list) else _scalar(value)
+
+
+def _children(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _scalar(value: Any) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from io import BytesIO, StringIO
 from itertools import chain, islice
 from pathlib import Path
-from xml.etree.ElementTree import Element, ParseError, iterparse
+from xml.etree.ElementTree import Element, iterparse
 
 from hira.core.errors import ToolError
 from hira.tools.documents.archive import Archive, open_archive
@@ -163,27 +163,23 @@ def _kind(number: str, own: dict[str, str]) -> str:
 def _cells(archive: Archive, name: str, book: _Book) -> Iterator[tuple[int, dict[int, str]]]:
     """Yield the rows with content: row number, and column number → text. Read piece by piece, to bound the memory."""
     data = archive.read_without_doctype(name)
-    try:
-        number = 0
-        for _, element in iterparse(BytesIO(data)):  # noqa: S314 - `read_without_doctype` has refused every declaration of entities
-            if element.tag != f"{S}row":
-                continue
-            given = element.get("r", "")
-            number = int(given) if given.isdecimal() else number + 1
-            row: dict[int, str] = {}
-            next_column = 1
-            for cell in element.iter(f"{S}c"):
-                place = _CELL.fullmatch(cell.get("r", ""))
-                column = _column(place[1]) if place else next_column
-                next_column = column + 1
-                if column > _LAST_COLUMN:
-                    raise ToolError(f"{archive.path.name} is damaged: {name!r} has a cell in column {column}")
-                if text := _value(cell, book):
-                    row[column] = text
-            element.clear()
-            yield number, row
-    except ParseError:
-        raise ToolError(f"{archive.path.name} is damaged: {name!r} in it is not valid XML") from None
+    number = 0
+    for _, element in iterparse(BytesIO(data)):  # noqa: S314 - `read_without_doctype` has refused every declaration of entities
+        if element.tag != f"{S}row":
+            continue
+        given = element.get("r", "")
+        number = int(given) if given.isdecimal() else number + 1
+        row: dict[int, str] = {}
+        column = 0
+        for cell in element.iter(f"{S}c"):
+            place = _CELL.fullmatch(cell.get("r", ""))
+            column = _column(place[1]) if place else column + 1
+            if column > _LAST_COLUMN:
+                raise ToolError(f"{archive.path.name} is damaged: {name!r} has a cell in column {column}")
+            if text := _value(cell, book):
+                row[column] = text
+        element.clear()
+        yield number, row
 
 
 def _column(letters: str) -> int:
