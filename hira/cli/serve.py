@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import signal
 import socket
 from ipaddress import ip_address
 from pathlib import Path
@@ -52,10 +53,13 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
                 await server.serve(sockets=[listening])
             looking.cancel()
 
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # both end it in the same way
     try:
         asyncio.run(served())
     except KeyboardInterrupt:
         shell.remark("stopped")
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return OK
 
 

@@ -26,6 +26,9 @@ def test_the_address_that_it_tells_is_one_by_which_it_answers(tmp_path: Path, ho
             assert elsewhere.status_code == 403
         finally:
             server.terminate()
+        assert server.stderr.read().endswith("stopped\n")
+    assert server.returncode == 0
+    assert [path.name for path in (tmp_path / ".local/state/hira").iterdir()] == ["journal.sqlite"]  # it was closed
 
 
 def test_a_port_that_is_taken_is_told_with_what_to_do(tmp_path: Path) -> None:
