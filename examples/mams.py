@@ -7,7 +7,7 @@ import asyncio
 from pathlib import Path
 
 from hira import Hira
-from hira.agents.rubrics.rubric import generate
+from hira.agents.rubrics import generate
 from hira.evaluation.rewards.rubric_judge import score
 from hira.evidence.citations import number_references, references
 from hira.policies.offline import OfflinePolicy

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hira.agents.rubrics.rubric import normalise_score
+from hira.agents.rubrics import normalise_score
 from hira.evaluation.preferences import agreement
 from hira.evaluation.rewards.rubrics import Parts, Weights, preference, total
 from hira.evaluation.statistics import Interval, bootstrap

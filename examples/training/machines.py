@@ -29,7 +29,7 @@ from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hira.agents.rubrics.rubric import WEIGHTS, Kind, Rubric, Scores
+from hira.agents.rubrics import WEIGHTS, Kind, Rubric, Scores
 from hira.agents.run_context import RoleConfig
 from hira.agents.trajectory import Rollout
 from hira.cli.training.demo import run

@@ -22,8 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hira.agents.marsrl import steps
-from hira.agents.marsrl.steps import Review, Solution
+from hira.agents.marsrl import Review, Solution, steps
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.cli.training.demo import run

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hira.agents.rubrics.rubric import Rubric, Scores, generate
+from hira.agents.rubrics import Rubric, Scores, generate
 from hira.agents.run_context import RunContext
 from hira.cli import OK, PARTIAL, explain
 from hira.cli.parser import collect_flags

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from hira.agents.rubrics.rubric import Rubric, generate
+from hira.agents.rubrics import Rubric, generate
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import map_concurrently

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import Any
 
-from hira.agents.rubrics.rubric import Rubric
+from hira.agents.rubrics import Rubric
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.agents.verifier import ModelVerifier

@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from hira.agents.marsrl import steps
-from hira.agents.marsrl.steps import Review, Solution
+from hira.agents import marsrl
+from hira.agents.marsrl import Review, Solution
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Rollout
 from hira.evaluation.rewards.answers import RIGHT, Reward, Score, of_solution, of_verdict
@@ -32,11 +32,11 @@ class PoseStep:
 
     search: bool
     reply: int | None = None
-    made: steps.Problem | None = None
+    made: marsrl.Problem | None = None
     name: str = "marsrl"
 
     async def run(self, question: str, context: RunContext) -> str:
-        self.made = await steps.pose(question, context, search=self.search, reply=self.reply)
+        self.made = await marsrl.pose(question, context, search=self.search, reply=self.reply)
         return question
 
 
@@ -53,12 +53,12 @@ class AnswerStep:
         del question
         asked = self.asked
         if asked.solution is None:
-            self.solution = await steps.solve(asked.problem, context, asked.step)
+            self.solution = await marsrl.solve(asked.problem, context, asked.step)
         elif asked.review is None:
-            self.review = await steps.verify(asked.problem, asked.solution, context, asked.step)
+            self.review = await marsrl.verify(asked.problem, asked.solution, context, asked.step)
             return self.review.report
         else:
-            self.solution = await steps.correct(asked.problem, asked.solution, asked.review, context, asked.step)
+            self.solution = await marsrl.correct(asked.problem, asked.solution, asked.review, context, asked.step)
         return self.solution.answer
 
 

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hira.agents.marsrl import steps
-from hira.agents.marsrl.steps import Review, Solution
+from hira.agents import marsrl
+from hira.agents.marsrl import Review, Solution
 from hira.evaluation.rewards.answers import RIGHT
 from hira.trainers.metrics import Means
 from hira.trainers.rollouts import ScoredRollout
@@ -19,7 +19,7 @@ class Input:
     """The input of all members of a group. `right` is whether the solution is right, by its own reward."""
 
     step: int
-    problem: steps.Problem
+    problem: marsrl.Problem
     solution: Solution | None = None
     right: bool = False
     review: Review | None = None

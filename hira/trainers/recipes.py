@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hira.agents.rubrics.rubric import WRITER
+from hira.agents.rubrics import WRITER
 from hira.agents.run_context import RoleConfig
 from hira.core.errors import UsageError
 from hira.evaluation.rewards.answers import Reward

@@ -27,7 +27,7 @@ _CLASSES = {
     "multimodal": "baselines.single:MultimodalAlone",
     "plan-and-solve": "baselines.plan_and_solve:PlanAndSolve",
     "react": "baselines.single:ReAct",
-    "react-report": "baselines.react_report:ReActReport",
+    "react-report": "baselines.single:ReActReport",
 }
 
 
@@ -53,8 +53,13 @@ WORKFLOWS: Mapping[str, Callable[..., BuiltIn]] = _Workflows()
 __all__ = ["MARS", "MATPO", "WORKFLOWS", "BuiltIn", "HiRA", "MaMs", "MarsRL", "Workflow", "rollout"]
 
 
-def __getattr__(name: str) -> Any:
-    for key in ("hira", "mars", "marsrl", "matpo", "mams"):
-        if _CLASSES[key].endswith(f":{name}"):
+def load_workflow(name: str, module: str) -> Callable[..., BuiltIn]:
+    """Return the class of a built-in workflow by its own name, for a `module` that offers it."""
+    for key, place in _CLASSES.items():
+        if place.endswith(f":{name}"):
             return WORKFLOWS[key]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def __getattr__(name: str) -> Any:
+    return load_workflow(name, __name__)

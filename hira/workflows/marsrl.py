@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hira.agents.marsrl.steps import Problem, Solution, correct, pose, solve, verify
+from hira.agents.marsrl import Problem, Solution, correct, pose, solve, verify
 from hira.agents.retrieval import PAGES
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask

@@ -11,7 +11,7 @@ from typing import ClassVar, get_args
 
 from hira.agents.approved import as_issued, ask_approval
 from hira.agents.loop import Loop, Step
-from hira.agents.matpo.roles import LoopConfig, Speaker, answer, begin, issue_subtasks, report, tools_of, work
+from hira.agents.matpo import LoopConfig, Speaker, answer, begin, issue_subtasks, report, tools_of, work
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import UsageError

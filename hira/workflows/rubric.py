@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hira.agents.rubrics.rubric import FEWEST, GENERATE, MOST, WRITER
+from hira.agents.rubrics import FEWEST, GENERATE, MOST, WRITER
 from hira.agents.run_context import RunContext
 from hira.core.messages import user
 from hira.core.policy import Usage

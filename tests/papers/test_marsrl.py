@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hira.agents.marsrl.steps import Problem, Solution, correct, solve, verify
+from hira.agents.marsrl import Problem, Solution, correct, solve, verify
 from hira.agents.run_context import RoleConfig, RunContext, together
 from hira.cli import main
 from hira.cli.shell import Shell

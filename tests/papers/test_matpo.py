@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from hira import Hira, Settings
-from hira.agents.matpo.roles import browsing
+from hira.agents.matpo import browsing
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import EndpointError, UsageError

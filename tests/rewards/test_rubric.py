@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hira.agents.rubrics.rubric import (
+from hira.agents.rubrics import (
     WEIGHTS,
     Rubric,
     Scores,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hira.agents.marsrl.steps import Problem as Posed
-from hira.agents.marsrl.steps import Review, Solution
+from hira.agents.marsrl import Problem as Posed
+from hira.agents.marsrl import Review, Solution
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import HiraError

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, Field
 
 from hira.agents.record import ask_for_record
-from hira.agents.rubrics.rubric import Item, Rubric, Scores
+from hira.agents.rubrics import Item, Rubric, Scores
 from hira.agents.run_context import Conversation, RunContext, together
 from hira.core.errors import DialectError, EndpointError
 from hira.core.events import Notice

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hira.agents.conversation import Conversation
-from hira.agents.rubrics.rubric import WRITER, Item, Rubric, Scores, Written, generate
+from hira.agents.rubrics import WRITER, Item, Rubric, Scores, Written, generate
 from hira.agents.run_context import RoleConfig, RunContext, together
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import Once

@@ -1,4 +1,5 @@
-"""The baselines of one role (HiRA, Table 1, appendix): direct, vanilla RAG, CodeAct, multimodal and ReAct."""
+"""The baselines of one role: direct, vanilla RAG, CodeAct, multimodal and ReAct (HiRA, Table 1 and appendix), and the
+ReAct report workflow, with which MaMs is compared (MaMs, appendix C.10)."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -10,15 +11,17 @@ from hira.agents.experts.multimodal import MULTIMODAL, look
 from hira.agents.experts.simple_search import ANSWER
 from hira.agents.loop import Loop, Perform
 from hira.agents.retrieval import look_up_question
-from hira.agents.run_context import RunContext
+from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, UsageError
 from hira.core.messages import Filled, user
 from hira.core.policy import Usage
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
+from hira.evidence.citations import language, without_references
 from hira.tools import Tool
 from hira.workflows.bound import Sizes, bound_loop
+from hira.workflows.mams import means
 
 DIRECT = Prompt(__file__, "direct")
 CODEACT = Prompt(__file__, "codeact")
@@ -67,6 +70,11 @@ async def run_to_answer(loop: Loop, question: str, perform: Perform | None = Non
     return step.answer
 
 
+async def answer(context: RunContext, prompt: Prompt, tools: Sequence[Tool], question: str, *, limit: int = 1) -> str:
+    """The answer of the role that reasons with these tools."""
+    return await run_to_answer(begin_loop(context, prompt, tools, question, limit=limit), question)
+
+
 def keep_read(context: RunContext, question: str) -> None:
     """Without any finding, quote the beginnings of the latest sources, so that a person can check them."""
     if any(finding.ok for finding in context.rollout.findings):
@@ -93,7 +101,7 @@ class Direct:
     name: str = "direct"
 
     async def run(self, question: str, context: RunContext) -> str:
-        return await run_to_answer(begin_loop(context, DIRECT, [], question), question)
+        return await answer(context, DIRECT, [], question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         return {REASONER: bound_loop(0, 0, sizes)}
@@ -138,7 +146,7 @@ class CodeAct:
             raise UsageError("this workflow needs Python, and this run has none", fix=fix)
         async with context.tools.python("1") as python:
             tools = [tool for tool in (python, context.tools.files, *context.tools.extra_for(REASONER)) if tool]
-            return await run_to_answer(begin_loop(context, CODEACT, tools, question, limit=self.calls), question)
+            return await answer(context, CODEACT, tools, question, limit=self.calls)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         return {REASONER: bound_loop(self.calls, sizes.result, sizes)}
@@ -163,7 +171,7 @@ class MultimodalAlone:
         if not tools:
             fix = "attach a picture, a sound, a video or another file (--file), or name a folder with pictures (--docs)"
             raise UsageError("this workflow needs something to look at, and this run has nothing", fix=fix)
-        return await run_to_answer(begin_loop(context, MULTIMODAL, tools, question, limit=self.calls), question)
+        return await answer(context, MULTIMODAL, tools, question, limit=self.calls)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
@@ -189,8 +197,49 @@ class ReAct:
             tools = [tool for tool in mine if tool]
             if not tools:
                 raise UsageError("this workflow needs tools, and this run has none", fix=WHERE_TO_SEARCH)
-            return await run_to_answer(begin_loop(context, REACT, tools, question, limit=self.calls), question)
+            return await answer(context, REACT, tools, question, limit=self.calls)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
         return {REASONER: bound_loop(self.calls, sizes.result, sizes), SEES: looks}
+
+
+REACT_REPORT = Prompt(__file__, "react_report")
+CLOSE = Prompt(__file__, "react_report_close")
+
+
+@dataclass(frozen=True)
+class ReActReport:
+    """Search, then write, all in one conversation. `max_turns` and `several` calls a turn are the paper's (MaMs,
+    appendix D). The last turn is the report."""
+
+    roles: ClassVar[frozenset[str]] = frozenset({"report"})
+    takes_tools: ClassVar[frozenset[str]] = frozenset({"report"})
+
+    max_turns: int = 10
+    several: int = 5
+    name: str = "react-report"
+
+    def __post_init__(self) -> None:
+        if self.max_turns < 2 or self.several < 1:
+            raise UsageError("a report takes at least two turns and one call", fix="the last turn writes it")
+
+    async def run(self, question: str, context: RunContext) -> str:
+        tools = means(context, "report")
+        conversation = context.conversation("report")
+        limit = self.max_turns * self.several
+        loop = Loop(conversation, tools, limit, self.several, final=True, conclude=lambda why: CLOSE.fill(reason=why))
+        instructions = conversation.part.dialect.instructions(tools)
+        told = {"question": sanitize(question), "files": format_files(context.files), "language": language(question)}
+        limits = {"today": context.rollout.today, "several": self.several, "limit": self.max_turns}
+        conversation.say(user(REACT_REPORT.fill(call=instructions, **told, **limits)))
+        step, left = await loop.think(), self.max_turns - 1
+        while step.calls:
+            results = await together([loop.perform(call) for call in step.calls])
+            loop.observe(list(zip(step.calls, results, strict=True)))
+            left -= 1
+            step = await (loop.think() if left else loop.close(f"all {self.max_turns} turns are used"))
+        return without_references(step.answer)
+
+    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+        return {"report": bound_loop(self.max_turns * self.several, sizes.result, sizes)}
