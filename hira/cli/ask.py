@@ -7,8 +7,8 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -21,7 +21,7 @@ from hira.cli import INTERRUPTED, OK, code_of, explain, output
 from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.dry_run import print_bound
 from hira.cli.parser import LIMITS, check_options
-from hira.cli.progress import keep_shown, open_view
+from hira.cli.progress import View, open_view
 from hira.cli.runs import load_settings
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
@@ -46,15 +46,6 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
     settings = load_settings(args, shell)
     check_options(args.set, [settings.workflow])
     if args.batch:
-        if args.approve:
-            raise UsageError(
-                "--approve and --batch cannot be combined: --approve asks about the subtasks of one question",
-                fix="remove one of them",
-            )
-        if args.continues:
-            raise UsageError("--continue and --batch cannot be combined", fix="remove one of them")
-        if args.schema:
-            raise UsageError("--schema and --batch cannot be combined", fix="remove one of them")
         from hira.cli.batch import batch  # one question does without it
 
         return batch(args, settings, shell)
@@ -62,7 +53,7 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
     for flag in ("concurrency", "ray"):
         if getattr(args, flag) is not None:
             raise UsageError(f"--{flag} works only with --batch", fix="name the file of questions with --batch")
-    question = read_question(args, shell)
+    question = read_question(args.question, shell)
     files = attached_files(args, shell)
     if args.dry_run:
         return print_bound(args, settings, shell)
@@ -80,12 +71,14 @@ def attached_files(args: argparse.Namespace, shell: Shell) -> tuple[Path, ...]:
     return present([shell.folder / name for name in args.files])
 
 
-def read_question(args: argparse.Namespace, shell: Shell) -> str:
-    if args.question is None:
+def read_question(told: str | None, shell: Shell, name: str = "question", command: str = "ask") -> str:
+    """Return the question of the command line or, for `-`, of standard input."""
+    if told is None:
         raise UsageError("there is no question", fix='hira ask "question", or --batch FILE for many')
-    question = printable(shell.stdin.read() if args.question == "-" else args.question).strip()
+    question = printable(shell.stdin.read() if told == "-" else told).strip()
     if not question:
-        raise UsageError("the question is empty", fix='hira ask "question", or hira ask - to read it from stdin')
+        fix = f'hira {command} "{name}", or hira {command} - to read it from stdin'
+        raise UsageError(f"the {name} is empty", fix=fix)
     return question
 
 
@@ -168,8 +161,6 @@ async def work_shown(
     announce: bool = True,
 ) -> Run | None:
     """The run at its end, with its progress shown; None if the person would not wait for it."""
-    working = asyncio.current_task()
-    assert working is not None  # noqa: S101 - asyncio.run has made it
     run: Run | None = None
     try:
         with open_view(args, shell) as view:
@@ -177,11 +168,11 @@ async def work_shown(
                 hira.approve_tool.view = view
             run = await begin()
             said = announce_model(await hira.open_session(), run.files) if announce else ""
-            with interruptible(run, working, view.say):
+            async with shown(run, view):
                 if said:
                     view.say(said)
-                async with keep_shown(view):  # replies stream in, shown or not: one that does not end is noticed
-                    await run.work(view, stream=True, said=said)
+                # replies stream in, shown or not: one that does not end is noticed
+                await run.work(view, stream=True, said=said)
     except asyncio.CancelledError:
         if run and run.resumable:
             shell.remark(f"to resume: hira resume {run.id}")
@@ -204,11 +195,25 @@ def announce_model(session: Session, files: Sequence[Path] = ()) -> str:
     return ""
 
 
+@asynccontextmanager
+async def shown(run: Stoppable, view: View) -> AsyncIterator[None]:
+    """Keep the progress of the work inside the context shown, and handle Ctrl-C as `interruptible` does."""
+    with interruptible(run, view.say):
+        keeping = asyncio.create_task(view.keep())
+        try:
+            yield
+        finally:
+            keeping.cancel()
+            with suppress(asyncio.CancelledError):
+                await keeping
+
+
 @contextmanager
-def interruptible(run: Stoppable, working: "asyncio.Task[Any]", say: Callable[[str], None]) -> Iterator[None]:
-    """Handle Ctrl-C: the first one answers from the results so far; the second one, or SIGTERM, quits at once and
+def interruptible(run: Stoppable, say: Callable[[str], None]) -> Iterator[None]:
+    """Handle Ctrl-C: the first one answers from the results so far; the second one, or SIGTERM, cancels this task and
     cleans up on the way."""
-    loop = asyncio.get_running_loop()
+    loop, working = asyncio.get_running_loop(), asyncio.current_task()
+    assert working is not None  # noqa: S101 - only a task has a running loop
     asked = False
 
     def stop() -> None:

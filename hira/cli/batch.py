@@ -11,10 +11,10 @@ from pathlib import Path
 from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, code_of, explain
-from hira.cli.ask import announce_model, interruptible
+from hira.cli.ask import announce_model, shown
 from hira.cli.batch_files import Answers, questions_of
 from hira.cli.output import CODES
-from hira.cli.progress import Counts, keep_shown, open_view
+from hira.cli.progress import Counts, open_view
 from hira.cli.shell import Shell, short_pauses
 from hira.core.errors import UsageError
 from hira.core.events import Event, Reader, record
@@ -45,6 +45,9 @@ def check(args: argparse.Namespace) -> None:
     for name, value in (("a question", args.question), ("--file", args.files)):
         if value:
             raise UsageError(f"{name} and --batch cannot be combined", fix="write the question into the batch file")
+    for name, value in (("approve", args.approve), ("continue", args.continues), ("schema", args.schema)):
+        if value:
+            raise UsageError(f"--{name} and --batch cannot be combined", fix="remove one of them")
     for flag in ("json", "dry_run"):
         if getattr(args, flag):
             raise UsageError(f"--{flag.replace('_', '-')} does not work with --batch", fix="leave it out")
@@ -55,8 +58,6 @@ def check(args: argparse.Namespace) -> None:
 async def _ask_all(
     settings: Settings, questions: Sequence[Question], answers: Answers, args: argparse.Namespace, shell: Shell
 ) -> int:
-    working = asyncio.current_task()
-    assert working is not None  # noqa: S101 - asyncio.run has made it
     counts = Counts(len(questions))
     with open_view(args, shell, counts) as view:
 
@@ -75,13 +76,13 @@ async def _ask_all(
                     many = Batch(hira, questions, concurrency=most, begins=begins)
                     if line := announce_model(await hira.open_session()):
                         view.say(line)
-                with interruptible(many, working, view.say), short_pauses():
-                    async with keep_shown(view):
-                        async for done in many.each():
-                            answers.keep(done)
-                            usage = done.answer.rollout.usage
-                            counts.add(done.answer.status, usage.tokens, usage.cost)
-                            view.update()
+                stack.enter_context(short_pauses())
+                async with shown(many, view):
+                    async for done in many.each():
+                        answers.keep(done)
+                        usage = done.answer.rollout.usage
+                        counts.add(done.answer.status, usage.tokens, usage.cost)
+                        view.update()
         except asyncio.CancelledError:
             shell.remark(_describe_rest(args))
             return INTERRUPTED

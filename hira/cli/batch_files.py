@@ -2,14 +2,13 @@
 
 import contextlib
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Self, get_args
 
 from hira.agents.trajectory import Status
+from hira.cli.output import replace_file
 from hira.core.errors import UsageError
 from hira.runtime.batch import Done, Question
 from hira.runtime.settings import nearest
@@ -65,16 +64,14 @@ def _question(line: str, number: int, folder: Path) -> Question:
     return Question(text.strip(), str(given), present([folder / one for one in files]))
 
 
-def lines_of(raw: bytes) -> Iterator[tuple[int, bytes, Mapping[str, Any] | None]]:
-    """Yield each line of a JSON lines file: its offset in bytes, its bytes, and its object, None if it has none."""
-    at = 0
+def _read_lines(raw: bytes) -> Iterator[tuple[bytes, Mapping[str, Any] | None]]:
+    """Yield each line of a JSON lines file, and its object, None if it has none."""
     for line in raw.splitlines(keepends=True):
         try:
             values = json.loads(line)
         except ValueError:
             values = None
-        yield at, line, values if isinstance(values, dict) else None
-        at += len(line)
+        yield line, values if isinstance(values, dict) else None
 
 
 # What is not asked again.
@@ -82,36 +79,26 @@ FINAL = ("answered", "unverified", "insufficient_evidence")
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The position of an answer's line in the file, in bytes."""
-
-    at: int
-    size: int
-    status: Status
-    run: str
-
-
 class Answers:
     """The answers of a batch in their file, as a context manager: entering it reads the file, leaving it sorts the
-    lines."""
+    lines. A file next to it notes the run of each question before its first call."""
 
     def __init__(self, path: Path, questions: Sequence[Question]) -> None:
         self.path = path
         self.questions = questions
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, tuple[Status, str]] = {}
         self._begun: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         runs = self.path.with_name(f"{self.path.name}.runs")
         try:
-            self._runs = runs.open("a+", encoding="utf-8")
+            self._runs = runs.open("a+b")
             self._file = self.path.open("a+b")
         except OSError as error:
             raise UsageError(f"the answers cannot be written: {error}", fix="name another file with --output") from None
         try:
             _lock(self._runs, self.path)
-            self._take_up()
+            self._read()
         except UsageError:
             self._close()
             if not self.path.stat().st_size:
@@ -123,8 +110,13 @@ class Answers:
         """Put the lines in order. Questions that began and have no answer remain in the notes."""
         try:
             with _writing(self.path):
-                self._sort()
-                if all(name in self._kept and self._kept[name].run == run for name, run in self._begun.items()):
+                self._file.seek(0)
+                lines = {str(values["id"]): line for line, values in _read_lines(self._file.read()) if values}
+                if lines:
+                    replace_file(self.path, b"".join(lines[one.id] for one in self.questions if one.id in lines))
+                else:
+                    self.path.unlink()
+                if all(name in self._kept and self._kept[name][1] == run for name, run in self._begun.items()):
                     Path(self._runs.name).unlink()
         finally:
             self._close()
@@ -132,71 +124,50 @@ class Answers:
     def left(self) -> Iterator[Question]:
         """Yield the questions without a final answer, each with the run to resume, if it began."""
         for question in self.questions:
-            kept = self._kept.get(question.id)
-            if kept is None or kept.status not in FINAL:
-                yield replace(question, run=self._begun.get(question.id) or (kept.run if kept else ""))
+            status, run = self._kept.get(question.id, (None, ""))
+            if status not in FINAL:
+                yield replace(question, run=self._begun.get(question.id) or run)
 
     def statuses(self) -> list[Status]:
-        return [self._kept[one.id].status for one in self.questions if one.id in self._kept]
+        return [self._kept[one.id][0] for one in self.questions if one.id in self._kept]
 
     def begin(self, question: Question, run: str) -> None:
         """Record the run of a question before the first call."""
         self._begun[question.id] = run
-        with _writing(self.path):
-            self._runs.write(json.dumps({"id": question.id, "run": run}) + "\n")
-            self._runs.flush()
+        self._append(self._runs, {"id": question.id, "run": run})
 
     def keep(self, done: Done) -> None:
         """Add the answer's line."""
-        values = {"id": done.question.id, **done.answer.json()}
+        self._append(self._file, {"id": done.question.id, **done.answer.json()})
+        self._kept[done.question.id] = done.answer.status, done.answer.rollout.run
+
+    def _append(self, file: IO[bytes], values: Mapping[str, Any]) -> None:
         line = json.dumps(values, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
         with _writing(self.path):
-            at = self._file.seek(0, os.SEEK_END)
-            self._file.write(line)
-            self._file.flush()
-        run = done.answer.rollout.run
-        self._kept[done.question.id] = Kept(at, len(line), done.answer.status, run)
+            file.write(line)
+            file.flush()
 
-    def _take_up(self) -> None:
+    def _read(self) -> None:
         """Read the file and drop a last line that was cut off. Raises `UsageError` for any other line that does not
         answer these questions."""
         texts = {question.id: question.text for question in self.questions}
         self._file.seek(0)
-        raw = self._file.read()
-        for number, (at, line, found) in enumerate(lines_of(raw), 1):
+        size = 0
+        for number, (line, found) in enumerate(_read_lines(self._file.read()), 1):
             if found is None and not line.endswith(b"\n"):
-                self._file.truncate(at)
+                self._file.truncate(size)
                 break
             values = found or {}
             name, status = str(values.get("id")), values.get("status")
             if status not in STATUSES or texts.get(name) != values.get("question"):
-                where = f"in line {number} of {self.path}"
-                raise UsageError(
-                    "the file contains a line that does not answer these questions", where=where, fix="name another"
-                )
-            self._kept[name] = Kept(at, len(line), status, str(values.get("run_id", "")))
+                what = "the file contains a line that does not answer these questions"
+                raise UsageError(what, where=f"in line {number} of {self.path}", fix="name another")
+            self._kept[name] = status, str(values.get("run_id", ""))
+            size += len(line)
         self._runs.seek(0)
-        for _, _, begun in lines_of(self._runs.read().encode()):
+        for _, begun in _read_lines(self._runs.read()):
             if begun and begun.get("id") in texts:
                 self._begun[begun["id"]] = begun["run"]
-
-    def _sort(self) -> None:
-        """Rewrite the file in the order of the questions: readers see the old one or the whole new one."""
-        kept = [self._kept[one.id] for one in self.questions if one.id in self._kept]
-        if not kept:
-            self.path.unlink()
-            return
-        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as ordered:
-                for one in kept:
-                    self._file.seek(one.at)
-                    ordered.write(self._file.read(one.size))
-            Path(name).chmod(0o644)
-            Path(name).replace(self.path)
-        except OSError:
-            Path(name).unlink()
-            raise
 
     def _close(self) -> None:
         for file in (self._file, self._runs):
@@ -217,7 +188,7 @@ def _writing(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _lock(file: IO[str], path: Path) -> None:
+def _lock(file: IO[bytes], path: Path) -> None:
     """Lock the file for one batch. Raises `UsageError` if another batch holds it. Without `fcntl`, nothing is
     locked."""
     with contextlib.suppress(ImportError):

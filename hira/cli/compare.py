@@ -8,16 +8,13 @@ from collections.abc import Mapping, Sequence
 
 from hira.agents.trajectory import Status
 from hira.cli import INTERRUPTED, OK, code_of
-from hira.cli.ask import announce_model, interruptible
+from hira.cli.ask import announce_model, attached_files, interruptible, read_question
 from hira.cli.output import CODES
 from hira.cli.parser import check_options, collect_flags
 from hira.cli.shell import Shell
-from hira.core.errors import UsageError
 from hira.core.events import Event, Notice, Reader
-from hira.core.sanitize import printable
 from hira.runtime.compare import Compared, comparison
 from hira.runtime.settings import Settings, load
-from hira.runtime.validation import present
 
 # Where nothing was answered, the best that happened is the exit code, in this order.
 BEST: Sequence[Status] = ("unverified", "insufficient_evidence", "partial", "interrupted", "failed")
@@ -27,9 +24,7 @@ SHOWN = 400
 
 
 def compare(args: argparse.Namespace, shell: Shell) -> int:
-    question = printable(shell.stdin.read() if args.question == "-" else args.question).strip()
-    if not question:
-        raise UsageError("the question is empty", fix='hira compare "question" --workflow hira,react,rag')
+    question = read_question(args.question, shell, command="compare")
     given = collect_flags(args)
     names = list(dict.fromkeys(name.strip() for name in given.pop("workflow").split(",") if name.strip()))
     check_options(args.set, names)
@@ -45,16 +40,14 @@ async def _compare(
     settings: Settings, names: Sequence[str], question: str, args: argparse.Namespace, shell: Shell
 ) -> list[Compared] | None:
     """Return the outcome of each workflow, in the order of `names`; None if the person would not wait."""
-    working = asyncio.current_task()
-    assert working is not None  # noqa: S101 - asyncio.run has made it
     say = (lambda _: None) if args.quiet else shell.remark
-    files = present([shell.folder / name for name in args.files])
+    files = attached_files(args, shell)
     found: dict[str, Compared] = {}
     try:
         async with comparison(settings, names, question, files=files) as compared:
             if line := announce_model(next(iter(compared.sessions.values()))):
                 shell.remark(line)
-            with interruptible(compared, working, shell.remark):
+            with interruptible(compared, shell.remark):
                 async for one in compared.each(important(shell)):
                     found[one.workflow] = one
                     say(f"{one.workflow}: {format_outcome(one)}")

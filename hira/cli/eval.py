@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hira.cli import INTERRUPTED, OK, code_of, explain
-from hira.cli.ask import interruptible
+from hira.cli.ask import shown
 from hira.cli.parser import collect_flags
-from hira.cli.progress import Counts, keep_shown, open_view
+from hira.cli.progress import Counts, open_view
 from hira.cli.shell import Shell, short_pauses
 from hira.core.errors import UsageError
 from hira.evaluation import report
@@ -90,8 +90,6 @@ def _numbers(text: str) -> list[int]:
 
 
 async def _evaluate(plan: Plan, folder: Path, args: argparse.Namespace, shell: Shell) -> int:
-    working = asyncio.current_task()
-    assert working is not None  # noqa: S101 - asyncio.run has made it
     async with scorer_of(plan.metric, plan.settings, args.judge) as score:
         evaluation = Evaluation(plan, folder, score, ray=args.ray or "")
         counts = Counts(len(plan.items), [cell.name for cell in plan.cells])
@@ -102,8 +100,8 @@ async def _evaluate(plan: Plan, folder: Path, args: argparse.Namespace, shell: S
             if counts.before:
                 view.say(f"{counts.before} of {plan.total} questions are finished in {folder} already")
             try:
-                with interruptible(evaluation, working, view.say), short_pauses():
-                    async with keep_shown(view):
+                with short_pauses():
+                    async with shown(evaluation, view):
                         async for record in evaluation.each():
                             _count(counts, record)
                             view.update()

@@ -156,16 +156,25 @@ def write(answer: Answer, path: Path) -> None:
     """Write the answer in the format of the file's suffix. Without text, write nothing."""
     if not answer.text:
         return
-    replace_file(path, {".json": as_json, ".md": markdown, ".txt": text}[path.suffix.lower()](answer) + "\n")
+    write_file(path, {".json": as_json, ".md": markdown, ".txt": text}[path.suffix.lower()](answer) + "\n")
 
 
-def replace_file(path: Path, written: str) -> None:
-    """Replace the contents of a file. Readers of the path see the old file or the whole new one."""
+def write_file(path: Path, text: str) -> None:
+    """Replace the contents of a file as `replace_file` does. Raises `UsageError` where it cannot be written."""
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(written)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
+        replace_file(path, text.encode())
     except OSError as error:
         raise UsageError(f"the file could not be written: {error}", where=f"to {path}") from None
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace the contents of a file. Readers of the path see the old file or the whole new one. Raises `OSError`."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink()
+        raise

@@ -4,8 +4,8 @@ import argparse
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -80,75 +80,6 @@ class JsonLines(View):
         self.shell.event(event)
 
 
-class Lines(View):
-    """Plain lines, one of them at least every `heartbeat` seconds."""
-
-    def __init__(self, shell: Shell, heartbeat: float = HEARTBEAT) -> None:
-        super().__init__(shell)
-        self.heartbeat = heartbeat
-        self.still = False
-        self.last = time.monotonic()
-
-    def describe_state(self) -> str:
-        """The line of a heartbeat."""
-        raise NotImplementedError
-
-    async def keep(self) -> None:
-        while True:
-            quiet = time.monotonic() - self.last
-            if quiet < self.heartbeat or self.still:
-                await asyncio.sleep(max(self.heartbeat - quiet, 0.1))
-                continue
-            self.last = time.monotonic()
-            self.shell.tell(self.describe_state())
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        self.still = True
-        try:
-            yield
-        finally:
-            self.still, self.last = False, time.monotonic()
-
-
-class RunLines(Lines):
-    """Each notable event of a run in one line; the heartbeat says what is waited for."""
-
-    def __init__(self, shell: Shell, heartbeat: float = HEARTBEAT) -> None:
-        super().__init__(shell, heartbeat)
-        self.waiting: dict[str, float] = {}
-        self.written: dict[str, int] = {}
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, TurnText):  # nothing of it is shown, so it is no sign of life
-            self.written[event.conversation] = self.written.get(event.conversation, 0) + 1
-            return
-        self.last = time.monotonic()
-        match event:
-            case TurnStarted():
-                self.waiting[event.conversation] = self.last
-            case TurnEnded():
-                self.waiting.pop(event.conversation, None)
-                self.written.pop(event.conversation, None)
-            case ToolStarted():
-                self.waiting[f"{event.conversation} {event.tool}"] = self.last
-            case ToolEnded():
-                self.waiting.pop(f"{event.conversation} {event.tool}", None)
-        if text := describe_event(event):
-            width = sys.maxsize if isinstance(event, Notice) else WIDTH
-            self.shell.tell(f"{event.at:6.1f} s  {brief(text, width)}")
-
-    def describe_state(self) -> str:
-        waiting = ", ".join(
-            f"{name} ({self.last - since:.0f} s{self._describe_written(name)})" for name, since in self.waiting.items()
-        )
-        return f"          … waiting for {waiting or 'the run to continue'}"
-
-    def _describe_written(self, name: str) -> str:
-        """Describe how much of the awaited reply has been written; most servers send each token separately."""
-        return f", {self.written[name]:,} tokens" if self.written.get(name) else ""
-
-
 @dataclass(slots=True)
 class Count:
     """The results of one cell's questions so far."""
@@ -213,21 +144,72 @@ class Counts:
         return " · ".join(filter(None, parts))
 
 
-class CountLines(Lines):
-    """How far many questions are, in a line every few seconds."""
+class Lines(View):
+    """Plain lines: a line for each notable event of a run, or for the `counts` of many questions every few seconds; at
+    least every `heartbeat` seconds one that says what is waited for."""
 
-    def __init__(self, shell: Shell, counts: Counts, heartbeat: float = HEARTBEAT, every: float = EVERY) -> None:
-        super().__init__(shell, heartbeat)
+    def __init__(
+        self, shell: Shell, counts: Counts | None = None, heartbeat: float = HEARTBEAT, every: float = EVERY
+    ) -> None:
+        super().__init__(shell)
         self.counts = counts
-        self.every = every
+        self.heartbeat, self.every = heartbeat, every
+        self.still = False
+        self.last = time.monotonic()
+        self.waiting: dict[str, float] = {}
+        self.written: dict[str, int] = {}
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, TurnText):  # nothing of it is shown, so it is no sign of life
+            self.written[event.conversation] = self.written.get(event.conversation, 0) + 1
+            return
+        self.last = time.monotonic()
+        match event:
+            case TurnStarted():
+                self.waiting[event.conversation] = self.last
+            case TurnEnded():
+                self.waiting.pop(event.conversation, None)
+                self.written.pop(event.conversation, None)
+            case ToolStarted():
+                self.waiting[f"{event.conversation} {event.tool}"] = self.last
+            case ToolEnded():
+                self.waiting.pop(f"{event.conversation} {event.tool}", None)
+        if text := describe_event(event):
+            width = sys.maxsize if isinstance(event, Notice) else WIDTH
+            self.shell.tell(f"{event.at:6.1f} s  {brief(text, width)}")
 
     def update(self) -> None:
-        if time.monotonic() - self.last >= self.every or self.counts.finished == self.counts.total:
-            self.last = time.monotonic()
-            self.shell.tell(self.describe_state())
+        if self.counts and (time.monotonic() - self.last >= self.every or self.counts.finished == self.counts.total):
+            self._beat()
 
-    def describe_state(self) -> str:
-        return f"{time.monotonic() - self.counts.began:6.1f} s  {self.counts.state}"
+    async def keep(self) -> None:
+        while True:
+            quiet = time.monotonic() - self.last
+            if quiet < self.heartbeat or self.still:
+                await asyncio.sleep(max(self.heartbeat - quiet, 0.1))
+            else:
+                self._beat()
+
+    def _beat(self) -> None:
+        self.last = time.monotonic()
+        if self.counts:
+            self.shell.tell(f"{self.last - self.counts.began:6.1f} s  {self.counts.state}")
+            return
+        waiting = ", ".join(
+            # most servers send each token separately
+            f"{name} ({self.last - since:.0f} s"
+            + (f", {self.written[name]:,} tokens)" if name in self.written else ")")
+            for name, since in self.waiting.items()
+        )
+        self.shell.tell(f"          … waiting for {waiting or 'the run to continue'}")
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        self.still = True
+        try:
+            yield
+        finally:
+            self.still, self.last = False, time.monotonic()
 
 
 def open_view(args: argparse.Namespace, shell: Shell, counts: Counts | None = None) -> View:
@@ -241,19 +223,7 @@ def open_view(args: argparse.Namespace, shell: Shell, counts: Counts | None = No
         from hira.cli.live import CountTable, RunTree  # rich is only loaded where it draws
 
         return CountTable(shell, counts) if counts else RunTree(shell)
-    return CountLines(shell, counts) if counts else RunLines(shell)
-
-
-@asynccontextmanager
-async def keep_shown(view: View) -> AsyncIterator[None]:
-    """Keep the progress shown for as long as the context lasts."""
-    keeping = asyncio.create_task(view.keep())
-    try:
-        yield
-    finally:
-        keeping.cancel()
-        with suppress(asyncio.CancelledError):
-            await keeping
+    return Lines(shell, counts)
 
 
 def brief(text: str, width: int = WIDTH) -> str:

@@ -5,25 +5,22 @@ import html
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from hira.api import Hira
 from hira.cli import output
-from hira.cli.ask import finish_run
+from hira.cli.ask import attached_files, finish_run, read_question
 from hira.cli.dry_run import print_bound
 from hira.cli.parser import check_options, collect_flags
 from hira.cli.shell import Shell, visible
-from hira.core.errors import UsageError
 from hira.core.page import make_standalone_page
-from hira.core.sanitize import printable
 from hira.evidence import Source, Verdict, flag_claims
 from hira.evidence.citations import HEADINGS, Reference, is_chinese, number_references, references
 from hira.runtime.answer import Answer
-from hira.runtime.run import Run
 from hira.runtime.settings import load
-from hira.runtime.validation import present
 
 VERDICTS: Mapping[bool, Mapping[Verdict, str]] = {
     False: {verdict: verdict for verdict in ("supported", "contradicted", "unsupported", "unchecked")},
@@ -154,21 +151,13 @@ def report(args: argparse.Namespace, shell: Shell) -> int:
     """Write the report. Its workflow is MaMs whatever the settings name for questions."""
     settings = load({"workflow": DEFAULT, **collect_flags(args)}, shell.environ, shell.folder, shell.home)
     check_options(args.set, [settings.workflow])
-    topic = printable(shell.stdin.read() if args.question == "-" else args.question).strip()
-    if not topic:
-        raise UsageError("the topic is empty", fix='hira report "topic", or hira report - to read it from stdin')
-    if "" in args.files:
-        raise UsageError("the path after --file is empty", fix="name a file; is a shell variable unset?")
-    files = present([shell.folder / name for name in args.files])
+    topic = read_question(args.question, shell, "topic", "report")
+    files = attached_files(args, shell)
     if args.dry_run:
         return print_bound(args, settings, shell)
     path = output.check_output_path(args.output, shell.folder, SUFFIXES) if args.output else None
     hira = Hira(settings=settings)
-
-    async def begin() -> Run:
-        return hira.stream(topic, files=files)
-
-    return finish_run(hira, begin, args, shell, path, tell=tell, write=write)
+    return finish_run(hira, partial(hira.chat().stream, topic, files=files), args, shell, path, tell=tell, write=write)
 
 
 def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
@@ -185,4 +174,4 @@ def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
 def write(answer: Answer, path: Path) -> None:
     """Write the report as its file's suffix says; nothing where there is no text."""
     if answer.text:
-        output.replace_file(path, visible(FORMS[path.suffix.lower()](answer)) + "\n")
+        output.write_file(path, visible(FORMS[path.suffix.lower()](answer)) + "\n")

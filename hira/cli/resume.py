@@ -4,6 +4,7 @@ any call. Reports are printed and written as by `hira report`."""
 import argparse
 import asyncio
 import importlib
+from functools import partial
 
 from hira.api import Hira
 from hira.cli import INTERRUPTED, USAGE, explain, output, report
@@ -18,7 +19,6 @@ from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.events import events_of
 from hira.runtime.registry import make_workflow
-from hira.runtime.run import Run
 from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
 from hira.runtime.settings import load
 from hira.runtime.trace import read
@@ -54,11 +54,7 @@ def resume(args: argparse.Namespace, shell: Shell) -> int:
     flags = {**limits, "journal": args.journal} if args.journal else limits
     settings = load_recorded(as_flags(entry, today), flags, shell, entry.files)
     hira = Hira(settings=settings, approve=approve, approve_tool=person)
-
-    async def begin() -> Run:
-        return await hira.resume(entry.id)
-
-    return finish_run(hira, begin, args, shell, path, tell=form.tell, write=form.write)
+    return finish_run(hira, partial(hira.resume, entry.id), args, shell, path, tell=form.tell, write=form.write)
 
 
 def replay(args: argparse.Namespace, shell: Shell) -> int:

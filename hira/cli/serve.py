@@ -102,14 +102,9 @@ def is_loopback(host: str) -> bool:
 
 def _open_socket(host: str, port: int) -> socket.socket:
     """Open the socket first, so that a port in use is reported before anything else."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    family, both = (socket.AF_INET6, socket.has_dualstack_ipv6()) if ":" in host else (socket.AF_INET, False)
     try:
-        made.bind((host, port))
-        made.listen(512)
+        return socket.create_server((host, port), family=family, backlog=512, dualstack_ipv6=both)
     except OSError as error:
-        made.close()
         what = f"port {port} of {host} cannot be used: {error.strerror}"
         raise UsageError(what, fix="choose another with --port") from None
-    return made

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from hira.agents.run_context import RunContext
 from hira.agents.verifier import ModelVerifier
 from hira.cli import NO_EVIDENCE, OK
-from hira.cli.output import check_output_path, format_source, replace_file
+from hira.cli.output import check_output_path, format_source, write_file
 from hira.cli.parser import collect_flags
 from hira.cli.progress import brief, format_usage
 from hira.cli.runs import as_json, day, open_journal, took
@@ -190,7 +190,7 @@ def trace(args: argparse.Namespace, shell: Shell) -> int:
 
 def _write_page(reading: Reading, args: argparse.Namespace, shell: Shell) -> None:
     path = check_output_path(args.output, shell.folder, PAGES)
-    replace_file(path, page(reading))
+    write_file(path, page(reading))
     shell.tell(f"hira: {path}")
 
 
