@@ -146,7 +146,7 @@ def main() -> None:
         unclear, called = asyncio.run(clear(items, kinds, Path(place) / "clarity"))
         some = [item for item in items if kinds[item.id] in ("good", "trivial", "impossible")]
         gone, curation = asyncio.run(challenged(some, chances, Path(place)))
-    decisions = curation.decisions.of("challenge")
+    decisions = curation.decisions_of("challenge")
     easy = {name for name in gone if decisions[name].told["right"]}
     rows = [
         ("near-duplicate, surface", *figures(same - of["reworded"], of["surface"]), len(of["surface"])),

@@ -19,8 +19,8 @@ from hira.evaluation.files import Item
 from hira.evaluation.scorers import open_judge, scorer_of
 from hira.runtime.settings import Settings
 from hira.runtime.settings import load as load_settings
-from hira.trainers.curation.filters import Alike, Challenge, Stage
-from hira.trainers.curation.generation import MADE, Hops, facts_of, generate, paths, rewrite_query, write_question
+from hira.trainers.curation.filters import Challenge, Stage
+from hira.trainers.curation.generation import MADE, facts_of, generate, paths, rewrite_query, write_question
 from hira.trainers.curation.pipeline import CURATED, FUNNEL, Curating, Curation, write_funnel
 
 LOCAL = frozenset({"duplicates"})
@@ -42,7 +42,7 @@ def curate(args: argparse.Namespace, shell: Shell) -> int:
     workflow = args.workflow or "mars"
     challenge = Challenge(args.attempts, fewest, most, workflow, args.metric, args.concurrency)
     stages: tuple[Stage, ...] = tuple(one.strip() for one in args.stages.split(","))
-    curating = Curating(data.name, data.items, stages, Alike(args.similarity), challenge, args.concurrency)
+    curating = Curating(data.name, data.items, stages, args.similarity, challenge, args.concurrency)
     return asyncio.run(_curate(curating, args, shell, settings, folder))
 
 
@@ -68,7 +68,7 @@ async def _curate(curating: Curating, args: argparse.Namespace, shell: Shell, se
 
 async def _from_graph(args: argparse.Namespace, shell: Shell, settings: Settings, folder: Path) -> int:
     least, most = _range(args.hops, "--hops")
-    chains = paths(facts_of(shell.folder / args.data), args.from_graph, Hops(least, most), seed=args.seed)
+    chains = paths(facts_of(shell.folder / args.data), args.from_graph, least, most, seed=args.seed)
     if len(chains) < args.from_graph:
         shell.tell(f"the graph has {len(chains)} such chains, not {args.from_graph}")
     plan = {"graph": args.data, "many": args.from_graph, "hops": args.hops, "seed": args.seed}

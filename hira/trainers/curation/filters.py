@@ -2,11 +2,11 @@
 
 import re
 import unicodedata
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -48,19 +48,11 @@ _WORDS = re.compile(r"[^\W_]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
-@dataclass(frozen=True, slots=True)
-class Alike:
-    """The least similarity of two equal questions: the Jaccard index of their shingles, runs of `shingle` letters.
-
-    `permutations` is the size of a MinHash; it only finds the pairs, which are then compared exactly. Questions that
-    differ in a number are different ones, unless `numbers` is False.
-    """
-
-    threshold: float = 0.7
-    shingle: int = 4
-    permutations: int = 128
-    numbers: bool = True
-    seed: int = 1
+SIMILARITY = 0.7
+"""The least similarity of two equal questions."""
+SHINGLE = 4
+PERMUTATIONS = 128
+"""The size of a MinHash, which only finds pairs; they are then compared exactly."""
 
 
 def plain(question: str) -> str:
@@ -69,10 +61,11 @@ def plain(question: str) -> str:
     return " ".join(_WORDS.findall("".join(sign for sign in folded if not unicodedata.combining(sign))))
 
 
-def shingles(question: str, size: int) -> frozenset[str]:
-    """Return all runs of `size` letters of the plain question; of half as many if a letter is a syllable or a word."""
+def shingles(question: str) -> frozenset[str]:
+    """Return all runs of `SHINGLE` letters of the plain question; of half as many if a letter is a syllable or a
+    word."""
     text = plain(question)
-    size = max(1, size // 2) if _CJK.search(text) else size
+    size = SHINGLE // 2 if _CJK.search(text) else SHINGLE
     return frozenset(text[at : at + size] for at in range(max(1, len(text) - size + 1)))
 
 
@@ -81,8 +74,9 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one or other else 1.0
 
 
-def find_duplicates(items: Sequence[Item], alike: Alike = Alike()) -> list[Decision]:
-    """Return one decision for each item, in their order. The first of similar items is kept.
+def find_duplicates(items: Sequence[Item], similarity: float = SIMILARITY) -> list[Decision]:
+    """Return one decision for each item, in their order. The first of similar items is kept: the similarity is the
+    Jaccard index of their shingles, and questions that differ in a number are different.
 
     An item is compared with kept items, not with removed ones, so that a chain of small changes does not swallow a
     different question. Raises `UsageError` if datasketch is not installed.
@@ -92,22 +86,20 @@ def find_duplicates(items: Sequence[Item], alike: Alike = Alike()) -> list[Decis
     from datasketch import MinHash, MinHashLSH  # type: ignore[import-untyped]
 
     # a lower threshold for candidates: an LSH misses pairs close to its own
-    index = MinHashLSH(threshold=max(0.1, 0.75 * alike.threshold), num_perm=alike.permutations)
+    index = MinHashLSH(threshold=max(0.1, 0.75 * similarity), num_perm=PERMUTATIONS)
     kept: dict[str, frozenset[str]] = {}
     numbers: dict[str, list[str]] = {}
     found = []
     for item in items:
-        own = shingles(item.question, alike.shingle)
+        own = shingles(item.question)
         figures = sorted(re.findall(r"\d+", item.question))
-        hashed = MinHash(num_perm=alike.permutations, seed=alike.seed)
+        hashed = MinHash(num_perm=PERMUTATIONS, seed=1)
         hashed.update_batch([one.encode() for one in sorted(own)])
         near = [
-            (jaccard(own, kept[other]), other)
-            for other in sorted(index.query(hashed))
-            if not alike.numbers or numbers[other] == figures
+            (jaccard(own, kept[other]), other) for other in sorted(index.query(hashed)) if numbers[other] == figures
         ]
         close = max(near, default=(0.0, ""), key=lambda one: one[0])
-        if close[0] >= alike.threshold:
+        if close[0] >= similarity:
             told = {"of": close[1], "similarity": round(close[0], 4)}
             found.append(Decision("duplicates", item.id, kept=False, why=f"nearly the same as {close[1]}", told=told))
             continue
@@ -121,7 +113,6 @@ LEVEL = Prompt(__file__, "curation_level")
 CLARITY = Prompt(__file__, "curation_clarity")
 EXPERT = Prompt(__file__, "curation_expert")
 ACADEMIC = frozenset({"undergraduate", "graduate"})
-T = TypeVar("T", bound=BaseModel)
 
 
 class Level(BaseModel):
@@ -129,51 +120,49 @@ class Level(BaseModel):
     discipline: str = Field(min_length=1)
     level: Literal["school", "undergraduate", "graduate", "none"]
 
+    @property
+    def keeps(self) -> bool:
+        return self.level in ACADEMIC
+
 
 class Clear(BaseModel):
     reason: str = ""
     clear: Literal["yes", "no"]
+
+    @property
+    def keeps(self) -> bool:
+        return self.clear == "yes"
 
 
 class Expert(BaseModel):
     reason: str = ""
     expert: Literal["yes", "no"]
 
-
-Asked = Callable[[Conversation, Item], Awaitable[Decision | None]]
-
-
-async def level(conversation: Conversation, item: Item) -> Decision | None:
-    """Step 1: keep questions that may be of undergraduate or graduate level, with their discipline."""
-    read = await _read(conversation, LEVEL, Level, item)
-    if read is None:
-        return None
-    told = {"discipline": read.discipline, "level": read.level}
-    return Decision("level", item.id, kept=read.level in ACADEMIC, why=read.reason, told=told)
+    @property
+    def keeps(self) -> bool:
+        return self.expert == "yes"
 
 
-async def clarity(conversation: Conversation, item: Item) -> Decision | None:
-    """Step 3: keep clear and unambiguous questions with one answer."""
-    read = await _read(conversation, CLARITY, Clear, item)
-    return None if read is None else Decision("clarity", item.id, kept=read.clear == "yes", why=read.reason)
+JUDGED: Mapping[Stage, tuple[Prompt, type[Level | Clear | Expert]]] = {
+    "level": (LEVEL, Level),
+    "clarity": (CLARITY, Clear),
+    "expert": (EXPERT, Expert),
+}
+"""Step 1 keeps questions that may be of undergraduate or graduate level, step 3 clear and unambiguous ones with one
+answer, step 4 those that require knowledge of advanced or graduate studies."""
 
 
-async def expert(conversation: Conversation, item: Item) -> Decision | None:
-    """Step 4: keep questions that require knowledge of advanced or graduate studies."""
-    read = await _read(conversation, EXPERT, Expert, item)
-    return None if read is None else Decision("expert", item.id, kept=read.expert == "yes", why=read.reason)
-
-
-JUDGED: dict[Stage, Asked] = {"level": level, "clarity": clarity, "expert": expert}
-
-
-async def _read(conversation: Conversation, prompt: Prompt, shape: type[T], item: Item) -> T | None:
+async def judge(conversation: Conversation, stage: Stage, item: Item) -> Decision | None:
+    """Return the judge's decision; None, with a notice, if it failed."""
+    prompt, shape = JUDGED[stage]
     filled = prompt.fill(question=sanitize(item.question), answer=sanitize(item.gold))
     try:
-        return await ask_for_record(conversation, user(filled), shape)
+        read = await ask_for_record(conversation, user(filled), shape)
     except (DialectError, EndpointError) as error:
         conversation.context.events(Notice(f"{conversation.name}: {item.id} is not decided, because {error.what}"))
         return None
+    told = read.model_dump(include={"discipline", "level"})
+    return Decision(stage, item.id, kept=read.keeps, why=read.reason, told=told)
 
 
 OWN = ("DialectError", "ContextOverflow", "Withheld", "BadReply", "OutOfBudget", "RoleBudgetExceeded")
@@ -227,24 +216,14 @@ def plan_of(challenge: Challenge, data: str, items: Sequence[Item], settings: Se
     return Plan(data, tuple(items), cells, settings, challenge.metric, challenge.concurrency)
 
 
-def count_outcomes(records: Sequence[Record], wanted: Collection[str]) -> dict[str, list[bool]]:
-    """Return the known outcomes of the attempts at each question."""
-    found: dict[str, list[bool]] = {one: [] for one in wanted}
+def decide(challenge: Challenge, records: Sequence[Record], wanted: Collection[str]) -> list[Decision]:
+    """Return the decisions on all questions with enough known outcomes: those of attempts that no outside failure broke
+    and that were scored."""
+    outcomes: dict[str, list[bool]] = {one: [] for one in wanted}
     for one in records:
-        if one.id in found and (right := outcome(one)) is not None:
-            found[one.id].append(right)
-    return found
-
-
-def outcome(record: Record) -> bool | None:
-    """Return whether the attempt was right; None if an outside failure broke it, or no judge scored it."""
-    if record.error and not record.error.startswith(OWN):
-        return None
-    return record.score.correct
-
-
-def decide(challenge: Challenge, outcomes: Mapping[str, Sequence[bool]]) -> list[Decision]:
-    """Return the decisions on all questions with enough known outcomes."""
+        broken = one.error and not one.error.startswith(OWN)
+        if one.id in outcomes and not broken and one.score.correct is not None:
+            outcomes[one.id].append(one.score.correct)
     found = []
     for question, known in outcomes.items():
         right = sum(known)

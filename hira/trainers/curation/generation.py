@@ -70,28 +70,22 @@ def facts_of(path: Path) -> list[Fact]:
     return sorted(set(found))
 
 
-@dataclass(frozen=True, slots=True)
-class Hops:
-    """Paths of `least` to `most` facts. With `unique` each step must be the only one of its relation from there, so
-    that the end is the only answer; `branching` is the most facts of an entity on the way: through a country or a year
-    everything is connected to everything."""
-
-    least: int = 2
-    most: int = 4
-    unique: bool = True
-    branching: int = 50
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.least <= self.most:
-            raise UsageError(f"there are no paths of {self.least} to {self.most} facts", fix="1 ≤ least ≤ most")
+TRIES = 50
+"""Walks for each wanted path."""
+BRANCHING = 50
+"""The most facts of an entity on the way: through a country or a year everything is connected to everything."""
 
 
-def paths(facts: Sequence[Fact], many: int, hops: Hops = Hops(), *, seed: int = 0, tries: int = 50) -> list[Chain]:
-    """Return `many` different paths, or as many as `tries` walks for each find; the same seed gives the same ones.
+def paths(facts: Sequence[Fact], many: int, least: int = 2, most: int = 4, *, seed: int = 0) -> list[Chain]:
+    """Return `many` different paths of `least` to `most` facts, or as many as are found; the same seed gives the same
+    ones.
 
     A walk begins at any entity with equal chance and takes relations with equal chance, so that those with many objects
-    do not crowd out the others.
+    do not crowd out the others. Each step is the only one of its relation from there, so that the end is the only
+    answer. Raises `UsageError` if `most` is under `least`.
     """
+    if not 1 <= least <= most:
+        raise UsageError(f"there are no paths of {least} to {most} facts", fix="1 ≤ least ≤ most")
     onward: dict[str, list[Fact]] = defaultdict(list)
     only: dict[tuple[str, str], int] = defaultdict(int)
     for fact in sorted(set(facts)):
@@ -99,9 +93,9 @@ def paths(facts: Sequence[Fact], many: int, hops: Hops = Hops(), *, seed: int = 
         only[fact.subject, fact.relation] += 1
     starts, chance = sorted(onward), random.Random(seed)  # noqa: S311 - repeatable walks
     found: dict[tuple[str, str], Chain] = {}
-    for _ in range(many * tries if starts else 0):
-        walked = _walk(chance, starts, onward, only, hops)
-        if walked is not None:
+    for _ in range(many * TRIES if starts else 0):
+        walked = _walk(chance, chance.choice(starts), chance.randint(least, most), onward, only)
+        if len(walked.facts) >= least:
             found.setdefault((walked.start, walked.end), walked)
         if len(found) == many:
             break
@@ -110,19 +104,18 @@ def paths(facts: Sequence[Fact], many: int, hops: Hops = Hops(), *, seed: int = 
 
 def _walk(
     chance: random.Random,
-    starts: Sequence[str],
+    here: str,
+    wanted: int,
     onward: Mapping[str, Sequence[Fact]],
     only: Mapping[tuple[str, str], int],
-    hops: Hops,
-) -> Chain | None:
-    here, wanted = chance.choice(starts), chance.randint(hops.least, hops.most)
+) -> Chain:
     seen, walked = {here}, list[Fact]()
     while len(walked) < wanted:
-        if walked and len(onward.get(here, ())) > hops.branching:
+        if walked and len(onward.get(here, ())) > BRANCHING:
             break
         choices: dict[str, list[Fact]] = defaultdict(list)
         for fact in onward.get(here, ()):
-            if fact.object not in seen and not (hops.unique and only[fact.subject, fact.relation] > 1):
+            if fact.object not in seen and only[fact.subject, fact.relation] == 1:
                 choices[fact.relation].append(fact)
         if not choices:
             break
@@ -131,7 +124,7 @@ def _walk(
         seen.add(here)
         if walked[-1].value:
             break
-    return Chain(tuple(walked)) if len(walked) >= hops.least else None
+    return Chain(tuple(walked))
 
 
 SYNTHESIZE = Prompt(__file__, "curation_synthesize")

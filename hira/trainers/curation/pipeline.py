@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,47 +22,19 @@ from hira.evaluation.scorers import Scorer
 from hira.runtime.settings import Settings
 from hira.trainers import records
 from hira.trainers.curation.filters import (
-    JUDGED,
+    SIMILARITY,
     STAGES,
-    Alike,
     Attempts,
     Challenge,
     Decision,
     Stage,
-    count_outcomes,
     decide,
     find_duplicates,
+    judge,
     plan_of,
 )
 
 PLAN, DECISIONS, ATTEMPTS, CURATED = "curation.json", "decisions.jsonl", "attempts", "curated.jsonl"
-
-
-class Decisions:
-    """The decisions of a folder. A later line about the same stage and question replaces an earlier one."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        records.cut(path, 0)  # an incomplete last line
-        self.known: dict[tuple[str, str], Decision] = {}
-        for at, values in enumerate(records.read(path), 1):
-            try:
-                one = Decision(**values)
-            except TypeError as error:
-                where, fix = f"in line {at} of {path}", "remove the line"
-                raise UsageError(f"no decision: {error}", where=where, fix=fix) from None
-            self.known[one.stage, one.id] = one
-
-    def of(self, stage: Stage) -> dict[str, Decision]:
-        """Return the decisions of a stage, by question."""
-        return {question: one for (own, question), one in self.known.items() if own == stage}
-
-    def enter(self, found: Iterable[Decision]) -> None:
-        """Add decisions, and write those that are new or changed."""
-        new = [one for one in found if self.known.get((one.stage, one.id)) != one]
-        if new:
-            records.append(self.path, map(asdict, new))
-            self.known.update({(one.stage, one.id): one for one in new})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +45,7 @@ class Curating:
     data: str
     items: tuple[Item, ...]
     stages: tuple[Stage, ...] = STAGES
-    alike: Alike = field(default_factory=Alike)
+    similarity: float = SIMILARITY
     challenge: Challenge = field(default_factory=Challenge)
     concurrency: int = 16
 
@@ -90,15 +62,8 @@ class Curating:
 
     def to_json(self) -> dict[str, Any]:
         """Return what identifies the curation. How many calls run at once does not matter."""
-        challenge = {name: value for name, value in asdict(self.challenge).items() if name != "concurrency"}
-        return {
-            "data": self.data,
-            "questions": len(self.items),
-            "digest": digest(self.items),
-            "stages": list(self.stages),
-            "alike": asdict(self.alike),
-            "challenge": challenge,
-        }
+        told = asdict(replace(self, items=(), challenge=replace(self.challenge, concurrency=0), concurrency=0))
+        return told | {"items": len(self.items), "digest": digest(self.items)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +81,8 @@ class Passed:
 
 
 class Curation:
-    """A curation in a folder. `context` has the role `judge`; `settings` and `score` are for the attempts.
+    """A curation in a folder. `context` has the role `judge`; `settings` and `score` are for the attempts. `decisions`
+    are those so far: a later line about the same stage and question replaces an earlier one.
 
     Raises `UsageError` for a folder that holds another curation.
     """
@@ -137,8 +103,22 @@ class Curation:
         self.score = score
         self.tell = tell
         begin_folder(folder, curating.to_json())
-        self.decisions = Decisions(folder / DECISIONS)
+        self.path = folder / DECISIONS
+        records.cut(self.path, 0)  # an incomplete last line
+        read = (Decision(**values) for values in records.read(self.path))
+        self.decisions = {(one.stage, one.id): one for one in read}
         self.passed: list[Passed] = []
+
+    def decisions_of(self, stage: Stage) -> dict[str, Decision]:
+        """Return the decisions of a stage, by question."""
+        return {question: one for (own, question), one in self.decisions.items() if own == stage}
+
+    def _enter(self, found: Iterable[Decision]) -> None:
+        """Add decisions, and write those that are new or changed."""
+        new = [one for one in found if self.decisions.get((one.stage, one.id)) != one]
+        if new:
+            records.append(self.path, map(asdict, new))
+            self.decisions.update({(one.stage, one.id): one for one in new})
 
     async def run(self) -> list[Item]:
         """Return the questions that all stages keep, and write them to `curated.jsonl`. Decided questions are not asked
@@ -147,10 +127,11 @@ class Curation:
         left = list(self.curating.items)
         for stage in self.curating.stages:
             await self._decide(stage, left)
-            passed = self._summarise_stage(stage, [item.id for item in left])
+            known, came = self.decisions_of(stage), tuple(item.id for item in left)
+            left = [item for item in left if item.id in known and known[item.id].kept]
+            undecided = tuple(one for one in came if one not in known)
+            passed = Passed(stage, came, tuple(item.id for item in left), undecided)
             self.passed.append(passed)
-            kept = set(passed.kept)
-            left = [item for item in left if item.id in kept]
             more = f", {len(passed.undecided)} undecided" if passed.undecided else ""
             self.tell(f"{stage}: {len(passed.kept):,} of {len(passed.came):,} kept{more}")
         write_items(self.folder / CURATED, left, self._collect_findings())
@@ -158,7 +139,7 @@ class Curation:
 
     async def _decide(self, stage: Stage, items: Sequence[Item]) -> None:
         if stage == "duplicates":
-            self.decisions.enter(find_duplicates(items, self.curating.alike))
+            self._enter(find_duplicates(items, self.curating.similarity))
         elif stage == "challenge":
             await self._challenge(items)
         else:
@@ -167,17 +148,17 @@ class Curation:
     async def _judge(self, stage: Stage, items: Sequence[Item]) -> None:
         if self.context is None:
             raise UsageError(f"the stage {stage!r} asks a judge", fix="name one with --judge MODEL")
-        known, judged, cast = self.decisions.of(stage), JUDGED[stage], self.context.cast
+        known, cast = self.decisions_of(stage), self.context.cast
         budget, events = self.context.budget, self.context.events
 
         async def ask(item: Item) -> Decision | None:
             context = RunContext(cast, Rollout("", item.question, "curation"), budget=budget, events=events)
-            return await judged(context.conversation("judge"), item)
+            return await judge(context.conversation("judge"), stage, item)
 
         asked = (item for item in items if item.id not in known)
         async with aclosing(map_concurrently(asked, self.curating.concurrency, ask)) as found:
             async for one in found:
-                self.decisions.enter([one] if one else [])
+                self._enter([one] if one else [])
 
     async def _challenge(self, items: Sequence[Item]) -> None:
         if self.settings is None or self.score is None:
@@ -190,17 +171,12 @@ class Curation:
                 pass
         if attempts.failure:
             raise attempts.failure
-        self.decisions.enter(decide(curating.challenge, count_outcomes(attempts.records, wanted)))
-
-    def _summarise_stage(self, stage: Stage, came: Sequence[str]) -> Passed:
-        known = self.decisions.of(stage)
-        kept = tuple(one for one in came if one in known and known[one].kept)
-        return Passed(stage, tuple(came), kept, tuple(one for one in came if one not in known))
+        self._enter(decide(curating.challenge, attempts.records, wanted))
 
     def _collect_findings(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the findings of the stages on each question, by its id."""
         found: dict[str, dict[str, Any]] = {}
-        for (_, question), one in self.decisions.known.items():
+        for (_, question), one in self.decisions.items():
             found.setdefault(question, {}).update({name: value for name, value in one.told.items() if name != "of"})
         return found
 
@@ -255,12 +231,9 @@ NAMES = {
 
 def write_funnel(curation: Curation) -> str:
     """Write `funnel.md` to the folder, and return its tables."""
-    came = len(curation.curating.items)
-    told = format_funnel(came, curation.passed)
-    challenge = list(curation.decisions.of("challenge").values())
-    if challenge:
-        kind = curation.curating.challenge
-        told += "\n" + format_outcomes(count_right(challenge, kind), kind)
+    told = format_funnel(len(curation.curating.items), curation.passed)
+    if challenge := curation.decisions_of("challenge"):
+        told += "\n" + format_outcomes(challenge.values(), curation.curating.challenge)
     (curation.folder / FUNNEL).write_text(f"# {curation.curating.data}: curation\n\n{told}", encoding="utf-8")
     return told
 
@@ -278,15 +251,11 @@ def format_funnel(came: int, passed: Sequence[Passed]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def count_right(decisions: Sequence[Decision], challenge: Challenge) -> dict[int, int]:
-    """Count the questions by their number of right answers."""
-    counted = Counter(int(one.told["right"]) for one in decisions if one.told["known"] == challenge.attempts)
-    return {right: counted[right] for right in range(challenge.attempts + 1)}
-
-
-def format_outcomes(counts: Mapping[int, int], challenge: Challenge) -> str:
+def format_outcomes(decisions: Iterable[Decision], challenge: Challenge) -> str:
+    """Return a table of the questions by their number of right answers."""
+    counts = Counter(int(one.told["right"]) for one in decisions if one.told["known"] == challenge.attempts)
     lines = [f"| right of {challenge.attempts} | questions | |", "|---|---|---|"]
-    for right, many in counts.items():
+    for right in range(challenge.attempts + 1):
         fate = "kept" if challenge.fewest <= right <= challenge.most else "removed"
-        lines.append(f"| {right} | {many:,} | {fate} |")
+        lines.append(f"| {right} | {counts[right]:,} | {fate} |")
     return "\n".join(lines) + "\n"

@@ -15,11 +15,7 @@ from hira.evaluation.scorers import match
 from hira.policies.dialects import NATIVE
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, ScriptedPolicy
-from hira.trainers.curation.filters import (
-    Alike,
-    Challenge,
-    find_duplicates,
-)
+from hira.trainers.curation.filters import Challenge, find_duplicates
 from hira.trainers.curation.pipeline import CURATED, FUNNEL, Curating, Curation, write_funnel
 
 pytestmark = needs("datasketch")
@@ -96,7 +92,6 @@ def test_the_first_of_those_that_are_alike_is_kept_and_numbers_tell_questions_ap
     found = {one.id: one for one in find_duplicates(asked)}
     assert [name for name, one in found.items() if one.kept] == ["good", "2", "3"]
     assert found["again"].told["of"] == "good"
-    assert not {one.id: one for one in find_duplicates(asked, Alike(numbers=False))}["3"].kept
 
 
 # --- best of N
@@ -145,7 +140,7 @@ async def test_attempts_of_a_workflow_decide_and_go_on_where_they_were(tmp_path:
         again = Curation(curating, tmp_path / "out", settings=general, score=match)
         assert [one.id for one in await again.run()] == ["fair"]
         assert len(endpoint.calls) == calls
-    assert {one.id: one.told["right"] for one in again.decisions.of("challenge").values()} == {
+    assert {one.id: one.told["right"] for one in again.decisions_of("challenge").values()} == {
         "easy": 4,
         "fair": 2,
         "hard": 0,
