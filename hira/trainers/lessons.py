@@ -14,9 +14,9 @@ from typing import Any
 from hira.agents.trajectory import Rollout, Trajectory
 from hira.core.errors import UsageError
 from hira.core.messages import Message, ToolCall, assistant
-from hira.core.policy import Request
+from hira.core.policy import Request, Tokens
 from hira.policies.local.template import Template
-from hira.trainers.rows import Row
+from hira.trainers.rows import Row, join_turns
 
 Tools = tuple[Mapping[str, Any], ...]
 FAILED = frozenset({"failed", "interrupted", "running"})
@@ -130,38 +130,19 @@ def rows_in(
 ) -> list[Row]:
     """Return the rows of one conversation: one, unless the chat template rewrites earlier messages. Messages before
     `since` are read only."""
-    rows: list[_Open] = []
+    turns: list[tuple[Tokens, str]] = []
+    text, ids = "", list[int]()
     for at, message in enumerate(messages):
         if message.role != "assistant" or at < since:
             continue
         before = template.prompt(Request(tuple(messages[:at]), tools=tools))
-        if not rows or not before.startswith(rows[-1].text):
-            rows.append(_Open())
-        rows[-1].add(template, before, _render_reply(template, message, before, messages[: at + 1], tools))
-    return [
-        Row(question, "", role, conversation, tuple(one.ids[: one.begin]), tuple(one.ids[one.begin :]),
-            tuple(one.mask[one.begin :]), (0.0,) * (len(one.ids) - one.begin), one.turns, part)
-        for part, one in enumerate(rows)
-    ]  # fmt: skip
-
-
-class _Open:
-    """A growing row."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.ids: list[int] = []
-        self.mask: list[int] = []
-        self.begin = 0
-        self.turns = 0
-
-    def add(self, template: Template, before: str, said: str) -> None:
-        added, spoken_ = template.encode(before[len(self.text) :]), template.encode(said)
-        self.ids += added + spoken_
-        self.mask += [0] * len(added) + [1] * len(spoken_)
-        self.begin = self.begin or len(added)
-        self.text = before + said
-        self.turns += 1
+        if not before.startswith(text):
+            text, ids = "", []
+        said = _render_reply(template, message, before, messages[: at + 1], tools)
+        prompt, sampled = [*ids, *template.encode(before[len(text) :])], template.encode(said)
+        turns.append((Tokens(tuple(prompt), tuple(sampled), (0.0,) * len(sampled)), ""))
+        text, ids = before + said, [*prompt, *sampled]
+    return list(join_turns(turns, Row(question, "", role, conversation, (), (), (), ())).rows)
 
 
 def _render_reply(template: Template, message: Message, before: str, until: Sequence[Message], tools: Tools) -> str:

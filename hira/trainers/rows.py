@@ -3,8 +3,8 @@
 import hashlib
 import math
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from hira.agents.trajectory import Rollout, Trajectory
@@ -117,36 +117,35 @@ def rows_of(rollout: Rollout, roles: Collection[str] | None = None, question: st
 
 
 def _cut(trajectory: Trajectory, rollout: str, question: str) -> Cut:
-    opened: list[_Open] = []
-    breaks = 0
     overlong = bool(trajectory.turns) and trajectory.turns[-1].completion.finish == "length"
-    for turn in trajectory.turns:
-        tokens = turn.completion.tokens
-        if tokens is None or not tokens.sampled:
-            continue
-        if not opened or not opened[-1].takes(tokens) or opened[-1].model != turn.completion.model:
-            breaks += bool(opened)
-            opened.append(_Open(tokens.prompt, turn.completion.model, [], [], [], sound=bool(tokens.prompt)))
+    turns = [(turn.completion.tokens, turn.completion.model) for turn in trajectory.turns if turn.completion.tokens]
+    named = Row(question, rollout, trajectory.role, trajectory.conversation, (), (), (), (), overlong=overlong)
+    return join_turns([(tokens, model) for tokens, model in turns if tokens.sampled], named)
+
+
+def join_turns(turns: Iterable[tuple[Tokens, str]], named: Row) -> Cut:
+    """Return the rows of one conversation from the tokens of its turns, each with the name of its weights. `named` has
+    the fields that all rows share."""
+    opened: list[_Open] = []
+    for tokens, model in turns:
+        if not opened or not opened[-1].takes(tokens) or opened[-1].model != model:
+            opened.append(_Open(tokens.prompt, model, [], [], [], sound=bool(tokens.prompt)))
         opened[-1].add(tokens)
     rows = tuple(
-        Row(
-            question,
-            rollout,
-            trajectory.role,
-            trajectory.conversation,
-            one.prompt,
-            tuple(one.completion),
-            tuple(one.mask),
-            tuple(one.logprobs),
-            one.turns,
-            part,
-            one.model,
-            overlong,
+        replace(
+            named,
+            prompt=one.prompt,
+            completion=tuple(one.completion),
+            mask=tuple(one.mask),
+            logprobs=tuple(one.logprobs),
+            turns=one.turns,
+            part=part,
+            model=one.model,
         )
         for part, one in enumerate(opened)
         if one.sound
     )
-    return Cut(rows, breaks, sum(not one.sound for one in opened))
+    return Cut(rows, max(0, len(opened) - 1), sum(not one.sound for one in opened))
 
 
 Status = Literal["ok", "agent_failed", "infra_failed"]
