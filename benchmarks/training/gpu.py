@@ -135,7 +135,7 @@ def trained(size: Size, adapters: dict[str, str], folder: Path, words: Any) -> M
             weights,
             words,
             updates,
-            Collector(runner, rollouts, engine.pause),
+            Collector(runner, rollouts.collect, engine.pause),
             credit,
             folder,
             on_update=engine.record_update,

@@ -150,7 +150,7 @@ class Way:
         live = LivePolicy("random", self.words, sampling, ADAPTERS)
         with asyncio.Runner() as runner, Clock(engine) as clock:
             agentic, piped = Agentic(self.rollouts(live), made, search=False), made.limits is not None
-            collector: Collector | PipelinedCollector = Collector(runner, agentic, engine.pause)
+            collector = Collector(runner, agentic.collect, engine.pause)
             if made.limits is not None:
                 collector = PipelinedCollector(runner, agentic, made.limits, gate, self.folder, pause=engine.pause)
             course = Course(clock)

@@ -42,9 +42,11 @@ class PoseStep:
 
 @dataclass(slots=True)
 class AnswerStep:
-    """One step of one role, as a workflow that rollouts can run."""
+    """One step of one role, as a workflow that rollouts can run, with its reward: `accuracy` for a solution, the
+    correctness of its verdict for a review (section 3.2)."""
 
     asked: Input
+    accuracy: Reward
     solution: Solution | None = None
     review: Review | None = None
     name: str = "marsrl"
@@ -61,20 +63,11 @@ class AnswerStep:
             self.solution = await marsrl.correct(asked.problem, asked.solution, asked.review, context, asked.step)
         return self.solution.answer
 
-
-@dataclass(frozen=True, slots=True)
-class StepReward:
-    """The reward of one step: `accuracy` for a solution, the correctness of its verdict for a review (section 3.2)."""
-
-    answering: AnswerStep
-    accuracy: Reward
-
-    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
-        made = self.answering
-        if made.review is not None:
-            value = of_verdict(accepts=made.review.correct, right=made.asked.right)
-            return Score(value, why="" if made.review.correct is not None else "no verdict can be read")
-        if made.solution is None or not made.solution.complete:
+    async def score(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+        if self.review is not None:
+            value = of_verdict(accepts=self.review.correct, right=self.asked.right)
+            return Score(value, why="" if self.review.correct is not None else "no verdict can be read")
+        if self.solution is None or not self.solution.complete:
             return Score(of_solution(0.0, complete=False), why="the solution was cut off")
         return await self.accuracy(rollout, references)
 
@@ -121,8 +114,8 @@ class Agentic:
 
     async def sample(self, problem: Problem, update: int, asked: Input, group: int, number: int) -> Output:
         """Return one member's answer."""
-        answering = AnswerStep(asked)
-        made = replace(self.rollouts, workflow=answering, reward=StepReward(answering, self.rollouts.reward))
+        answering = AnswerStep(asked, self.rollouts.reward)
+        made = replace(self.rollouts, workflow=answering, reward=answering.score)
         named = replace(problem, id=name_of(problem, asked.step, group))
         async with self._gate:
             played = await made.play(named, update, number)

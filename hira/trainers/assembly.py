@@ -24,7 +24,7 @@ from hira.evaluation.rewards.rubrics import GENERAL_RUBRICS
 from hira.runtime.registry import make_workflow
 from hira.runtime.settings import Settings, did_you_mean
 from hira.runtime.settings import load as load_settings
-from hira.trainers.configuration import Configuration, DataConfig, ModelConfig, RewardConfig, SourceConfig
+from hira.trainers.configuration import Configuration, DataConfig, ModelConfig, RewardConfig
 from hira.trainers.credit import Credit
 from hira.trainers.credit.masking import exclude_overlong, mask_credit
 from hira.trainers.recipes import RECIPES, Data, Judges, Recipe
@@ -90,7 +90,9 @@ def draft_plan(configuration: Configuration, folder: Path, environ: Mapping[str,
     if recipe is None:
         fix = did_you_mean(configuration.recipe, RECIPES)
         raise UsageError(f"unknown recipe {configuration.recipe!r}", fix=fix)
-    _check_model(configuration)
+    if not configuration.model.name:
+        fix = 'write name = "…" below [model], or model.name=FOLDER on the command line'
+        raise UsageError("no model is named", fix=fix)
     configuration = configuration.model_copy(update={"model": resolve_folders(configuration.model, folder)})
     settings = settings_of(configuration, recipe, folder, environ, home)
     workflow = recipe.own() if recipe.own else make_workflow(settings)
@@ -114,12 +116,6 @@ def draft_plan(configuration: Configuration, folder: Path, environ: Mapping[str,
 def _plain(question: str) -> str:
     """Return a question without differences of case and spaces."""
     return " ".join(question.casefold().split())
-
-
-def _check_model(configuration: Configuration) -> None:
-    if not configuration.model.name:
-        fix = 'write name = "…" below [model], or model.name=FOLDER on the command line'
-        raise UsageError("no model is named", fix=fix)
 
 
 def resolve_folders(model: ModelConfig, folder: Path) -> ModelConfig:
@@ -168,7 +164,8 @@ def read_problems(
     """Read the problems of a file or of all sources, and count the questions that are left out because their answer is
     unknown."""
     if which == "train" and part.sources:
-        read = [read_problems(_alone(one), folder, which, kind, seed) for one in part.sources]
+        parts = [one.model_dump(include={"split", "config", "columns"}) | {"train": one.name} for one in part.sources]
+        read = [read_problems(DataConfig(**one), folder, which, kind, seed) for one in parts]
         problems = [
             replace(problem, id=f"{source.name}/{problem.id}")
             for source, (own, _) in zip(part.sources, read, strict=True)
@@ -194,10 +191,6 @@ def read_problems(
     if not found:
         raise UsageError(f"no question of {name} has an answer", fix="give each question its `answer`")
     return found, len(items) - len(found)
-
-
-def _alone(source: SourceConfig) -> DataConfig:
-    return DataConfig(train=source.name, split=source.split, config=source.config, columns=source.columns)
 
 
 def reward_of(plan: TrainingPlan) -> Reward:

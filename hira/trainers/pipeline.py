@@ -13,14 +13,14 @@ from hira.trainers import records
 from hira.trainers.agentic import Agentic, Stage, StepGroup
 from hira.trainers.calls import seed_of
 from hira.trainers.parts import Output
-from hira.trainers.rollouts import Problem, choose_problems
+from hira.trainers.rollouts import Collector, Problem, choose_problems
 from hira.trainers.rows import Collected
 from hira.trainers.schedule import Gate, Limits, Released, Schedule
 
 SCHEDULE = "schedule.jsonl"
 
 
-class PipelinedCollector:
+class PipelinedCollector(Collector):
     """Makes the rollouts of a trainer whose policy samples through the `gate` (`hira.trainers.pipeline.Segmented`).
 
     The trainer opens the gate after each update, and takes the sampler's log-probabilities for the old policy's
@@ -39,21 +39,13 @@ class PipelinedCollector:
         *,
         pause: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        self.runner = runner
+        super().__init__(runner, self._take, pause)
         self.agentic = agentic
         self.limits = limits
         self.gate = gate
         process, processes = agentic.rollouts.share
         self.path = folder / (SCHEDULE if processes == 1 else f"{process}-{SCHEDULE}")
-        self.pause = pause
         self.schedule: Schedule[Output] | None = None
-
-    def __call__(self, update: int) -> Collected:
-        collected = self.runner.run(self._take(update))
-        for _ in range(2):  # replies arrive a moment before the engine's thread ends
-            with self.pause():
-                pass
-        return collected
 
     def close(self) -> None:
         """End the sampling in progress."""

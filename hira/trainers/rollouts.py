@@ -7,12 +7,12 @@ the deviation and the loss.
 import asyncio
 import random
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from hira.agents.run_context import RoleConfig, RunContext, together
 from hira.agents.trajectory import Rollout
@@ -342,36 +342,30 @@ def measure_rollouts(played: Sequence[ScoredRollout]) -> dict[str, float]:
     return means.values | measure_tools(tools)
 
 
-class Collects(Protocol):
-    """Makes the rollouts of the update with that number."""
-
-    async def collect(self, update: int) -> Collected: ...
-
-
 class Collector:
     """Makes rollouts for a trainer without an event loop: one loop, from the first update to the last.
 
     `pause` is the engine's: it waits until no reply is being sampled, as it must be before weights change.
 
     >>> with asyncio.Runner() as runner:
-    ...     collect = Collector(runner, rollouts, engine.pause)
+    ...     collect = Collector(runner, rollouts.collect, engine.pause)
     ...     trainer = RoleTrainer(model, tokenizer, updates, collect, matpo, folder, on_update=engine.record_update)
     """
 
     def __init__(
         self,
         runner: asyncio.Runner,
-        rollouts: Collects,
+        collect: Callable[[int], Coroutine[Any, Any, Collected]],
         pause: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.runner = runner
-        self.rollouts = rollouts
+        self.collect = collect
         self.pause = pause
 
     def __call__(self, update: int) -> Collected:
         try:
-            return self.runner.run(self.rollouts.collect(update))
+            return self.runner.run(self.collect(update))
         finally:
-            for _ in range(2):  # the first time, abandoned calls may still leave its queue
+            for _ in range(2):  # replies arrive a moment before the engine's thread ends, and may leave calls behind
                 with self.pause():
                     pass

@@ -125,15 +125,13 @@ class Training:
         named = config.vllm_model or model.name
         return runner.run(ServedEngine(config.vllm, named, self.model, template, self.folder).open())
 
-    def _collector(
-        self, runner: asyncio.Runner, rollouts: Rollouts, engine: AnyEngine, gate: Gate
-    ) -> Collector | PipelinedCollector:
+    def _collector(self, runner: asyncio.Runner, rollouts: Rollouts, engine: AnyEngine, gate: Gate) -> Collector:
         if not self.plan.recipe.staged:
-            return Collector(runner, rollouts, engine.pause)
+            return Collector(runner, rollouts.collect, engine.pause)
         search = bool(self.configuration.workflow.get("search", True))
         agentic = Agentic(rollouts, self.configuration.marsrl, search)
         if self.limits is None:
-            return Collector(runner, agentic, engine.pause)
+            return Collector(runner, agentic.collect, engine.pause)
         return PipelinedCollector(runner, agentic, self.limits, gate, self.folder, pause=engine.pause)
 
     def _train(self, runner: asyncio.Runner, context: Session, engine: AnyEngine, gate: Gate, since: int) -> None:

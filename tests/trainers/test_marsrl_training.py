@@ -116,7 +116,7 @@ def learned(
             engine.record_update(step)
             gate.open()
 
-        collector = piped or Collector(runner, agentic, engine.pause)
+        collector = piped or Collector(runner, agentic.collect, engine.pause)
 
         def collect(update: int) -> Collected:
             if update == stop:

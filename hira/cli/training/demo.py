@@ -14,7 +14,7 @@ from hira.cli import NO_EVIDENCE, OK
 from hira.cli.parser import Parser
 from hira.cli.shell import Shell
 from hira.cli.training.parser import add_demo_flags
-from hira.cli.training.show import chart
+from hira.cli.training.show import chart, format_share
 from hira.core.errors import UsageError
 from hira.trainers import records
 from hira.trainers.preflight import check_installed
@@ -116,14 +116,16 @@ class View:
 
     def show_step(self, told: Mapping[str, Any]) -> None:
         if told.get("exam"):
-            shares = f"{_share(told['sampled'])} at temperature 1, {_share(told['greedy'])} greedy"
+            shares = f"{format_share(told['sampled'])} at temperature 1, {format_share(told['greedy'])} greedy"
             when = f"after {told['step']} updates" if told["step"] >= 0 else "before any training"
             self.tell(f"{when}, {self.recipe.examined}: {shares}")
         elif told.get("stage") == "sft":
             if told["step"] % (10 * EVERY) == 0:
                 self.tell(f"  step {told['step']} of {told['of']}: loss {told['loss']:.3f}")
         elif "loss" in told and told["step"] % EVERY == 0:
-            shown = [f"{label} {_share(told[name])}" for label, name in self.recipe.curves.items() if name in told]
+            shown = [
+                f"{label} {format_share(told[name])}" for label, name in self.recipe.curves.items() if name in told
+            ]
             shown += [f"reward {told['reward']:.2f}"] if "reward" in told else []
             self.tell(f"  update {told['step']} of {self.updates}: {', '.join(shown)}")
 
@@ -140,7 +142,7 @@ class View:
                 lines += [f"{label}, by update:", *chart(shares), ""]
         for label, names in self.recipe.figures.items():
             lines.append(f"{label}: {' -> '.join(_figure(one, names) for one in told)}")
-        gained = {name: " -> ".join(_share(one[name]) for one in told) for name in ("sampled", "greedy")}
+        gained = {name: " -> ".join(format_share(one[name]) for one in told) for name in ("sampled", "greedy")}
         took = f"{self.seconds:.0f} seconds, {time.process_time():.0f} of the processor"
         what = f"{self.recipe.examined}, temperature 1: {gained['sampled']}; greedy: {gained['greedy']}; {took}"
         return [*lines, what, *([self.recipe.note] if self.recipe.note else [])]
@@ -150,13 +152,9 @@ def _figure(told: Mapping[str, Any], names: Sequence[str]) -> str:
     """Format the mean of these as a share, or as a number for effect sizes."""
     value = _mean(told, names)
     effect = all(name.endswith("/d") for name in names)
-    return f"{value:.2f}" if effect and value is not None else _share(value)
+    return f"{value:.2f}" if effect and value is not None else format_share(value)
 
 
 def _mean(told: Mapping[str, Any], names: Sequence[str]) -> float | None:
     known = [told[name] for name in names if told.get(name) is not None]
     return sum(known) / len(known) if len(known) == len(names) else None
-
-
-def _share(value: float | None) -> str:
-    return "unknown" if value is None else f"{100 * value:.0f} %"

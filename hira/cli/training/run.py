@@ -4,13 +4,14 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hira.cli import OK
 from hira.cli.shell import Shell
+from hira.cli.training.show import format_exam
 from hira.core.errors import HiraError, UsageError
 from hira.runtime.settings import did_you_mean
 from hira.trainers import assembly, profile
@@ -52,29 +53,33 @@ def parse_configuration(args: argparse.Namespace, shell: Shell) -> Configuration
     return load_configuration(file, [one for one in args.configuration if "=" in one])
 
 
-@dataclass(frozen=True, slots=True)
-class Going:
-    """A plan, and whether its run exists already."""
-
-    plan: assembly.TrainingPlan
-    begun: bool
-
-    def describe(self, saved: Path | None, every: int) -> str:
-        """Describe where the run begins or resumes; `saved` is its checkpoint, if any, and `every` the steps between
-        two."""
-        if not self.begun:
-            return f"begun in {self.plan.folder}"
-        if saved is None:
-            why = f"there is no checkpoint yet; one is written every {every} steps (save_every)"
-            return f"starting over in {self.plan.folder}: {why}"
-        return f"resuming in {self.plan.folder} from {saved.name}"
-
-
-def prepare_run(args: argparse.Namespace, shell: Shell) -> Going:
-    """Return the run of the command line, ready to begin or to resume."""
+def prepare_run(args: argparse.Namespace, shell: Shell) -> tuple[assembly.TrainingPlan, bool]:
+    """Return the run of the command line, and whether it resumes."""
     configuration = parse_configuration(args, shell)
     plan = assembly.make_plan(configuration, shell.folder, shell.environ, Path(shell.home))
-    return Going(plan, assembly.is_resumed(plan))
+    resumed = assembly.is_resumed(plan)
+    if args.command == "grpo" and not plan.problems:
+        raise UsageError("there is no question to train on", fix='write train = "questions.jsonl" below [data]')
+    check_installed()
+    check_options(configuration.model.bits, configuration.train.report_to)
+    return plan, resumed
+
+
+def announce_start(
+    shell: Shell, plan: assembly.TrainingPlan, checkpoints: Sequence[Path], every: int, *, resumed: bool
+) -> None:
+    """Write the run's configuration, and print where it begins or resumes: from the last of the folders of checkpoints
+    that has one. `every` is the number of steps between two."""
+    assembly.write_configuration(plan)
+    saved = next((place for one in reversed(checkpoints) if (place := last_checkpoint(one))), None)
+    if not resumed:
+        where = f"begun in {plan.folder}"
+    elif saved is None:
+        why = f"there is no checkpoint yet; one is written every {every} steps (save_every)"
+        where = f"starting over in {plan.folder}: {why}"
+    else:
+        where = f"resuming in {plan.folder} from {saved.name}"
+    shell.tell(f"hira-train: {where}")
 
 
 def plan(args: argparse.Namespace, shell: Shell) -> int:
@@ -139,25 +144,16 @@ def shape_of(name: str, folder: Path) -> Shape:
 
 
 def sft(args: argparse.Namespace, shell: Shell) -> int:
-    found = prepare_run(args, shell)
-    plan = found.plan
-    check_installed()
-    check_options(plan.configuration.model.bits, plan.configuration.train.report_to)
+    plan, resumed = prepare_run(args, shell)
     from hira.trainers.sft import run_sft
 
     check_inputs(plan, shell.folder, conversations=True)
-    places = [last_checkpoint(place) for place in sorted(plan.folder.glob("sft/*"))]
-    saved = next((place for place in reversed(places) if place), None)
-
-    def announce_start() -> None:
-        assembly.write_configuration(plan)
-        shell.tell(f"hira-train: {found.describe(saved, plan.configuration.sft.save_every)}")
-
+    places, every = sorted(plan.folder.glob("sft/*")), plan.configuration.sft.save_every
     run_sft(
         plan,
         shell.folder,
-        resume=found.begun,
-        on_start=announce_start,
+        resume=resumed,
+        on_start=lambda: announce_start(shell, plan, places, every, resumed=resumed),
         tell=lambda line: shell.tell(f"hira-train: {line}"),
         on_step=lambda one: shell.tell(f"  step {one['step']}: loss {one['loss']:.4f}"),
     )
@@ -173,13 +169,8 @@ RECENT = 10
 
 
 def grpo(args: argparse.Namespace, shell: Shell) -> int:
-    found = prepare_run(args, shell)
-    plan = found.plan
-    if not plan.problems:
-        raise UsageError("there is no question to train on", fix='write train = "questions.jsonl" below [data]')
-    check_installed()
+    plan, resumed = prepare_run(args, shell)
     own = plan.configuration
-    check_options(own.model.bits, own.train.report_to)
     first = shell.environ.get("RANK", "0") == "0"  # only the first process prints and writes
     if first:
         check_inputs(plan, shell.folder)
@@ -188,13 +179,11 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
     from hira.trainers.training import run_grpo
 
     if not first:
-        run_grpo(plan, resume=found.begun)
+        run_grpo(plan, resume=resumed)
         return OK
-    saved = last_checkpoint(plan.folder)
 
-    def announce_start() -> None:
-        assembly.write_configuration(plan)
-        shell.tell(f"hira-train: {found.describe(saved, own.train.save_every)}")
+    def start() -> None:
+        announce_start(shell, plan, [plan.folder], own.train.save_every, resumed=resumed)
         if wrong := explain_window(own.rollouts.window, own_window(own.model.name, shell.folder)):
             shell.tell(f"hira-train: {wrong}")
         for line, many in (
@@ -207,8 +196,8 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
 
     run_grpo(
         plan,
-        resume=found.begun,
-        on_start=announce_start,
+        resume=resumed,
+        on_start=start,
         tell=lambda line: shell.tell(f"hira-train: {line}"),
         on_step=Steps(shell, own.train.steps),
     )
@@ -227,11 +216,8 @@ class Steps:
         self.took: list[float] = []
 
     def __call__(self, told: Mapping[str, Any]) -> None:
-
         if told.get("exam"):
-            self.shell.tell(
-                f"  step {told['step']}: held-out {_percent(told['sampled'])} at T 1, {_percent(told['greedy'])} greedy"
-            )
+            self.shell.tell(f"  {format_exam(told)}")
         elif "loss" in told:
             figures = [f"{name} {told[name]:.3g}" for name in SHOWN if name in told]
             self.took.append(sum(told.get(name, 0.0) for name in ("rollout_seconds", "update_seconds")))
@@ -245,10 +231,6 @@ def _lasting(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def _percent(value: float | None) -> str:
-    return "unknown" if value is None else f"{100 * value:.0f} %"
 
 
 def _launch_processes(args: argparse.Namespace, shell: Shell, plan: assembly.TrainingPlan) -> int:

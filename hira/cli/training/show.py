@@ -27,7 +27,7 @@ def show(args: argparse.Namespace, shell: Shell) -> int:
             shell.say(describe_sample(one))
         return OK
     for one in [] if args.metrics else exams:
-        shell.say(f"step {one['step']:>4}  held-out {_share(one['sampled'])} at T 1, {_share(one['greedy'])} greedy")
+        shell.say(format_exam(one))
     for name in _choose_names(steps, args.metrics):
         values = [float(one[name]) for one in steps if isinstance(one.get(name), int | float)]
         shell.say(f"{name:<28} {values[0]:>9.4g} → {values[-1]:<9.4g} {spark(values)}")
@@ -60,7 +60,12 @@ def describe_sample(one: Mapping[str, Any]) -> str:
     return clean("\n".join([*lines, ""]))
 
 
-def _share(value: float | None) -> str:
+def format_exam(one: Mapping[str, Any]) -> str:
+    sampled, greedy = (format_share(one[name]) for name in ("sampled", "greedy"))
+    return f"step {one['step']:>4}  held-out {sampled} at T 1, {greedy} greedy"
+
+
+def format_share(value: float | None) -> str:
     return "unknown" if value is None else f"{100 * value:.0f} %"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hira.agents.trajectory import Rollout
 from hira.policies.local.template import Template
@@ -25,9 +25,6 @@ from hira.trainers.lessons import lessons_of
 from hira.trainers.profile import save_adapters, write_profiles
 from hira.trainers.records import last_checkpoint
 from hira.trainers.rows import Row
-
-if TYPE_CHECKING:
-    from hira.trainers.training import Training
 
 AT_ONCE = 256
 SAVE_EVERY = 5
@@ -71,8 +68,22 @@ class Demo:
         else:
             self._train_tiny()
             rows = ()
-        tokenizer, adapted = self._open()
-        training = self._training(tokenizer, adapted)
+        from hira.trainers.training import Training, open_weights
+
+        tokenizer, adapted = open_weights(self.plan)
+        if not self.recipe.pretrained:
+            adapted.double()  # sampling does not depend on the other rows of a batch
+        training = Training(
+            plan=self.plan,
+            model=adapted,
+            tokenizer=tokenizer,
+            reward=self.recipe.reward(),
+            credit=credit_of(self.plan),
+            exam_workflow=self.recipe.examining,
+            exam_reward=self.recipe.exam(self.seed) if self.recipe.exam else None,
+            tell=self.tell,
+            on_step=self.on_step,
+        )
         if rows:
             training.examine(-1)
             self._teach(adapted, tokenizer, rows)
@@ -185,30 +196,3 @@ class Demo:
             optimizer=None if self.recipe.pretrained else Muon(learner, matrices=own.matrices, rate=own.learning_rate),
             tell=lambda step, loss: on_step({"stage": "sft", "step": step, "of": own.learning, "loss": loss}),
         ).train()
-
-    def _open(self) -> tuple[Any, Any]:
-        import torch
-
-        from hira.trainers.models import open_model
-
-        torch.manual_seed(self.seed)  # new adapters begin at random
-        tokenizer, adapted = open_model(self.plan.configuration.model)
-        if not self.recipe.pretrained:
-            adapted.double()  # sampling does not depend on the other rows of a batch
-        return tokenizer, adapted
-
-    def _training(self, tokenizer: Any, adapted: Any) -> "Training":
-        from hira.trainers.training import Training
-
-        what = self.recipe
-        return Training(
-            plan=self.plan,
-            model=adapted,
-            tokenizer=tokenizer,
-            reward=what.reward(),
-            credit=credit_of(self.plan),
-            exam_workflow=what.examining,
-            exam_reward=what.exam(self.seed) if what.exam else None,
-            tell=self.tell,
-            on_step=self.on_step,
-        )
