@@ -75,18 +75,13 @@ async def policy(request: pytest.FixtureRequest) -> AsyncIterator[Policy]:
     await made.aclose()
 
 
-def test_it_is_a_policy_with_a_name(policy):
+async def test_it_answers_with_a_completion_and_its_cost(policy):
     assert isinstance(policy, Policy)
     assert policy.model
-
-
-async def test_it_answers_with_a_completion_and_its_cost(policy):
-    completion = await policy.complete(ASKED)
-    assert isinstance(completion, Completion)
-    assert completion.finish in {"stop", "length", "calls", "filtered"}
-    assert completion.usage.calls == 1
-    assert completion.usage.prompt_tokens >= 0
-    assert completion.usage.completion_tokens >= 0
+    for completion in await asyncio.gather(*(policy.complete(ASKED) for _ in range(4))):
+        assert completion.finish in {"stop", "length", "calls", "filtered"}
+        assert completion.usage.calls == 1
+        assert min(completion.usage.prompt_tokens, completion.usage.completion_tokens) >= 0
 
 
 async def test_what_it_streams_is_what_it_returns(policy):
@@ -112,11 +107,6 @@ async def test_it_takes_a_history_with_calls_and_results(policy):
     for choose in ("auto", "none"):
         asked = Request(messages, SAMPLING, tools=tools, conversation="planner", choose=choose)
         assert isinstance(await policy.complete(asked), Completion)
-
-
-async def test_it_answers_several_at_once(policy):
-    replies = await asyncio.gather(*(policy.complete(ASKED) for _ in range(4)))
-    assert all(isinstance(one, Completion) for one in replies)
 
 
 async def test_it_can_be_closed_twice(policy):

@@ -78,7 +78,7 @@ async def test_a_server_that_crashed_is_an_error_once_and_started_anew(tiny):
 
 
 HOLDING = """
-import asyncio, sys, time
+import asyncio, os, sys, time
 from hira.core.messages import user
 from hira.policies.llama.policy import LlamaPolicy
 from hira.core.policy import Request, Sampling
@@ -87,6 +87,7 @@ async def main():
     policy = LlamaPolicy(sys.argv[1])
     await policy.complete(Request((user("hello"),), Sampling(max_tokens=4)))
     print(policy.server.pid, flush=True)
+    os.fork()
     time.sleep(600)
 
 asyncio.run(main())
@@ -95,9 +96,8 @@ asyncio.run(main())
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_the_server_ends_with_its_parent_although_a_forked_child_lives_on(tiny):
-    forking = HOLDING.replace("    time.sleep(600)", "    import os\n    os.fork()\n    time.sleep(600)")
     with subprocess.Popen(
-        [sys.executable, "-c", forking, str(tiny)], stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", HOLDING, str(tiny)], stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as parent:
         pid = int(parent.stdout.readline())
         time.sleep(0.2)

@@ -5,12 +5,7 @@ import asyncio
 import pytest
 from virtual import Clock
 
-from hira.core.errors import (
-    EndpointError,
-    HiraError,
-    TimedOut,
-    UsageError,
-)
+from hira.core.errors import EndpointError, HiraError, TimedOut, UsageError
 from hira.core.messages import Media, Message, ToolCall, assistant, system, user
 from hira.core.policy import Completion, Delta, Request, Sampling, Usage
 from hira.policies.failures import no_connection
