@@ -18,12 +18,14 @@ ASKED = Request((user("x"),), conversation="planner")
 
 
 class Server:
-    """A policy that answers as `act` says and counts how many it has under way."""
+    """A policy that answers as `act` says, once it may `go`, and counts how many it has under way."""
 
     model = "m"
 
-    def __init__(self, act: Callable[["Server"], str]) -> None:
+    def __init__(self, act: Callable[["Server"], str] = lambda _: "good") -> None:
         self.act, self.asked, self.flying, self.most = act, 0, 0, 0
+        self.go = asyncio.Event()
+        self.go.set()
 
     async def complete(self, request: Request, watch: Any = None) -> Completion:
         self.asked += 1
@@ -31,6 +33,7 @@ class Server:
         self.most = max(self.most, self.flying)
         try:
             await asyncio.sleep(0)
+            await self.go.wait()
             return Completion(self.act(self))
         finally:
             self.flying -= 1
@@ -68,7 +71,7 @@ async def refused(gate: RateLimiter, calls: int) -> None:
 
 async def test_a_healthy_endpoint_is_asked_by_all_at_once() -> None:
     gate, time = gate_and_time()
-    server = Server(lambda _: "good")
+    server = Server()
     policy = limit_policy(server, lambda: gate)
     await asyncio.gather(*(policy.complete(ASKED) for _ in range(1000)))
     assert (server.most, gate.limit, gate.flying, time.slept) == (1000, math.inf, 0, [])
@@ -98,7 +101,7 @@ async def test_an_endpoint_that_takes_few_serves_a_crowd_without_using_up_anyone
 async def test_the_limit_grows_by_rounds_that_use_it() -> None:
     gate, _ = gate_and_time()
     await refused(gate, 10)
-    policy = limit_policy(Server(lambda _: "good"), lambda: gate)
+    policy = limit_policy(Server(), lambda: gate)
     assert gate.limit == 8
     await policy.complete(ASKED)
     assert gate.limit == 8, "what does not use the limit says nothing about it"
@@ -111,7 +114,7 @@ async def test_a_retry_after_holds_everyone_at_that_endpoint() -> None:
     refusing = Server(refuse(RateLimited("slow", status=429, retryable=True, retry_after=20)))
     with pytest.raises(RateLimited):
         await limit_policy(refusing, lambda: gate).complete(ASKED)
-    other = Server(lambda _: "good")
+    other = Server()
     await limit_policy(other, lambda: gate).complete(ASKED)
     assert time.slept == [20]
 
@@ -119,19 +122,14 @@ async def test_a_retry_after_holds_everyone_at_that_endpoint() -> None:
 async def test_who_gives_up_waiting_takes_nobodys_place() -> None:
     gate, _ = gate_and_time()
     gate.limit = 1
-    go = asyncio.Event()
-
-    class Slow(Server):
-        async def complete(self, request: Request, watch: Any = None) -> Completion:
-            await go.wait()
-            return await super().complete(request, watch)
-
-    policy = limit_policy(Slow(lambda _: "good"), lambda: gate)
+    server = Server()
+    server.go.clear()
+    policy = limit_policy(server, lambda: gate)
     first, second, third = (asyncio.ensure_future(policy.complete(ASKED)) for _ in range(3))
     await asyncio.sleep(0)
     second.cancel()
     await asyncio.sleep(0)
-    go.set()
+    server.go.set()
     assert [(await first).text, (await third).text, gate.flying] == ["good", "good", 0]
 
 
@@ -148,7 +146,7 @@ async def broken(gate: RateLimiter) -> None:
 async def test_after_five_failures_in_a_row_an_endpoint_is_left_alone_for_half_a_minute() -> None:
     gate, time = gate_and_time()
     await broken(gate)
-    server = Server(lambda _: "good")
+    server = Server()
     with pytest.raises(Down, match="failed 5 times in a row; requests are paused: status 500"):
         await limit_policy(server, lambda: gate, patient=False).complete(ASKED)
     assert server.asked == 0
@@ -159,7 +157,7 @@ async def test_after_five_failures_in_a_row_an_endpoint_is_left_alone_for_half_a
 async def test_one_call_tries_whether_it_is_back_while_the_others_wait_for_it() -> None:
     gate, _ = gate_and_time()
     await broken(gate)
-    server = Server(lambda _: "good")
+    server = Server()
     trying: list[int] = []
     server.act = lambda one: (trying.append(one.flying), "good")[1]
     policy = limit_policy(server, lambda: gate)
@@ -185,16 +183,11 @@ async def test_a_trial_that_is_cancelled_leaves_the_next_one_to_try() -> None:
     gate, time = gate_and_time()
     await broken(gate)
     time.now += SHUT_SECONDS
-    stuck = asyncio.Event()
-
-    class Stuck(Server):
-        async def complete(self, request: Request, watch: Any = None) -> Completion:
-            await stuck.wait()
-            return Completion("late")
-
-    trial = asyncio.ensure_future(limit_policy(Stuck(lambda _: ""), lambda: gate).complete(ASKED))
+    stuck = Server()
+    stuck.go.clear()
+    trial = asyncio.ensure_future(limit_policy(stuck, lambda: gate).complete(ASKED))
     await asyncio.sleep(0)
-    waiting = asyncio.ensure_future(limit_policy(Server(lambda _: "good"), lambda: gate).complete(ASKED))
+    waiting = asyncio.ensure_future(limit_policy(Server(), lambda: gate).complete(ASKED))
     await asyncio.sleep(0)
     trial.cancel()
     assert (await waiting).text == "good"
@@ -210,7 +203,7 @@ async def test_what_is_the_requests_own_fault_opens_no_breaker() -> None:
     for _ in range(2 * FAILURES):
         with pytest.raises(EndpointError):
             await limit_policy(Server(refuse(trouble())), lambda: gate).complete(schema)
-    assert (await limit_policy(Server(lambda _: "good"), lambda: gate, patient=False).complete(ASKED)).text == "good"
+    assert (await limit_policy(Server(), lambda: gate, patient=False).complete(ASKED)).text == "good"
 
 
 async def test_policies_at_one_endpoint_share_its_gate_and_others_have_their_own() -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +61,15 @@ def server() -> Iterator[Vllm]:
     made.http.close()
 
 
-async def test_ids_go_in_and_ids_with_their_log_probabilities_come_out(server: Vllm) -> None:
-    engine = await VllmEngine(server.base_url, "base", ends=(2,), seed=1).open()
-    assert engine.window == 512
+@pytest.fixture
+async def engine(server: Vllm) -> AsyncIterator[VllmEngine]:
+    made = VllmEngine(server.base_url, "base", ends=(2,), seed=1)
+    yield made
+    await made.aclose()
+
+
+async def test_ids_go_in_and_ids_with_their_log_probabilities_come_out(server: Vllm, engine: VllmEngine) -> None:
+    assert (await engine.open()).window == 512
     sampled = await engine.sample((3, 4, 5), Sampling(1.0, max_tokens=9), ("</a>",))
     assert (sampled.ids, sampled.logprobs) == ((7, 8, 2), (-0.5, -1.5, -2.5))
     assert (sampled.finish, sampled.stop) == ("stop", None)
@@ -85,7 +91,6 @@ async def test_ids_go_in_and_ids_with_their_log_probabilities_come_out(server: V
         "add_special_tokens": False,
         "skip_special_tokens": False,
     }
-    await engine.aclose()
 
 
 async def test_under_a_seed_each_prompt_has_seeds_of_its_own_which_are_the_same_in_each_run(server: Vllm) -> None:
@@ -99,8 +104,7 @@ async def test_under_a_seed_each_prompt_has_seeds_of_its_own_which_are_the_same_
     assert len(set(seeds)) == 3
 
 
-async def test_a_stop_string_and_the_length_are_told_apart(server: Vllm) -> None:
-    engine = VllmEngine(server.base_url, "base")
+async def test_a_stop_string_and_the_length_are_told_apart(server: Vllm, engine: VllmEngine) -> None:
     server.completion = lambda body: (200, said(body, [7], stop_reason="</a>"))
     assert (await engine.sample((3,), Sampling(), ("</a>",))).stop == "</a>"
     server.completion = lambda body: (200, said(body, [7], finish_reason="length"))
@@ -108,11 +112,11 @@ async def test_a_stop_string_and_the_length_are_told_apart(server: Vllm) -> None
     server.completion = lambda body: (200, said(body, [7, 2], stop_reason=2))
     told = await engine.sample((3,), Sampling())
     assert (told.finish, told.stop) == ("stop", None)
-    await engine.aclose()
 
 
-async def test_an_adapter_is_loaded_under_its_version_and_the_one_before_it_leaves(server: Vllm) -> None:
-    engine = VllmEngine(server.base_url, "base", seed=1)
+async def test_an_adapter_is_loaded_under_its_version_and_the_one_before_it_leaves(
+    server: Vllm, engine: VllmEngine
+) -> None:
     with pytest.raises(UsageError, match="adapter 'planner' is not loaded"):
         await engine.sample((3,), Sampling(), (), "planner")
     await engine.load("planner", Path("/run/1"), 1)
@@ -136,8 +140,7 @@ async def test_an_adapter_is_loaded_under_its_version_and_the_one_before_it_leav
     ]
 
 
-async def test_an_adapter_somebody_is_still_answered_by_is_not_unloaded(server: Vllm) -> None:
-    engine = VllmEngine(server.base_url, "base")
+async def test_an_adapter_somebody_is_still_answered_by_is_not_unloaded(server: Vllm, engine: VllmEngine) -> None:
     await engine.load("planner", Path("/run/1"), 1)
     held, reached = threading.Event(), threading.Event()
 
@@ -156,32 +159,18 @@ async def test_an_adapter_somebody_is_still_answered_by_is_not_unloaded(server: 
     await engine.load("planner", Path("/run/3"), 3)
     unloaded = sorted(body["lora_name"].partition("@")[2] for path, body in server.asked if "unload" in path)
     assert unloaded == ["1", "2"]
-    await engine.aclose()
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda reply: reply["choices"][0].update(token_ids=[7, 8]),
-        lambda reply: reply["choices"][0].update(logprobs=None),
-        lambda reply: reply["choices"][0].update(prompt_token_ids=[9, 9]),
-    ],
-)
-async def test_ids_and_log_probabilities_that_do_not_fit_are_no_reply(server: Vllm, spoil: Any) -> None:
-    def spoilt(body: Any) -> Reply:
-        reply = said(body, [7, 8, 2])
-        spoil(reply)
-        return 200, reply
-
-    server.completion = spoilt
-    engine = VllmEngine(server.base_url, "base")
+@pytest.mark.parametrize("spoilt", [{"token_ids": [7, 8]}, {"logprobs": None}, {"prompt_token_ids": [9, 9]}])
+async def test_ids_and_log_probabilities_that_do_not_fit_are_no_reply(
+    server: Vllm, engine: VllmEngine, spoilt: dict[str, Any]
+) -> None:
+    server.completion = lambda body: (200, said(body, [7, 8, 2], **spoilt))
     with pytest.raises(BadReply):
         await engine.sample((3,), Sampling())
-    await engine.aclose()
 
 
-async def test_failures_are_those_of_other_endpoints_and_say_what_to_do(server: Vllm) -> None:
-    engine = VllmEngine(server.base_url, "base")
+async def test_failures_are_those_of_other_endpoints_and_say_what_to_do(server: Vllm, engine: VllmEngine) -> None:
     told = "This model's maximum context length is 512 tokens. However, your request has 600 input tokens."
     server.completion = lambda _: (400, {"error": {"message": told, "type": "BadRequestError", "code": 400}})
     with pytest.raises(ContextOverflow) as overflow:
@@ -193,7 +182,6 @@ async def test_failures_are_those_of_other_endpoints_and_say_what_to_do(server: 
     with pytest.raises(EndpointError):
         await VllmEngine("http://127.0.0.1:9/v1", "base").open()
     await other.aclose()
-    await engine.aclose()
 
 
 @pytest.mark.parametrize(
@@ -205,12 +193,10 @@ async def test_failures_are_those_of_other_endpoints_and_say_what_to_do(server: 
     ],
 )
 async def test_how_to_start_the_server_is_told_where_its_answer_fits_that(
-    server: Vllm, status: int, said: str, fits: bool
+    server: Vllm, engine: VllmEngine, status: int, said: str, fits: bool
 ) -> None:
     server.adapters = lambda _: (status, {"error": {"message": said, "code": status}})
-    engine = VllmEngine(server.base_url, "base")
     with pytest.raises(EndpointError) as refused:
         await engine.load("planner", Path("/run/1"), 1)
     assert said in refused.value.what
     assert ("VLLM_ALLOW_RUNTIME_LORA_UPDATING=1" in refused.value.fix) == fits
-    await engine.aclose()
