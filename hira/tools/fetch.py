@@ -98,63 +98,53 @@ async def resolve(host: str, port: int) -> list[str]:
 
 
 @dataclass(slots=True)
-class _Body:
-    """A body as it arrives: decoded with at most one compression layer, both sides bounded by `limit`."""
+class _Arriving:
+    """A response as it arrives: decoded with at most one compression layer, both sides bounded by `limit`."""
 
-    limit: int
+    url: str
+    status: int
+    content_type: str
     encoding: str
+    limit: int
     wire: int = 0
     data: bytearray = field(default_factory=bytearray)
-    cut: str = ""
     _inflate: "zlib._Decompress | None" = None
 
-    async def read(self, chunks: AsyncIterable[bytes]) -> None:
+    async def read(self, chunks: AsyncIterable[bytes]) -> Fetched:
         try:
             async for chunk in chunks:
                 self.wire += len(chunk)
-                self._add(chunk)
-                if self.cut:
-                    return
-                if self.wire > self.limit:
-                    self._full()
-                    return
-            if self._inflate is not None:
-                self.cut = "its compression ends early"
-        except (httpcore.ReadError, httpcore.RemoteProtocolError):
-            self.cut = "the connection broke off"
-        except httpcore.ReadTimeout:
-            self.cut = "the server stopped sending"
-
-    def _add(self, chunk: bytes) -> None:
-        if not self.encoding:
-            self.data += chunk
-            if len(self.data) > self.limit:
-                self._full()
-            return
-        try:
-            while chunk and not self.cut:
-                chunk = self._decompress(chunk)
+                left = chunk
+                while left and len(self.data) <= self.limit:
+                    left = self._decode(left)
+                if max(self.wire, len(self.data)) > self.limit:
+                    return self.end(f"it is longer than {self.limit / 1e6:g} MB")
         except zlib.error:
-            self.cut = "its compression is broken"
+            return self.end("its compression is broken")
+        except (httpcore.ReadError, httpcore.RemoteProtocolError):
+            return self.end("the connection broke off")
+        except httpcore.ReadTimeout:
+            return self.end("the server stopped sending")
+        return self.end("its compression ends early" if self._inflate is not None else "")
 
-    def _decompress(self, chunk: bytes) -> bytes:
+    def end(self, cut: str) -> Fetched:
+        """Return what has arrived; `cut` says why it is not all."""
+        return Fetched(self.url, self.status, self.content_type, bytes(self.data[: self.limit]), cut)
+
+    def _decode(self, chunk: bytes) -> bytes:
         """Decode a chunk as far as the limit allows; return the rest, which belongs to the next member of a gzip
         file."""
+        if not self.encoding:
+            self.data += chunk
+            return b""
         if self._inflate is None:
             raw = self.encoding == "deflate" and chunk[0] & 0x0F != 8
             self._inflate = zlib.decompressobj(-zlib.MAX_WBITS if raw else 32 + zlib.MAX_WBITS)
         self.data += self._inflate.decompress(chunk, self.limit + 1 - len(self.data))
-        if len(self.data) > self.limit:
-            self._full()
-            return b""
         if not self._inflate.eof:
             return b""
         rest, self._inflate = self._inflate.unused_data, None
         return rest if rest.startswith(b"\x1f\x8b") else b""
-
-    def _full(self) -> None:
-        del self.data[self.limit :]
-        self.cut = f"it is longer than {self.limit / 1e6:g} MB"
 
 
 class _Pinned(httpcore.AsyncNetworkBackend):
@@ -240,7 +230,7 @@ class Fetcher:
 
     async def _hop(self, place: Place, deadline: float, cookies: "httpx.Cookies") -> Fetched | str:
         """Make one request; return the response, or the URL that it redirects to."""
-        answer: list[tuple[Fetched, _Body]] = []
+        answer: list[_Arriving] = []
         try:
             async with asyncio.timeout_at(deadline):
                 return await self._request(place, answer, cookies)
@@ -248,18 +238,15 @@ class Fetcher:
             if not answer:
                 waited = min(HEAD_SECONDS, self.seconds)
                 raise ToolError(f"{quote_url(place.url)} did not answer within {waited:g} seconds") from None
-            head, body = answer[0]
-            return Fetched(head.url, head.status, head.content_type, bytes(body.data), "the time limit was reached")
+            return answer[0].end("the time limit was reached")
         except (httpcore.ProtocolError, httpcore.NetworkError, httpcore.TimeoutException, OSError) as error:
             reason = _reason(error)
             if isinstance(error, socket.gaierror) and self.proxies(place.url.partition(":")[0], place.host):
                 reason += " (names are looked up here, also behind a proxy, to see where they lead)"
             raise ToolError(f"{quote_url(place.url)} cannot be opened: {reason}") from None
 
-    async def _request(
-        self, place: Place, answer: list[tuple[Fetched, _Body]], cookies: "httpx.Cookies"
-    ) -> Fetched | str:
-        """Send a request and read the response. `answer` gets its head and body as they arrive."""
+    async def _request(self, place: Place, answer: list[_Arriving], cookies: "httpx.Cookies") -> Fetched | str:
+        """Send a request and read the response. `answer` gets it as it arrives."""
         import httpx
 
         try:
@@ -282,11 +269,9 @@ class Fetcher:
             cookies.extract_cookies(httpx.Response(response.status, headers=headers, request=request))
             if response.status in _REDIRECTS and (location := headers.get("location")):
                 return _join_url(place.url, location)
-            head = Fetched(place.url, response.status, headers.get("content-type", ""), b"")
-            body = _Body(self.limit, _encoding(headers, place))
-            answer.append((head, body))
-            await body.read(response.aiter_stream())
-            return Fetched(head.url, head.status, head.content_type, bytes(body.data), body.cut)
+            encoding, kind = _read_encoding(headers, place), headers.get("content-type", "")
+            answer.append(_Arriving(place.url, response.status, kind, encoding, self.limit))
+            return await answer[0].read(response.aiter_stream())
 
     def _way_out(self, place: Place) -> httpcore.AsyncNetworkBackend:
         """Return the network, or a tunnel through the proxy; servers of the user's own network are dialled directly."""
@@ -322,7 +307,7 @@ def _join_url(url: str, target: str) -> str:
         raise Refused(f"{quote_url(url)} redirects to {quote_url(target)}, which cannot be read") from None
 
 
-def _encoding(headers: Mapping[str, str], place: Place) -> str:
+def _read_encoding(headers: Mapping[str, str], place: Place) -> str:
     """Return the compression of a body: "gzip", "deflate" or "". Raises `ToolError` for chains and other encodings."""
     encoding = headers.get("content-encoding", "").strip().lower()
     layers = [one.strip().removeprefix("x-") for one in encoding.split(",")]
