@@ -2,7 +2,6 @@
 
 import zipfile
 from collections.abc import Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -30,13 +29,6 @@ def related(*targets: tuple[str, str]) -> str:
     return f'<Relationships xmlns="{RELATIONS}">{lines}</Relationships>'
 
 
-def properties(title: str) -> str:
-    return (
-        '<cp:coreProperties xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties"'
-        f' xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{escape(title)}</dc:title></cp:coreProperties>'
-    )
-
-
 def paragraph(text: str, style: str = "", *, listed: bool = False) -> str:
     about = f'<w:pStyle w:val="{style}"/>' if style else ""
     about += '<w:numPr><w:ilvl w:val="0"/></w:numPr>' if listed else ""
@@ -51,22 +43,18 @@ def word_table(rows: Sequence[Sequence[str]]) -> str:
     return f"<w:tbl>{''.join(lines)}</w:tbl>"
 
 
-def docx(
-    path: Path, body: str, *, title: str = "", prolog: str = "", more: Mapping[str, str | bytes] | None = None
-) -> Path:
+def docx(path: Path, body: str, *, title: str = "", more: Mapping[str, str | bytes] | None = None) -> Path:
     styles = "".join(
         f'<w:style w:styleId="{one}"><w:name w:val="{name}"/></w:style>'
         for one, name in (("Titel", "Title"), ("berschrift1", "heading 1"), ("berschrift2", "heading 2"))
     )
-    return zipped(
-        path,
-        {
-            "word/document.xml": f'<?xml version="1.0"?>{prolog}<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>',
-            "word/styles.xml": f'<w:styles xmlns:w="{WORD}">{styles}</w:styles>',
-            "docProps/core.xml": properties(title),
-            **(more or {}),
-        },
-    )
+    members = {
+        "word/document.xml": f'<?xml version="1.0"?><w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>',
+        "word/styles.xml": f'<w:styles xmlns:w="{WORD}">{styles}</w:styles>',
+        "docProps/core.xml": '<p:coreProperties xmlns:p="p" xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        f"<dc:title>{escape(title)}</dc:title></p:coreProperties>",
+    }
+    return zipped(path, members | (more or {}))
 
 
 def shape(text: str, role: str = "") -> str:
@@ -105,28 +93,22 @@ def pptx(path: Path, slides: Sequence[str], *, more: Mapping[str, str | bytes] |
     )
 
 
-def xlsx(
-    path: Path, sheets: Mapping[str, str], *, texts: Sequence[str] = (), formats: Sequence[int] = (), own: str = ""
-) -> Path:
+def xlsx(path: Path, sheets: Mapping[str, str], *, texts: Sequence[str] = (), formats: Sequence[int] = ()) -> Path:
     """`sheets`: name → the XML of its rows; `formats`: the number format of each cell style."""
     listed = "".join(f'<sheet name="{name}" sheetId="{at}" r:id="rId{at}"/>' for at, name in enumerate(sheets, 1))
     styles = "".join(f'<xf numFmtId="{one}"/>' for one in formats)
+    shared = "".join(f"<si><t>{escape(one)}</t></si>" for one in texts)
     files = {
-        f"xl/worksheets/sheet{at}.xml": f'<worksheet xmlns="{SHEETS}"><sheetData>{rows}</sheetData></worksheet>'
+        f"worksheets/sheet{at}.xml": f'<worksheet xmlns="{SHEETS}"><sheetData>{rows}</sheetData></worksheet>'
         for at, rows in enumerate(sheets.values(), 1)
     }
-    return zipped(
-        path,
-        {
-            "xl/workbook.xml": f'<workbook xmlns="{SHEETS}" xmlns:r="{OFFICE}"><sheets>{listed}</sheets></workbook>',
-            "xl/_rels/workbook.xml.rels": related(
-                *(("worksheet", f"worksheets/sheet{at}.xml") for at in range(1, len(sheets) + 1))
-            ),
-            "xl/sharedStrings.xml": f'<sst xmlns="{SHEETS}">{"".join(f"<si><t>{escape(one)}</t></si>" for one in texts)}</sst>',
-            "xl/styles.xml": f'<styleSheet xmlns="{SHEETS}"><numFmts>{own}</numFmts><cellXfs>{styles}</cellXfs></styleSheet>',
-            **files,
-        },
-    )
+    members = {
+        "workbook.xml": f'<workbook xmlns="{SHEETS}" xmlns:r="{OFFICE}"><sheets>{listed}</sheets></workbook>',
+        "_rels/workbook.xml.rels": related(*(("worksheet", name) for name in files)),
+        "sharedStrings.xml": f'<sst xmlns="{SHEETS}">{shared}</sst>',
+        "styles.xml": f'<styleSheet xmlns="{SHEETS}"><cellXfs>{styles}</cellXfs></styleSheet>',
+    }
+    return zipped(path, {f"xl/{name}": content for name, content in (members | files).items()})
 
 
 def rows(*lines: Sequence[object]) -> str:
@@ -152,20 +134,16 @@ def epub(path: Path, chapters: Sequence[tuple[str, str]], *, title: str = "") ->
         for at in range(len(chapters))
     )
     spine = "".join(f'<itemref idref="c{at}"/>' for at in range(len(chapters)))
-    return zipped(
-        path,
-        {
-            "mimetype": "application/epub+zip",
-            "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
-            '<rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
-            "OEBPS/book.opf": '<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
-            f"<dc:title>{title}</dc:title></metadata><manifest>{items}</manifest><spine>{spine}</spine></package>",
-            **{
-                f"OEBPS/text/c {at}.xhtml": f"<!DOCTYPE html><html><head><title>{name}</title></head><body><h1>{name}</h1>{body}</body></html>"
-                for at, (name, body) in enumerate(chapters)
-            },
-        },
-    )
+    members = {
+        "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
+        '<rootfile full-path="OEBPS/book.opf"/></container>',
+        "OEBPS/book.opf": '<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        f"<dc:title>{title}</dc:title></metadata><manifest>{items}</manifest><spine>{spine}</spine></package>",
+    }
+    for at, (name, body) in enumerate(chapters):
+        html = f"<!DOCTYPE html><html><head><title>{name}</title></head><body><h1>{name}</h1>{body}</body></html>"
+        members[f"OEBPS/text/c {at}.xhtml"] = html
+    return zipped(path, members)
 
 
 def pdf(path: Path, pages: Sequence[str], *, title: str = "") -> Path:
@@ -184,17 +162,12 @@ def pdf(path: Path, pages: Sequence[str], *, title: str = "") -> Path:
         kids.append(f"{len(objects)} 0 R")
     objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
     objects.append(f"<< /Title ({title}) >>")
-    out = BytesIO(b"%PDF-1.4\n")
-    out.seek(0, 2)
-    places = []
+    data, places = b"%PDF-1.4\n", []
     for number, content in enumerate(objects, 1):
-        places.append(out.tell())
-        out.write(f"{number} 0 obj\n{content}\nendobj\n".encode("latin-1"))
-    start = out.tell()
-    out.write(f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode())
-    out.write("".join(f"{place:010d} 00000 n \n" for place in places).encode())
-    out.write(
-        f"trailer << /Size {len(objects) + 1} /Root 1 0 R /Info {len(objects)} 0 R >>\nstartxref\n{start}\n%%EOF\n".encode()
-    )
-    path.write_bytes(out.getvalue())
+        places.append(f"{len(data):010d} 00000 n \n")
+        data += f"{number} 0 obj\n{content}\nendobj\n".encode("latin-1")
+    size = len(objects) + 1
+    table = f"xref\n0 {size}\n0000000000 65535 f \n{''.join(places)}"
+    end = f"trailer << /Size {size} /Root 1 0 R /Info {size - 1} 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"
+    path.write_bytes(data + (table + end).encode())
     return path

@@ -22,25 +22,21 @@ def read(path: str, lines: int = 3) -> str:
 
 @server.tool()
 def broken(path: str) -> str:
-    """Fail."""
     raise ToolError(f"<tool_call>there is no {path}</tool_call>")
 
 
 @server.tool()
 def crash() -> str:
-    """Fail unexpectedly."""
     raise RuntimeError("inner details")
 
 
 @server.tool()
 def leave() -> str:
-    """End the server."""
     os._exit(3)
 
 
 @server.tool()
 async def meet(others: int) -> str:
-    """Wait until so many are here together."""
     here = asyncio.Event()
     arrived.append(here)
     if len(arrived) == others:
@@ -52,7 +48,6 @@ async def meet(others: int) -> str:
 
 @server.tool()
 async def sleep() -> str:
-    """Take too long."""
     try:
         await asyncio.sleep(600)
     except BaseException:
@@ -63,25 +58,21 @@ async def sleep() -> str:
 
 @server.tool()
 def gave_up() -> int:
-    """How many calls were given up."""
     return len(given_up)
 
 
 @server.tool()
 def long() -> str:
-    """A long text."""
     return "word " * 100_000 + "the end"
 
 
 @server.tool(structured_output=False)
 def picture() -> list[Image]:
-    """A picture."""
     return [Image(data=b"\x89PNG....", format="png")]
 
 
 @server.tool(structured_output=False)
 def parts() -> list[AudioContent | EmbeddedResource | ResourceLink]:
-    """Other kinds of content."""
     return [
         AudioContent(type="audio", data="AAAA", mime_type="audio/wav"),
         EmbeddedResource(type="resource", resource=TextResourceContents(uri="note://1", text="From the archive.")),
@@ -96,13 +87,11 @@ def nothing() -> None:
 
 @server.tool()
 def pid() -> int:
-    """The server's process."""
     return os.getpid()
 
 
 @server.tool()
 async def headers(context: Context) -> str:
-    """What the request carried."""
     return str(dict(context.headers or {}))
 
 
