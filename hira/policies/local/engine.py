@@ -155,10 +155,8 @@ class Asked:
             return
         if isinstance(self.outcome, Sampled):
             self.future.set_result(self.outcome)
-        elif self.outcome is not None:
-            self.future.set_exception(self.outcome)
         else:
-            self.future.set_exception(asyncio.CancelledError())
+            self.future.set_exception(self.outcome or asyncio.CancelledError())
 
     def _find_stop(self, token: int) -> str | None:
         """Return the first stop string in the text so far."""

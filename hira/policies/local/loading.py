@@ -17,7 +17,6 @@ from hira.core.policy import Completion, Request, Watch
 from hira.policies.local.policy import SECONDS, LocalPolicy
 from hira.policies.local.template import Template
 
-_INSTALL = "pip install 'hira[train]'"
 _WHERE = "name a folder with config.json, tokenizer and weights, or a model of the Hub that can be reached"
 _BASES: "WeakValueDictionary[tuple[str, str], Base]" = WeakValueDictionary()
 _OPENING = Lock()
@@ -116,12 +115,10 @@ def _base_of(config: Path) -> str:
 
 def _read(name: str, tokens_from: str) -> tuple[Any, Any]:
     """Tokenizer and weights: bfloat16 on a GPU that has it, else float32 on the CPU."""
-    try:
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-        from transformers.utils import logging
-    except ImportError as error:
-        raise UsageError(f"{error.name} is not installed", where=f"model {name!r}", fix=_INSTALL) from None
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     cuda = torch.cuda.is_available()
     kind = (torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16) if cuda else torch.float32

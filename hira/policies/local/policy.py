@@ -98,12 +98,8 @@ def _earlier(row: Row, request: Request) -> bool:
     known = row.messages
     if known and known[-1].role == "assistant":
         known = known[:-1]  # it is carried on in a new message
-    here = request.messages[: len(known)]
-    return (
-        len(here) < len(request.messages)
-        and all(one is other for one, other in zip(known, here, strict=False))
-        and len(known) == len(here)
-    )
+    same = all(one is other for one, other in zip(known, request.messages, strict=False))
+    return same and len(known) < len(request.messages)
 
 
 _EVERY = 4
