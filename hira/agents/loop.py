@@ -125,13 +125,14 @@ class Loop:
             if reason := self._over():
                 return self._resort(reason) or await self.close(reason)
             try:
-                completion, parsed = await self._turn(self.several)
+                completion = await self._turn()
             except Stop as stop:
                 return (
                     await self.close(stop.what)
                     if self.final or isinstance(stop, RoleBudgetExceeded)
                     else self._end(stop)
                 )
+            parsed = self._parse(completion)
             self.conversation.trajectory.calls += len(parsed.calls)
             if parsed.error:
                 self.conversation.trajectory.unreadable += 1
@@ -178,13 +179,13 @@ class Loop:
         self._make_room(size([asking]))
         self.conversation.say(asking)
         try:
-            completion = await self._closing_turn()
+            completion = await self._turn(closing=True)
             if self._was_cut(completion) and not self.conversation.context.stopped:
                 self.conversation.say(assistant(completion.text), user(CUT.fill()))
-                completion = await self._closing_turn()
+                completion = await self._turn(closing=True)
             elif self._only_calls(self._parse(completion)):
                 self.conversation.say(user(PROSE.fill()))
-                completion = await self._closing_turn()
+                completion = await self._turn(closing=True)
         except Stop as stop:
             return self._end(stop)
         check_spoken(completion, self.conversation)
@@ -265,16 +266,6 @@ class Loop:
         """Return whether a turn consists of calls alone, readable or not."""
         return bool(parsed.calls or parsed.error) and not parsed.text
 
-    async def _closing_turn(self) -> Completion:
-        """The tools are shown if the history speaks of them; none may be called."""
-        specs = self.conversation.part.dialect.specs(self.tools) if len(self.conversation.messages) > 1 else ()
-        try:
-            return await self.conversation.turn(tools=specs, choose="none", last=self.final, closing=True)
-        except ToolsRefused:
-            if not self.conversation.otherwise(self.tools):
-                raise
-            return await self._closing_turn()
-
     def observe(self, results: Sequence[tuple[Call, str]], notice: Filled | None = None) -> None:
         """Bring the results back into the conversation, in the order of the calls; the refused have theirs already."""
         made = iter(results)
@@ -349,17 +340,21 @@ class Loop:
             return False
         return only_thought(completion) or not strip_thought(completion)
 
-    async def _turn(self, several: int) -> tuple[Completion, Parsed]:
-        dialect = self.conversation.part.dialect
+    async def _turn(self, *, closing: bool = False) -> Completion:
+        """Take a turn, in the next dialect if the endpoint refuses the tools. In a closing turn none may be called, and
+        they are shown only if the history speaks of them."""
+        conversation, dialect = self.conversation, self.conversation.part.dialect
+        specs = dialect.specs(self.tools)
         try:
-            completion = await self.conversation.turn(
-                stop=dialect.stops(self.tools, several), tools=dialect.specs(self.tools), several=several
-            )
+            if closing:
+                shown = specs if len(conversation.messages) > 1 else ()
+                return await conversation.turn(tools=shown, choose="none", last=self.final, closing=True)
+            stops = dialect.stops(self.tools, self.several)
+            return await conversation.turn(stop=stops, tools=specs, several=self.several)
         except ToolsRefused:
-            if not self.conversation.otherwise(self.tools):
+            if not conversation.otherwise(self.tools):
                 raise
-            return await self._turn(several)
-        return completion, dialect.parse(completion, self.callable, several)
+            return await self._turn(closing=closing)
 
     def _accept(self, parsed: Parsed) -> Step:
         """Take the turn: calls that are new and within the limit are to be made, the others are answered here."""
@@ -431,6 +426,15 @@ class Loop:
     @staticmethod
     def _key(call: Call) -> str:
         return f"{call.name} {format_arguments(call.arguments)}"
+
+
+async def ask_for_text(conversation: Conversation, prompt: Filled) -> Completion:
+    """Ask for one reply without tools, and keep it. Raises `BadReply` for one that is nothing but thought."""
+    conversation.say(user(prompt))
+    completion = await conversation.turn()
+    check_spoken(completion, conversation)
+    conversation.say(assistant(completion.text))
+    return completion
 
 
 def check_spoken(completion: Completion, conversation: Conversation) -> None:

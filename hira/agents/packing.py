@@ -48,12 +48,17 @@ def first_fit_decreasing(sizes: Sequence[int], capacity: int) -> list[list[int]]
 
 def beginning(text: str, limit: int, counted: Counter = count) -> str:
     """The beginning of a text, of no more than `limit` tokens."""
-    aim = limit
+    return shorten_in(str, text, limit, counted)
+
+
+def shorten_in(frame: Callable[[str], T], text: str, limit: int, counted: Counter) -> T:
+    """The beginning of a text in its frame, of no more than `limit` tokens in all unless the frame alone has more."""
+    aim = limit - counted(frame(""))
     while aim > 0:
-        if counted(short := clip(text, aim, counted=counted)) <= limit:
+        if counted(short := frame(clip(text, aim, counted=counted))) <= limit:
             return short
         aim = min(aim - 1, aim * 9 // 10)
-    return ""
+    return frame("")
 
 
 class _Rooms:

@@ -3,13 +3,13 @@
 from pydantic import Field
 
 from hira.agents.expert import Account, Task
-from hira.agents.loop import check_spoken
+from hira.agents.loop import ask_for_text
 from hira.agents.record import Reply, ask_for_record
 from hira.agents.retrieval import look_up
 from hira.agents.run_context import RunContext, together
 from hira.core.errors import DialectError, EndpointError, Stop
 from hira.core.memory import Fact
-from hira.core.messages import Filled, assistant, user
+from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt, is_copied
 from hira.core.sanitize import sanitize
 from hira.policies.dialects.answer import strip_thought
@@ -37,15 +37,12 @@ class SimpleSearch:
         conversation = context.conversation(self.name, task.id)
         seen = await together([look_up(conversation, query) for query in queries])
         documents = Filled("\n\n".join(dict.fromkeys(one.text for group in seen for one in group)))
-        conversation.say(user(ANSWER.fill(documents=documents, task=sanitize(task.text), known=task.known)))
+        prompt = ANSWER.fill(documents=documents, task=sanitize(task.text), known=task.known)
         searched = f"Searched for: {'; '.join(queries)}\n\n{documents}"
         try:
-            completion = await conversation.turn()
-            check_spoken(completion, conversation)
+            told = strip_thought(await ask_for_text(conversation, prompt))
         except (EndpointError, Stop) as error:
             return Account(searched, documents, error.what)
-        conversation.say(assistant(completion.text))
-        told = strip_thought(completion)
         return Account(f"{searched}\n\n{told}", told)
 
     async def _plan(self, context: RunContext, task: Task) -> list[str]:

@@ -3,18 +3,19 @@
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from hira.agents.calls import PASSAGE
-from hira.agents.loop import check_spoken
+from hira.agents.loop import ask_for_text
 from hira.agents.mars.system2 import Request
-from hira.agents.packing import beginning, pack
+from hira.agents.packing import beginning, pack, shorten_in
 from hira.agents.retrieval import Retrieved
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, Stop
 from hira.core.events import Notice, SubtaskDone
-from hira.core.messages import Filled, assistant, user
+from hira.core.messages import Filled
 from hira.core.policy import counting
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
@@ -54,13 +55,7 @@ async def pack_bins(documents: Sequence[Filled], frame: str, window: int, contex
 
 def shorten_document(document: Filled, limit: int, counted: Counter) -> Filled:
     """The beginning of a document in its frame, of at most `limit` tokens in all as far as the frame allows it."""
-    text = str(document.values["text"])
-    aim = limit - counted(_frame(document, ""))
-    while aim > 0:
-        if counted(short := _frame(document, beginning(text, aim, counted))) <= limit:
-            return short
-        aim = min(aim - 1, aim * 9 // 10)
-    return _frame(document, "")
+    return shorten_in(partial(_frame, document), str(document.values["text"]), limit, counted)
 
 
 def _pack(documents: Sequence[Filled], frame: str, window: int, counted: Counter) -> Bins:
@@ -149,14 +144,11 @@ async def _read(under: str, prompt: Filled, documents: Sequence[Filled], context
     If System 1 fails, System 2 reads why, and the beginnings of the documents.
     """
     conversation = context.conversation("system1", under, reply=reply)
-    conversation.say(user(prompt))
     try:
-        completion = await conversation.turn()
-        check_spoken(completion, conversation)
+        completion = await ask_for_text(conversation, prompt)
     except (EndpointError, Stop) as error:
         context.events(Notice(f"{conversation.name}: {error.what}; only the beginnings of its documents are used"))
         return _beginnings(documents, error.what)
-    conversation.say(assistant(completion.text))
     read = context.rollout.sources.read
     own = Sources({source: read[source] for source in (str(one.values["id"]) for one in documents)})
     text, _ = drop_unknown(strip_thought(completion), own)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hira.agents.calls import Seen, use
 from hira.agents.conversation import Conversation
-from hira.agents.loop import check_spoken
+from hira.agents.loop import ask_for_text
 from hira.agents.retrieval import look_up_question
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Trajectory
@@ -78,7 +78,7 @@ async def solve(problem: Problem, context: RunContext, step: int = 1) -> Solutio
     """The Solver's solution."""
     conversation = context.conversation("solver", f"{step}", reply=problem.reply)
     prompt = SOLVER.fill(question=sanitize(problem.question), documents=problem.documents)
-    return _solution(await _ask(conversation, prompt), conversation, refined=False)
+    return _solution(await ask_for_text(conversation, prompt), refined=False)
 
 
 async def verify(problem: Problem, solution: Solution, context: RunContext, step: int) -> Review:
@@ -88,7 +88,9 @@ async def verify(problem: Problem, solution: Solution, context: RunContext, step
     prompt = VERIFIER.fill(
         question=sanitize(problem.question), documents=problem.documents, solution=sanitize(solution.text)
     )
-    completion = await _ask(conversation, prompt)
+    conversation.say(user(prompt))
+    completion = await conversation.turn()
+    conversation.say(assistant(completion.text))
     return Review(read_verdict(completion), strip_thought(completion))
 
 
@@ -102,17 +104,8 @@ async def correct(problem: Problem, solution: Solution, review: Review, context:
         solution=sanitize(solution.text),
         report=sanitize(review.report),
     )
-    return _solution(await _ask(conversation, prompt), conversation, refined=True)
+    return _solution(await ask_for_text(conversation, prompt), refined=True)
 
 
-async def _ask(conversation: Conversation, prompt: Filled) -> Completion:
-    conversation.say(user(prompt))
-    completion = await conversation.turn()
-    conversation.say(assistant(completion.text))
-    return completion
-
-
-def _solution(completion: Completion, conversation: Conversation, *, refined: bool) -> Solution:
-    """Return the text of the reply. Raises `BadReply` if it contains only reasoning."""
-    check_spoken(completion, conversation)
+def _solution(completion: Completion, *, refined: bool) -> Solution:
     return Solution(strip_thought(completion), refined, completion.finish != "length")

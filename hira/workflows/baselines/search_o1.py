@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hira.agents.loop import Loop, check_spoken
+from hira.agents.loop import Loop, ask_for_text
 from hira.agents.retrieval import look_up
 from hira.agents.run_context import RunContext
 from hira.core.errors import EndpointError, Stop
-from hira.core.messages import Filled, assistant, user
+from hira.core.messages import Filled
 from hira.core.policy import Usage
 from hira.core.prompts import Prompt, is_copied
 from hira.core.sanitize import sanitize
@@ -41,22 +41,13 @@ async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
     *earlier, _ = loop.transcript  # the last entry is this call
     reasoning = clip("\n\n".join(filter(None, earlier)), EARLIER, middle=True)
     reader = conversation.context.conversation(READER, str(loop.used))
-    reader.say(
-        user(
-            CONDENSE.fill(
-                task=sanitize(question), reasoning=sanitize(reasoning), query=sanitize(query), documents=documents
-            )
-        )
-    )
+    given = {"task": sanitize(question), "reasoning": sanitize(reasoning), "query": sanitize(query)}
     try:
-        completion = await reader.turn()
-        check_spoken(completion, reader)
+        told = strip_thought(await ask_for_text(reader, CONDENSE.fill(documents=documents, **given)))
     except (EndpointError, Stop) as error:
         if not isinstance(error, Stop):
             conversation.context.note(f"the reader failed, so the search results are passed on unchanged: {error.what}")
         return documents
-    reader.say(assistant(completion.text))
-    told = strip_thought(completion)
     said = [message.text for message in conversation.messages if message.role == "assistant"]
     return documents if is_copied(told, " ".join([*said, query])) else sanitize(told)
 

@@ -10,13 +10,13 @@ from hira.agents.calls import frame_source
 from hira.agents.coordinator import Coordinator
 from hira.agents.expert import CALLS
 from hira.agents.experts import DeepSearch
-from hira.agents.loop import Loop, check_spoken
+from hira.agents.loop import Loop, ask_for_text
 from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Subtask
 from hira.core.bm25 import BM25
 from hira.core.errors import BadReply, Stop, ToolError
 from hira.core.events import SubtaskIssued
-from hira.core.messages import Filled, assistant, user
+from hira.core.messages import Filled
 from hira.core.policy import Usage
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
@@ -130,13 +130,10 @@ class Article:
     async def _reply(self, conversation: Conversation, prompt: Filled, *, whole: bool = False) -> str:
         """Return the writer's text. It is empty, and the draft stays, if there is nothing to take or if the text must
         be `whole` and was cut off."""
-        conversation.say(user(prompt))
         try:
-            completion = await conversation.turn()
-            check_spoken(completion, conversation)
+            completion = await ask_for_text(conversation, prompt)
         except (BadReply, Stop):
             return ""
-        conversation.say(assistant(completion.text))
         return "" if whole and completion.finish == "length" else document(strip_thought(completion))
 
     def _take(self, text: str) -> None:
