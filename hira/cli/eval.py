@@ -156,12 +156,14 @@ def _judge(args: argparse.Namespace, shell: Shell) -> int:
 
 
 def _preferences(args: argparse.Namespace, shell: Shell) -> int:
-    from hira.evaluation.preferences import evaluate_preferences, table
+    from hira.evaluation.preferences import evaluate_preferences, format_agreements
 
     settings = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
     found = asyncio.run(evaluate_preferences(shell.folder / args.file, args.way or (), settings))
     told = (
-        json.dumps([one.json() for one in found], ensure_ascii=False, indent=2) if args.json else table(found).rstrip()
+        json.dumps([one.json() for one in found], ensure_ascii=False, indent=2)
+        if args.json
+        else format_agreements(found).rstrip()
     )
     shell.say(told)
     return OK

@@ -5,14 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hira.agents.run_context import RunContext
-from hira.agents.trajectory import Rollout
 from hira.core.concurrency import map_concurrently
 from hira.core.errors import Stop, UsageError
 from hira.evaluation.files import rows_of
 from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.evaluation.rewards.match import extract_answer
-from hira.evaluation.scorers import open_judge
+from hira.evaluation.scorers import begin_judgement, open_judge
 from hira.evaluation.statistics import Interval, wilson
 from hira.runtime.settings import Settings
 
@@ -58,9 +56,9 @@ async def measure_agreement(path: Path, judge: str, settings: Settings) -> Agree
 
         async def ask(at: int) -> tuple[int, bool | None, str]:
             question, answer, response, _ = rows[at]
-            own = RunContext(context.cast, Rollout("", question, "judge"), budget=context.budget)
+            conversation = begin_judgement(context, question).conversation("judge")
             try:
-                verdict = await JUDGES[judge](own.conversation("judge"), question, answer, extract_answer(response))
+                verdict = await JUDGES[judge](conversation, question, answer, extract_answer(response))
             except Stop as stop:  # the judge has spent its budget
                 return at, None, stop.what
             return (at, verdict.correct, verdict.reason) if verdict else (at, None, "")

@@ -12,15 +12,15 @@ from typing import Any, Literal
 
 from hira.agents.rubrics import Rubric, generate
 from hira.agents.run_context import RunContext, together
-from hira.agents.trajectory import Rollout
 from hira.core.concurrency import map_concurrently
 from hira.core.errors import DialectError, UsageError
 from hira.evaluation.files import rows_of
 from hira.evaluation.record import Record, read
+from hira.evaluation.report import format_table
 from hira.evaluation.rewards.rubric_judge import pairwise, pointwise, score
 from hira.evaluation.rewards.rubrics import GENERAL
 from hira.evaluation.run import RECORDS
-from hira.evaluation.scorers import open_judge
+from hira.evaluation.scorers import begin_judgement, open_judge
 from hira.evaluation.statistics import Interval, bootstrap, cohens_d, wilson
 from hira.runtime.settings import Settings, did_you_mean
 
@@ -138,16 +138,13 @@ def _effect(margins: Sequence[float], draws: int) -> Effect | None:
     return Effect(found.value, low, high)
 
 
-def table(found: Sequence[Agreement], told: Mapping[str, str] | None = None) -> str:
+def format_agreements(found: Sequence[Agreement]) -> str:
     """Format the figures as in the paper's Table 1, in Markdown, with ties and unscored pairs."""
-    lines = [
-        "| way of scoring | Pref. Acc. | 95 % | Cohen's d | 95 % | ties | unscored |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    body = []
     for one in found:
         accuracy, effect = one.accuracy, one.d
         cells = [
-            (told or {}).get(one.way, one.way),
+            one.way,
             f"{100 * accuracy.value:.2f}" if accuracy else "–",
             f"{100 * accuracy.low:.1f} to {100 * accuracy.high:.1f}" if accuracy else "–",
             f"{effect.value:.3f}" if effect else "–",
@@ -155,8 +152,9 @@ def table(found: Sequence[Agreement], told: Mapping[str, str] | None = None) -> 
             f"{one.ties} of {one.pairs - one.unscored}",
             str(one.unscored),
         ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        body.append(cells)
+    head = ["way of scoring", "Pref. Acc.", "95 %", "Cohen's d", "95 %", "ties", "unscored"]
+    return "\n".join(format_table(head, body)) + "\n"
 
 
 def _bound(bound: float | None, without: str) -> str:
@@ -235,10 +233,7 @@ async def margins(
     """Yield the id and the margin of each pair as they arrive; each pair has a separate run context."""
 
     async def one(pair: Pair) -> tuple[str, float | None]:
-        own = RunContext(
-            context.cast, Rollout("", pair.query, "preferences"), budget=context.budget, events=context.events
-        )
-        return pair.id, await way(own, pair)
+        return pair.id, await way(begin_judgement(context, pair.query), pair)
 
     async with aclosing(map_concurrently(pairs, concurrency, one)) as found:
         async for each in found:

@@ -91,23 +91,23 @@ def _json(path: Path, value: Any) -> None:
 
 def markdown(found: Sequence[Row], data: str, metric: str) -> str:
     """Return the tables: all questions, then by category, then the early ends."""
-    lines = [f"# {data}, scored by {metric}", "", *table(HEAD, [_cells(row) for row in found])]
+    lines = [f"# {data}, scored by {metric}", "", *format_table(HEAD, [_cells(row) for row in found])]
     if names := list(dict.fromkeys(name for row in found for name in row.categories)):
         shown = [[row.name, *(_format_right(row, name) for name in names)] for row in found]
-        lines += ["", "## By category", "", *table(["", *names], shown)]
+        lines += ["", "## By category", "", *format_table(["", *names], shown)]
         spent = [[row.name, *(_format_spent(row, name) for name in names)] for row in found]
-        lines += ["", "## Completion tokens and tool calls of a question", "", *table(["", *names], spent)]
+        lines += ["", "## Completion tokens and tool calls of a question", "", *format_table(["", *names], spent)]
     if any(len(row.calls_by_role) > 1 for row in found):
         shown = [
             [row.name, ", ".join(f"{role} {calls:.2f}" for role, calls in row.calls_by_role.items())] for row in found
         ]
-        lines += ["", "## Calls of each role", "", *table(["", "calls of a question"], shown)]
+        lines += ["", "## Calls of each role", "", *format_table(["", "calls of a question"], shown)]
     if several := [row for row in found if row.seeds > 1]:
         shown = [[row.name, str(row.seeds), percent(row.pass_at_k), percent(row.majority)] for row in several]
-        lines += ["", "## Several seeds", "", *table(["", "k", "pass@k", "majority"], shown)]
+        lines += ["", "## Several seeds", "", *format_table(["", "k", "pass@k", "majority"], shown)]
     if failures := [(row.name, kind, count) for row in found for kind, count in row.failures.items()]:
         shown = [[name, kind, str(count)] for name, kind, count in failures]
-        lines += ["", "## What ended a run early", "", *table(["", "kind", "runs"], shown)]
+        lines += ["", "## What ended a run early", "", *format_table(["", "kind", "runs"], shown)]
     return "\n".join(lines) + "\n"
 
 
@@ -153,7 +153,7 @@ def percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f}"
 
 
-def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[str]:
+def format_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[str]:
     """Return a table in Markdown; a bar within a cell is escaped."""
     rule = ["---", *["---:"] * (len(head) - 1)]
     return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in (head, rule, *body)]

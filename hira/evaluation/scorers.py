@@ -4,6 +4,7 @@ question."""
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from hira.agents.rubrics import Rubric
@@ -110,45 +111,45 @@ def _columns(item: Item) -> str:
     return f"its other columns: {', '.join(map(str, item.meta)) or 'none'}"
 
 
-def plain(answer: Answer) -> str:
+def score_abstention(answer: Answer, metric: str) -> Score:
+    """Score an unanswerable question, by any metric: a right answer says so, and cites nothing."""
+    right = answer.status == "insufficient_evidence" and not answer.citations
+    return Score(right, float(right), metric, "nothing can be known", _plain(answer))
+
+
+def _plain(answer: Answer) -> str:
     """Return the answer for scoring: the final one, without citations."""
     return extract_answer(clean(answer.text))
 
 
-def score_abstention(answer: Answer, metric: str) -> Score:
-    """Score an unanswerable question, by any metric: a right answer says so, and cites nothing."""
-    right = answer.status == "insufficient_evidence" and not answer.citations
-    return Score(right, float(right), metric, "nothing can be known", plain(answer))
+def score_by_words(
+    metric: str, fits: Callable[[str, str], bool], closeness: Callable[[str, str], float] | None = None
+) -> Scorer:
+    """Return a scorer: an answer is right if it fits a known answer, or every text of `every`; for an unanswerable
+    question, if it says so and cites nothing. `value` is the best closeness, or the share of `every`."""
+
+    async def score_answer(item: Item, answer: Answer) -> Score:
+        if not item.answerable:
+            return score_abstention(answer, metric)
+        text = _plain(answer)
+        if item.every:
+            held = [fits(text, one) for one in item.every]
+            return Score(all(held), sum(held) / len(held), metric, "", text)
+        right = any(fits(text, gold) for gold in item.answers)
+        return Score(right, best(closeness or fits, text, item.answers), metric, "", text)
+
+    return score_answer
 
 
-async def match(item: Item, answer: Answer) -> Score:
-    """Score an answer as right if it contains a known answer, or every text of `every`; for an unanswerable question,
-    if it says so and cites nothing. `value` is the best F1, or the share of `every`."""
-    text = plain(answer)
-    if not item.answerable:
-        return score_abstention(answer, "match")
-    if item.every:
-        told = [contains(text, one) for one in item.every]
-        return Score(all(told), sum(told) / len(told), "match", "", text)
-    return Score(any(contains(text, gold) for gold in item.answers), best(f1, text, item.answers), "match", "", text)
-
-
-async def exact_match(item: Item, answer: Answer) -> Score:
-    """Score by EM and F1 of the question answering sets, over the whole answer."""
-    if not item.answerable:
-        return score_abstention(answer, "em")
-    text = plain(answer)
-    right = any(exact(text, gold) for gold in item.answers)
-    return Score(right, best(f1, text, item.answers), "em", "", text)
-
-
-async def numeric(item: Item, answer: Answer) -> Score:
-    """Score an answer as right if the final answer is the known number or the same LaTeX."""
-    if not item.answerable:
-        return score_abstention(answer, "numeric")
-    text = plain(answer)
-    right = any(equal(text, gold) for gold in item.answers)
-    return Score(right, float(right), "numeric", "", text)
+match = score_by_words("match", contains, f1)
+"""The answer contains a known one."""
+BY_WORDS: Mapping[str, Scorer] = {
+    "match": match,
+    "em": score_by_words("em", exact, f1),
+    "numeric": score_by_words("numeric", equal),
+}
+"""Scorers that need no model. `em`: EM and F1 of the question answering sets, over the whole answer; `numeric`: the
+known number or the same LaTeX."""
 
 
 def score_by_race(context: RunContext) -> Scorer:
@@ -156,7 +157,9 @@ def score_by_race(context: RunContext) -> Scorer:
 
     async def score_answer(item: Item, answer: Answer) -> Score:
         dimensions, reference = require_race(item)
-        found = await judge_race(_own(context, item), item.question, dimensions, answer.text, reference)
+        found = await judge_race(
+            begin_judgement(context, item.question), item.question, dimensions, answer.text, reference
+        )
         if found is None:
             return Score(None, None, "race", "the judge failed")
         told = ", ".join(f"{name} {share:.4f}" for name, share in found.dimensions.items())
@@ -170,14 +173,14 @@ def score_by_fact(context: RunContext | None) -> Scorer:
     by hira's own check or, with a judge, by its reading of the stored source. The note has the number (effective
     citations)."""
 
-    async def score_answer(_item: Item, answer: Answer) -> Score:
+    async def score_answer(item: Item, answer: Answer) -> Score:
         pairs = {(one.claim, one.source): one for one in answer.citations if not one.attributed}
         if not pairs:
             return Score(None, 0.0, "fact", "0 of 0 citations")
         verdicts = [str(one.verdict) for one in pairs.values()]
         if context is not None:
             claims = [SourcedClaim(claim, (answer.source(source),)) for claim, source in pairs]
-            judge = ModelVerifier(_own(context, _item), role="judge", every=True)
+            judge = ModelVerifier(begin_judgement(context, item.question), role="judge", every=True)
             verdicts = [str(one.verdict) for one in await judge.verify(claims, answer.rollout.question)]
         checked = [one for one in verdicts if one != "unchecked"]
         if not checked:
@@ -193,7 +196,7 @@ def score_by_rubric(context: RunContext) -> Scorer:
 
     async def score_answer(item: Item, answer: Answer) -> Score:
         rubric = require_rubric(item)
-        found = await score(_own(context, item), rubric, item.question, answer.text)
+        found = await score(begin_judgement(context, item.question), rubric, item.question, answer.text)
         if found.normalised is None:
             return Score(None, None, "rubric", "the judge failed")
         told = ", ".join(f"{one.title} {rated}" for one, rated in zip(rubric.items, found.ratings, strict=True))
@@ -202,17 +205,40 @@ def score_by_rubric(context: RunContext) -> Scorer:
     return score_answer
 
 
-def _own(context: RunContext, item: Item) -> RunContext:
+def score_by_judge(name: str, context: RunContext) -> Scorer:
+    """Return a judge as a scorer."""
+
+    async def score_answer(item: Item, answer: Answer) -> Score:
+        if not item.answerable:
+            return score_abstention(answer, name)
+        if not answer.text:
+            return Score(correct=False, value=0.0, metric=name, note="there is no answer")
+        conversation = begin_judgement(context, item.question).conversation("judge")
+        judge = JUDGES[item.judge if name == "hira" and item.judge else name]
+        verdict = await judge(conversation, item.question, item.gold, extract_answer(answer.text))
+        if verdict is None:
+            return Score(None, None, name, "the judge failed")
+        note = ": ".join(part for part in (verdict.grade, verdict.reason) if part)
+        return Score(verdict.correct, float(verdict.correct), name, note, verdict.extracted)
+
+    return score_answer
+
+
+def begin_judgement(context: RunContext, question: str) -> RunContext:
     """Return a run context for one judgement, so that no conversation outlives it."""
-    return RunContext(context.cast, Rollout("", item.question, "judge"), budget=context.budget)
+    return RunContext(context.cast, Rollout("", question, "judge"), budget=context.budget, events=context.events)
 
 
-BY_WORDS: Mapping[str, Scorer] = {"match": match, "em": exact_match, "numeric": numeric}
-"""Scorers that need no model."""
-REPORTS: Mapping[str, Callable[[RunContext], Scorer]] = {"race": score_by_race, "rubric": score_by_rubric}
-REFUSED = 401
+JUDGED: Mapping[str, Callable[[RunContext], Scorer]] = {
+    **{name: partial(score_by_judge, name) for name in JUDGES},
+    "race": score_by_race,
+    "rubric": score_by_rubric,
+    "fact": score_by_fact,
+}
+"""Scorers that ask a judge; `fact` can do without."""
+METRICS = (*BY_WORDS, *JUDGED)
 ALSO_CALLED = {"exact": "em", "exact_match": "em", "contains": "match", "f1": "match"}
-METRICS = (*BY_WORDS, *JUDGES, *REPORTS, "fact")
+REFUSED = 401
 
 
 @asynccontextmanager
@@ -235,10 +261,7 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
         yield score_by_fact(None)
         return
     async with open_judge(settings, judge) as context:
-        if metric in REPORTS:
-            yield REPORTS[metric](context)
-        else:
-            yield score_by_fact(context) if metric == "fact" else score_by_judge(metric, context)
+        yield JUDGED[metric](context)
 
 
 @asynccontextmanager
@@ -284,23 +307,3 @@ async def _check_reachable(settings: Settings) -> None:
         fix = "set its key: api_key of [roles.judge] in hira.toml"
         raise AccessDenied("the judge's endpoint refuses the key", where=where, fix=fix)
     raise EndpointError(f"the judge cannot be reached: {found.error}", where=where, fix="check its base URL")
-
-
-def score_by_judge(name: str, context: RunContext) -> Scorer:
-    """Return a judge as a scorer. Each answer has a separate run context, so that no conversation outlives its
-    judgement."""
-
-    async def score_answer(item: Item, answer: Answer) -> Score:
-        if not item.answerable:
-            return score_abstention(answer, name)
-        if not answer.text:
-            return Score(correct=False, value=0.0, metric=name, note="there is no answer")
-        own = RunContext(context.cast, Rollout("", item.question, "judge"), budget=context.budget)
-        judge = JUDGES[item.judge if name == "hira" and item.judge else name]
-        verdict = await judge(own.conversation("judge"), item.question, item.gold, extract_answer(answer.text))
-        if verdict is None:
-            return Score(None, None, name, "the judge failed")
-        note = ": ".join(part for part in (verdict.grade, verdict.reason) if part)
-        return Score(verdict.correct, float(verdict.correct), name, note, verdict.extracted)
-
-    return score_answer

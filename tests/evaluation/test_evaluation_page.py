@@ -105,4 +105,4 @@ def test_in_a_browser_questions_can_be_searched_and_opened(folder: Path) -> None
 
 
 def test_the_table_for_people_escapes_what_would_break_it() -> None:
-    assert report.table(["a|b"], [["1"]])[0] == "| a\\|b |"
+    assert report.format_table(["a|b"], [["1"]])[0] == "| a\\|b |"

@@ -7,7 +7,7 @@ import pytest
 
 from hira.core.errors import UsageError
 from hira.core.policy import Request
-from hira.evaluation.preferences import GENERAL, WAYS, Pair, agreement, margins, pairs_of, split, table
+from hira.evaluation.preferences import GENERAL, WAYS, Pair, agreement, format_agreements, margins, pairs_of, split
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 
@@ -57,7 +57,7 @@ def test_eq_6_and_7_worked_by_hand() -> None:
 def test_an_effect_size_without_bounds_is_valid_json(margins: list[float], told: str) -> None:
     found = agreement("rubric", margins)
     json.dumps(found.json(), allow_nan=False)
-    assert told in table([found])
+    assert told in format_agreements([found])
 
 
 def test_each_topic_is_shared_out_eight_to_one_to_one() -> None:

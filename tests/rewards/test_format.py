@@ -43,12 +43,12 @@ async def test_a_judge_accepts_an_answer_that_is_one_of_the_references() -> None
 
 @pytest.mark.parametrize(
     ("replies", "why"),
-    [([EndpointError("down")], "(down)"), (["maybe", "perhaps"], "(Your reply holds no JSON object.)")],
+    [([EndpointError("down")], "down"), (["maybe", "perhaps"], "Your reply holds no JSON object.")],
 )
 async def test_a_judge_that_fails_leaves_no_reward_and_says_why(replies: list[Any], why: str) -> None:
     score = await ByJudge(RoleConfig(ScriptedPolicy(replies)))(made("42"), ("42",))
     assert score.value is None
-    assert score.why == f"judge: the judge failed, so the answer has no score {why}"
+    assert score.why == f"judge: the judge failed: {why}"
 
 
 async def test_the_loop_counts_calls_that_failed_were_repeated_or_could_not_be_read() -> None:

@@ -174,7 +174,7 @@ async def test_a_judge_that_fails_gives_none_never_0(failure: Any) -> None:
     scores = await score(context, RUBRIC, QUERY, "Report")
     assert scores.ratings == (None, 7, 4, 1, 10, 1, 10)
     assert scores.normalised is None
-    assert "1/judge: not judged" in next(one.text for one in heard if isinstance(one, Notice))
+    assert "1/judge: the judge failed" in next(one.text for one in heard if isinstance(one, Notice))
 
 
 async def judged(reply: Any, ask: Any) -> Any:

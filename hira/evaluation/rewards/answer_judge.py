@@ -6,7 +6,7 @@ not "correct". A judge that fails gives None, never 0: an unjudged answer is not
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -14,14 +14,11 @@ from hira.agents.conversation import Conversation
 from hira.agents.record import ask_for_record
 from hira.core.errors import DialectError, EndpointError
 from hira.core.events import Notice
-from hira.core.messages import user
+from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 
-EQUIVALENT = Prompt(__file__, "judge_equivalent")
-WEBWALKER = Prompt(__file__, "judge_webwalker")
-SIMPLEQA = Prompt(__file__, "judge_simpleqa")
-HLE = Prompt(__file__, "judge_hle")
+T = TypeVar("T", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,59 +36,64 @@ class _Equivalent(BaseModel):
     reason: str = ""
     verdict: Literal["correct", "incorrect"]
 
+    def read(self) -> Verdict:
+        return Verdict(self.verdict == "correct", self.verdict, self.reason)
+
 
 class _Grade(BaseModel):
+    """An answer that was not attempted is not correct; its grade distinguishes it."""
+
     reason: str = ""
     grade: Literal["CORRECT", "INCORRECT", "NOT_ATTEMPTED"]
 
+    def read(self) -> Verdict:
+        return Verdict(self.grade == "CORRECT", self.grade, self.reason)
+
 
 class _Exam(BaseModel):
+    """The judge extracts the final answer, then compares it with the known one."""
+
     extracted_final_answer: str
     reasoning: str = ""
     correct: Literal["yes", "no"]
     confidence: float = Field(default=100, ge=0, le=100)
+
+    def read(self) -> Verdict:
+        return Verdict(self.correct == "yes", self.correct, self.reasoning, self.extracted_final_answer)
 
 
 Judge = Callable[[Conversation, str, str, str], Awaitable[Verdict | None]]
 """Called with its conversation, the question, the known answer and the response; None if the judge failed."""
 
 
-async def equivalent(conversation: Conversation, question: str, gold: str, response: str) -> Verdict | None:
-    """Ask HiRA's judge for questions with a short answer whether the response gives the same answer."""
-    read = await _read(conversation, EQUIVALENT, _Equivalent, question, gold, response)
-    return read and Verdict(read.verdict == "correct", read.verdict, read.reason)
+def _make_judge(prompt: Prompt, shape: type[_Equivalent | _Grade | _Exam]) -> Judge:
+    async def judge(conversation: Conversation, question: str, gold: str, response: str) -> Verdict | None:
+        filled = prompt.fill(question=sanitize(question), gold=sanitize(gold), response=sanitize(response))
+        reply = await ask_judge(conversation, filled, shape)
+        return reply.read() if reply else None
+
+    return judge
 
 
-async def webwalker(conversation: Conversation, question: str, gold: str, response: str) -> Verdict | None:
-    """Ask HiRA's judge for WebWalkerQA, whose known answers are detailed: it compares their essence."""
-    read = await _read(conversation, WEBWALKER, _Equivalent, question, gold, response)
-    return read and Verdict(read.verdict == "correct", read.verdict, read.reason)
+JUDGES: Mapping[str, Judge] = {
+    "hira": _make_judge(Prompt(__file__, "judge_equivalent"), _Equivalent),
+    "webwalker": _make_judge(Prompt(__file__, "judge_webwalker"), _Equivalent),
+    "simpleqa": _make_judge(Prompt(__file__, "judge_simpleqa"), _Grade),
+    "hle": _make_judge(Prompt(__file__, "judge_hle"), _Exam),
+}
+"""HiRA's judges for short answers and for the detailed ones of WebWalkerQA, whose essence it compares; SimpleQA's
+grades; Humanity's Last Exam."""
 
 
-async def simpleqa(conversation: Conversation, question: str, gold: str, response: str) -> Verdict | None:
-    """Ask for one of SimpleQA's three grades. An answer that was not attempted is not correct; its grade distinguishes
-    it."""
-    read = await _read(conversation, SIMPLEQA, _Grade, question, gold, response)
-    return read and Verdict(read.grade == "CORRECT", read.grade, read.reason)
+async def ask_judge(
+    conversation: Conversation, prompt: Filled, shape: type[T], *, wrong: Callable[[T], str] = lambda _: ""
+) -> T | None:
+    """Return the judge's reply; None, with a notice, if it fails. An exhausted budget (`Stop`) still ends the run.
 
-
-async def hle(conversation: Conversation, question: str, gold: str, response: str) -> Verdict | None:
-    """Ask the judge of Humanity's Last Exam: it extracts the final answer, then compares it with the known one."""
-    read = await _read(conversation, HLE, _Exam, question, gold, response)
-    return read and Verdict(read.correct == "yes", read.correct, read.reasoning, read.extracted_final_answer)
-
-
-JUDGES: Mapping[str, Judge] = {"hira": equivalent, "webwalker": webwalker, "simpleqa": simpleqa, "hle": hle}
-
-
-async def _read(
-    conversation: Conversation, prompt: Prompt, shape: type[Any], question: str, gold: str, response: str
-) -> Any:
-    told = {"question": sanitize(question), "gold": sanitize(gold), "response": sanitize(response)}
+    `wrong` returns what is wrong with a reply that has the shape, "" if nothing is.
+    """
     try:
-        return await ask_for_record(conversation, user(prompt.fill(**told)), shape)
+        return await ask_for_record(conversation, user(prompt), shape, wrong=wrong)
     except (DialectError, EndpointError) as error:
-        conversation.context.events(
-            Notice(f"{conversation.name}: the judge failed, so the answer has no score ({error.what})")
-        )
+        conversation.context.events(Notice(f"{conversation.name}: the judge failed: {error.what}"))
         return None

@@ -12,7 +12,7 @@ from hira.agents.trajectory import Rollout, Trajectory
 from hira.core.errors import Stop, UsageError
 from hira.core.events import Event, Events, Notice
 from hira.core.policy import Completion, Policy, Request, Watch
-from hira.evaluation.rewards.answer_judge import Judge, Verdict, equivalent
+from hira.evaluation.rewards.answer_judge import JUDGES, Judge, Verdict
 from hira.evaluation.rewards.match import contains, extract_answer
 
 
@@ -60,7 +60,7 @@ class ByJudge:
     rollout without a reward, and gives the reason; a cancelled one notes what it waited for."""
 
     part: RoleConfig
-    judge: Judge = equivalent
+    judge: Judge = JUDGES["hira"]
 
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
         answer = extract_answer(rollout.answer)

@@ -12,13 +12,10 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from hira.agents.conversation import Conversation
-from hira.agents.record import ask_for_record
 from hira.agents.run_context import RunContext, together
-from hira.core.errors import DialectError, EndpointError
-from hira.core.events import Notice
-from hira.core.messages import user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
+from hira.evaluation.rewards.answer_judge import ask_judge
 
 RACE = Prompt(__file__, "race_rate")
 BEST = 10
@@ -136,10 +133,8 @@ async def _dimension(
         "criteria": sanitize(listed),
     }
     prompt = RACE.fill(**told, first=sanitize(target), second=sanitize(reference), best=BEST)
-    try:
-        read = await ask_for_record(conversation, user(prompt), _Ratings, wrong=wrong)
-    except (DialectError, EndpointError) as error:
-        conversation.context.events(Notice(f"{conversation.name}: not judged: {error.what}"))
+    read = await ask_judge(conversation, prompt, _Ratings, wrong=wrong)
+    if read is None:
         return None
     ordered = sorted(read.ratings, key=lambda one: one.number)
     return Ratings(tuple(one.first for one in ordered), tuple(one.second for one in ordered))

@@ -2,24 +2,20 @@
 C.12). A judge that fails gives None, never 0: an unjudged report is not bad."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from hira.agents.record import ask_for_record
 from hira.agents.rubrics import Item, Rubric, Scores
 from hira.agents.run_context import Conversation, RunContext, together
-from hira.core.errors import DialectError, EndpointError
-from hira.core.events import Notice
-from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
+from hira.evaluation.rewards.answer_judge import ask_judge
 
 RATE = Prompt(__file__, "rubric_rate")
 QUALITY = Prompt(__file__, "rubric_quality")
 POINTWISE = Prompt(__file__, "rubric_pointwise")
 PAIRWISE = Prompt(__file__, "rubric_pairwise")
-T = TypeVar("T", bound=BaseModel)
 
 
 class Rated(BaseModel):
@@ -70,20 +66,20 @@ async def rate(conversation: Conversation, item: Item, query: str, report: str) 
         "criterion": sanitize(item.criterion),
         "report": sanitize(report),
     }
-    rated = await _ask_judge(conversation, RATE.fill(**told), Rated)
+    rated = await ask_judge(conversation, RATE.fill(**told), Rated)
     return rated.rating if rated else None
 
 
 async def quality(conversation: Conversation, query: str, rubric: Rubric) -> Quality | None:
     """Return the quality of a rubric for a query, independent of any report; None if the judge failed."""
     items = "\n".join(f"- {one.title} ({one.weight:+d}): {one.description}" for one in rubric.items)
-    judged = await _ask_judge(conversation, QUALITY.fill(query=sanitize(query), rubric=sanitize(items)), Judged)
+    judged = await ask_judge(conversation, QUALITY.fill(query=sanitize(query), rubric=sanitize(items)), Judged)
     return Quality(judged.reward, judged.confidence, judged.reason) if judged else None
 
 
 async def pointwise(conversation: Conversation, query: str, report: str) -> int | None:
     """Return the quality of a report without a rubric, from 1 to 10; None if the judge failed."""
-    rated = await _ask_judge(conversation, POINTWISE.fill(query=sanitize(query), report=sanitize(report)), Rated)
+    rated = await ask_judge(conversation, POINTWISE.fill(query=sanitize(query), report=sanitize(report)), Rated)
     return rated.rating if rated else None
 
 
@@ -93,14 +89,5 @@ async def pairwise(
     """Return which of two reports is better, in the order shown; None if the judge failed. Also ask in the other order
     to see whether the order decided."""
     prompt = PAIRWISE.fill(query=sanitize(query), first=sanitize(first), second=sanitize(second))
-    judged = await _ask_judge(conversation, prompt, Better)
+    judged = await ask_judge(conversation, prompt, Better)
     return None if judged is None else "first" if judged.better == "A" else "second"
-
-
-async def _ask_judge(conversation: Conversation, prompt: Filled, shape: type[T]) -> T | None:
-    """Return the judge's reply; None, with a notice, if it fails. An exhausted budget still ends the run."""
-    try:
-        return await ask_for_record(conversation, user(prompt), shape)
-    except (DialectError, EndpointError) as error:
-        conversation.context.events(Notice(f"{conversation.name}: not judged: {error.what}"))
-        return None
