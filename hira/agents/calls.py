@@ -5,7 +5,7 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -68,121 +68,115 @@ _FAULT = 500
 
 
 @dataclass(slots=True)
-class _Made:
-    """A call in progress. `arguments` are the actual ones, which a hook or a person may have changed. `live` means that
-    the result does not come from the journal, `refused` that the call is not performed. Other runs' results do not
-    replace a call that is the run's `own`, because hooks or a person decide about it."""
+class _Call:
+    """A call in progress. `written` are the arguments that the model wrote, `arguments` the actual ones, which a hook
+    or a person may have changed. It is the `nth` of its kind in its conversation. `live` means that the result does not
+    come from the journal, `refused` that the call is not performed."""
 
+    conversation: Conversation
+    tool: Tool
+    written: Mapping[str, Any]
     arguments: Mapping[str, Any]
-    own: bool
+    number: int
+    nth: int
     live: bool = False
     refused: bool = False
 
+    @property
+    def context(self) -> RunContext:
+        return self.conversation.context
 
-async def call_recorded(
-    conversation: Conversation, tool: Tool, arguments: Mapping[str, Any], number: int = 0
-) -> Observation:
-    """Perform the call, or restore its result from the journal. A failure that the model may read becomes an
-    observation.
+    @property
+    def is_own(self) -> bool:
+        """Whether hooks or a person decide about the call, so that no result of another run replaces it."""
+        return self.context.hooks.sees_tools or self.tool.needs_approval
 
-    The record is found by the arguments that the model wrote, and contains those of the actual call.
-    """
-    log, context = conversation.context.log, conversation.context
-    made = _Made(arguments, own=context.hooks.sees_tools or tool.needs_approval)
-    reads = tool is context.tools.files  # also what programs wrote, and so not always the same
-    prepare = _preparation(conversation, tool, made, number)
-    if log is None:
-        refused = await prepare() if prepare else None
-        return refused or await _make_and_hook(tool, made, conversation, number)
+    async def get_result(self) -> Observation:
+        """Perform the call, or restore its result from the journal. A failure that the model may read becomes an
+        observation.
 
-    async def make() -> Observation:
-        made.live = True
-        if tool.stateful or tool.speaks or reads:
-            await write_again(conversation.context)
-        for earlier in conversation.unmade.pop(tool.name, ()):
-            await _make(tool, earlier, context)
-        return await _make_and_hook(tool, made, conversation, number)
+        The record is found by the arguments that the model wrote, and contains those of the actual call.
+        """
+        context, tool, log = self.context, self.tool, self.context.log
+        if log is None:
+            return await self._prepare() or await self._make()
+        reads = tool is context.tools.files  # also what programs wrote, and so not always the same
+        shared = tool.pure and not context.hooks.sees_tools  # a hook sees the calls of every role
+        asked = Asked(
+            "tool",
+            "*" if shared else self.conversation.name,
+            digest_of_tool(tool.name, self.written),
+            tool.name,
+            lambda: dict(self.written),
+            effect=not (tool.pure or tool.stateful or tool.speaks or reads),
+            anywhere=shared,
+            again=bool(tool.speaks),
+            own=self.is_own,
+        )
+        started = len(log.unfinished)
+        observation = await log.call(asked, self._make_live, self._dump, self._load, prepare=self._prepare)
+        if len(log.unfinished) > started and not self.refused:
+            told = f"{tool.name} had started when the run stopped, and was called again; it may have run twice"
+            context.events(Notice(told))
+        if tool.speaks and not self.live:
+            _bring_back(self.conversation, tool.speaks, log)
+        if tool.stateful and not (self.live or self.refused):
+            self.conversation.unmade.setdefault(tool.name, []).append(self.arguments)
+        return observation
 
-    def decode(record: Mapping[str, Any]) -> Observation:
-        made.arguments, made.refused = record.get("arguments", arguments), "refused" in record
-        return _observation(record)
-
-    shared = tool.pure and not context.hooks.sees_tools  # a hook sees the calls of every role
-    asked = Asked(
-        "tool",
-        "*" if shared else conversation.name,
-        digest_of_tool(tool.name, arguments),
-        tool.name,
-        lambda: dict(arguments),
-        effect=not (tool.pure or tool.stateful or tool.speaks or reads),
-        anywhere=shared,
-        again=bool(tool.speaks),
-        own=made.own,
-    )
-    started = len(log.unfinished)
-    observation = await log.call(asked, make, lambda one: _dump_made(made, arguments, one), decode, prepare=prepare)
-    if len(log.unfinished) > started and not made.refused:
-        told = f"{tool.name} had started when the run stopped, and was called again; it may have run twice"
-        conversation.context.events(Notice(told))
-    if tool.speaks and not made.live:
-        _bring_back(conversation, tool.speaks, log)
-    if tool.stateful and not (made.live or made.refused):
-        conversation.unmade.setdefault(tool.name, []).append(made.arguments)
-    return observation
-
-
-def _dump_made(made: _Made, written: Mapping[str, Any], observation: Observation) -> dict[str, Any]:
-    """The record of a call that the model wrote with the arguments `written`."""
-    told: dict[str, Any] = {OWN: True} if made.own else {}
-    if made.arguments is not written:
-        told["arguments"] = dict(made.arguments)
-    if made.refused:
-        told["refused"] = True
-    return {**_record(observation), **told}
-
-
-def _preparation(
-    conversation: Conversation, tool: Tool, made: _Made, number: int
-) -> Callable[[], Awaitable[Observation | None]] | None:
-    """Return the step before the call: the hook `before_tool`, then the person who approves. The step returns the
-    result of a refused call, None if the call may proceed. None where there is nothing to do."""
-    context = conversation.context
-    if not (context.hooks.before_tool or tool.needs_approval):
-        return None
-    nth = conversation.count_call(f"{tool.name} {format_arguments(made.arguments)}") if tool.needs_approval else 0
-
-    async def prepare() -> Observation | None:
-        use = _use(conversation, tool, made.arguments, number)
-        decided = await check_call(context.hooks, tool, use)
+    async def _prepare(self) -> Observation | None:
+        """Ask the hook `before_tool`, then the person who approves. Return the result of a refused call, None if the
+        call may proceed."""
+        context, tool = self.context, self.tool
+        if not (context.hooks.before_tool or tool.needs_approval):
+            return None
+        decided = await check_call(context.hooks, tool, self._describe())
         if tool.needs_approval and isinstance(decided, ToolUse):
-            decided = await ask_about_call(tool, decided, conversation, nth)
+            decided = await ask_about_call(tool, decided, self.conversation, self.nth)
         if isinstance(decided, Observation):
-            made.live = made.refused = True
+            self.live = self.refused = True
             return replace(decided, text=redact(decided.text, context.secrets))
-        if decided.arguments != made.arguments:
+        if decided.arguments != self.arguments:
             _check_unmasked(decided.arguments, redact(decided.arguments, context.secrets))
             _check_open(decided.arguments, tool)
-            made.arguments = decided.arguments
+            self.arguments = decided.arguments
         return None
 
-    return prepare
+    def _describe(self) -> ToolUse:
+        """The call as hooks and people see it, with a copy of the arguments: changes in place are noticed, so that they
+        are checked and recorded like returned ones."""
+        role, arguments = self.conversation.trajectory.role, deepcopy(dict(self.arguments))
+        return ToolUse(self.tool.name, arguments, role, f"call-{self.number}", self.context.handed)
 
+    async def _make_live(self) -> Observation:
+        """Perform the call in a run that is recorded, after what earlier calls in the record have left out."""
+        self.live = True
+        if self.tool.stateful or self.tool.speaks or self.tool is self.context.tools.files:
+            await write_again(self.context)
+        for earlier in self.conversation.unmade.pop(self.tool.name, ()):
+            await _call_tool(self.tool, earlier, self.context)
+        return await self._make()
 
-def _use(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any], number: int) -> ToolUse:
-    """The call as hooks and people see it, with a copy of the arguments: changes in place are noticed, so that they are
-    checked and recorded like returned ones."""
-    role, context = conversation.trajectory.role, conversation.context
-    return ToolUse(tool.name, deepcopy(dict(arguments)), role, f"call-{number}", context.handed)
+    async def _make(self) -> Observation:
+        """Perform the call and return its result as the hook `after_tool` leaves it."""
+        observation = await _call_tool(self.tool, self.arguments, self.context)
+        if self.context.hooks.after_tool:
+            observation = await change_result(self.context.hooks, self.tool, self._describe(), observation)
+        return _finish(observation, self.tool, self.arguments, self.context)
 
+    def _dump(self, observation: Observation) -> dict[str, Any]:
+        record = _record(observation)
+        if self.is_own:
+            record[OWN] = True
+        if self.arguments is not self.written:
+            record["arguments"] = dict(self.arguments)
+        if self.refused:
+            record["refused"] = True
+        return record
 
-async def _make_and_hook(tool: Tool, made: _Made, conversation: Conversation, number: int) -> Observation:
-    """Perform the call and return its result as the hook `after_tool` leaves it."""
-    context = conversation.context
-    if not context.hooks.after_tool:
-        return await _make(tool, made.arguments, context)
-    seen = await _call_tool(tool, made.arguments, context)
-    use = _use(conversation, tool, made.arguments, number)
-    return _finish(await change_result(context.hooks, tool, use, seen), tool, made.arguments, context)
+    def _load(self, record: Mapping[str, Any]) -> Observation:
+        self.arguments, self.refused = record.get("arguments", self.written), "refused" in record
+        return _observation(record)
 
 
 async def write_again(context: RunContext) -> None:
@@ -195,7 +189,7 @@ async def _run_again(context: RunContext, subtask: str, unmade: Sequence[Mapping
     if context.tools.python:
         async with context.tools.python(subtask) as python:
             for arguments in unmade:
-                await _make(python, arguments, context)
+                await _call_tool(python, arguments, context)
 
 
 def _bring_back(conversation: Conversation, role: str, log: Log) -> None:
@@ -206,10 +200,6 @@ def _bring_back(conversation: Conversation, role: str, log: Log) -> None:
         if above == under and own.partition(".")[0] == role and name not in trajectories:
             turns = [Turn(Request((), conversation=name), one) for one in log.read_conversation(name)]
             trajectories[name] = Trajectory(name, role, turns)
-
-
-async def _make(tool: Tool, arguments: Mapping[str, Any], context: RunContext) -> Observation:
-    return _finish(await _call_tool(tool, arguments, context), tool, arguments, context)
 
 
 async def _call_tool(tool: Tool, arguments: Mapping[str, Any], context: RunContext) -> Observation:
@@ -285,9 +275,14 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
         _check_unmasked(arguments, told)
         _check_open(arguments, tool)
         shared = tool.pure and not context.hooks.sees_tools
-        key = f"{tool.name} {format_arguments(arguments)}" if shared else ""
-        call = context.once(key, lambda: call_recorded(conversation, tool, arguments, number), _went_well)
-        observation = _drop_blocked(await context.unless_stopped(call), tool)
+        spelled = f"{tool.name} {format_arguments(arguments)}"
+
+        async def get_result() -> Observation:
+            nth = conversation.count_call(spelled) if tool.needs_approval else 0
+            return await _Call(conversation, tool, arguments, arguments, number, nth).get_result()
+
+        result = context.once(spelled if shared else "", get_result, lambda one: one.ok)
+        observation = _drop_blocked(await context.unless_stopped(result), tool)
         if earlier:
             await earlier.wait()
         seen = Seen(observation, _format_observation(observation, conversation), observation.ok)
@@ -298,10 +293,6 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     took = round(time.monotonic() - began, 3)
     context.events(ToolEnded(conversation.name, tool.name, seen.ok, seen.text, took, number))
     return seen
-
-
-def _went_well(observation: Observation) -> bool:
-    return observation.ok
 
 
 def _check_unmasked(arguments: Mapping[str, Any], told: Mapping[str, Any]) -> None:
