@@ -9,7 +9,7 @@ from importlib import import_module
 
 import hira
 from hira.cli.flags import build_parser, expand_short_forms
-from hira.cli.shell import Shell, open_shell
+from hira.cli.shell import Shell, open_shell, rare_collections
 from hira.core.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
 from hira.core.events import Error
 
@@ -23,7 +23,8 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     shell = replace(shell or open_shell(), events="--events" in arguments)
     try:
-        return _run(arguments, shell)
+        with rare_collections():
+            return _run(arguments, shell)
     except SystemExit as done:  # --help and --version end this way
         return int(done.code or OK)
     except KeyboardInterrupt:

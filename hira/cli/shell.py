@@ -15,6 +15,8 @@ from typing import TextIO
 from hira.core.errors import HiraError
 from hira.core.events import Event, Notice, record
 
+YOUNG = 10_000
+"""New objects after which the youngest generation is looked through; Python's own number is 700."""
 OFTEN, RARE = 3, 330
 """Collections of the youngest generation for one of the middle one, and of that for a full one; Python's own are 10. A
 middle one goes through the objects since the last, so shorter intervals cost less; a full one goes through all runs in
@@ -22,6 +24,17 @@ progress, which leave next to nothing that only it would find."""
 SWITCH = 0.0005
 """Seconds after which a computing thread lets another one run. The loop waits this long at each of the dozens of calls
 in a tick that let other threads run, such as sending; with Python's own 5 ms that is a tenth of a second."""
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Look for unreachable objects more rarely: what a start loads stays, and looking took a tenth of its time."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], YOUNG), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 @contextmanager
