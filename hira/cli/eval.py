@@ -125,7 +125,7 @@ async def _evaluate(plan: Plan, folder: Path, args: argparse.Namespace, shell: S
 
 
 def _count(counts: Counts, record: Record) -> None:
-    counts.add(record.status, record.tokens, record.cost, cell=record.cell, correct=record.score.correct)
+    counts.add(record.status, record.usage.tokens, record.cost, cell=record.cell, correct=record.score.correct)
 
 
 def _diff(args: argparse.Namespace, shell: Shell) -> int:

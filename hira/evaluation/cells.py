@@ -9,6 +9,12 @@ from hira.runtime.settings import Part, Settings
 
 PARTS: tuple[str, ...] = get_args(Part)
 """The parts that HiRA's Table 2 removes, one at a time."""
+BETWEEN = " · "
+
+
+def join_way(*parts: str) -> str:
+    """Return the name of a way of asking: its workflow, its model, its variant, as far as it has them."""
+    return BETWEEN.join(filter(None, parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +30,11 @@ class Cell:
     @property
     def name(self) -> str:
         return "/".join(part for part in (self.workflow, self.model, self.variant, f"seed-{self.seed}") if part)
+
+    @property
+    def way(self) -> str:
+        """The name of the group."""
+        return join_way(*self.group)
 
     @property
     def group(self) -> tuple[str, str, str]:
@@ -42,7 +53,17 @@ def grid(workflows: Sequence[str], models: Sequence[str], seeds: int) -> list[Ce
     """Return the cells of every workflow with every model, `seeds` times. Raises `UsageError` for fewer than 1."""
     if seeds < 1:
         raise UsageError(f"--repeats must be at least 1, got {seeds}")
-    return [Cell(workflow, model, seed) for workflow in workflows for model in models or [""] for seed in range(seeds)]
+    return [cell for workflow in workflows for cell in _repeat(workflow, {"": {}}, models, seeds)]
+
+
+def _repeat(workflow: str, variants: Mapping[str, Mapping[str, Any]], models: Sequence[str], seeds: int) -> list[Cell]:
+    """Return the cells of every variant, each with its changes, with every model and every seed."""
+    return [
+        Cell(workflow, model, seed, variant, changes)
+        for variant, changes in variants.items()
+        for model in models or [""]
+        for seed in range(seeds)
+    ]
 
 
 def _option(workflow: str, **options: bool | str) -> Mapping[str, Any]:
@@ -73,29 +94,18 @@ def ablation(workflow: str, models: Sequence[str], seeds: int) -> list[Cell]:
     if workflow not in ABLATIONS:
         raise UsageError(f"there is no ablation of {workflow!r}", fix=f"there are {', '.join(ABLATIONS)}")
     paper = _option("hira", faithful=True) if workflow == "hira" else {}
-    return [
-        Cell(workflow, model, seed, variant, {**paper, **changes})
-        for variant, changes in ABLATIONS[workflow].items()
-        for model in models or [""]
-        for seed in range(seeds)
-    ]
+    variants = {variant: {**paper, **changes} for variant, changes in ABLATIONS[workflow].items()}
+    return _repeat(workflow, variants, models, seeds)
 
 
 def sweep(limits: Sequence[int], workflow: str, models: Sequence[str], seeds: int) -> list[Cell]:
     """Return the cells of one workflow under several limits of subtasks, with and without the experts' descriptions
     (HiRA, Fig. 3)."""
-    told = {"": {}, "not described": {"workflows": {"hira": {"describe_experts": False}}}}
+    told = {"": {}, ", not described": _option("hira", describe_experts=False)}
     kinds = told if workflow == "hira" else {"": {}}
-    return [
-        Cell(
-            workflow,
-            model,
-            seed,
-            f"{limit} subtask{'' if limit == 1 else 's'}" + (f", {kind}" if kind else ""),
-            {"max_subtasks": limit, **own},
-        )
+    variants = {
+        f"{limit} subtask{'' if limit == 1 else 's'}{kind}": {"max_subtasks": limit, **own}
         for kind, own in kinds.items()
         for limit in limits
-        for model in models or [""]
-        for seed in range(seeds)
-    ]
+    }
+    return _repeat(workflow, variants, models, seeds)

@@ -7,15 +7,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 from hira.core.errors import UsageError
-from hira.evaluation.cells import Cell
+from hira.evaluation.cells import BETWEEN, Cell
 from hira.evaluation.record import Record, read
 from hira.evaluation.run import PLAN, RECORDS
-from hira.evaluation.statistics import Interval, bootstrap, cohens_d, mcnemar, mean, permutation_p_value
+from hira.evaluation.statistics import Interval, bootstrap, cohens_d, mcnemar, permutation_p_value
 from hira.runtime.settings import did_you_mean
-
-_BETWEEN = " · "
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +86,9 @@ def compare_within(folder: Path, ways: Sequence[str] = ()) -> Pair:
 def _way(name: str, groups: Mapping[str, Sequence[Record]]) -> str:
     """Return the one way of asking that has these parts; a workflow or a model alone may be enough."""
     told = {part.strip() for part in name.split("·")}
-    fitting = [group for group in groups if told.issubset(group.split(_BETWEEN))]
+    fitting = [group for group in groups if told.issubset(group.split(BETWEEN))]
     if not fitting:
-        parts = dict.fromkeys(part for group in groups for part in group.split(_BETWEEN))
+        parts = dict.fromkeys(part for group in groups for part in group.split(BETWEEN))
         raise UsageError(f"nothing was asked with {name!r}", fix=did_you_mean(name, parts))
     if len(fitting) > 1:
         raise UsageError(f"{name!r} fits several ways of asking", fix=f"name one of {', '.join(map(repr, fitting))}")
@@ -101,8 +100,8 @@ def _groups(folder: Path) -> dict[str, list[Record]]:
     path = folder / PLAN
     if not path.is_file():
         raise UsageError(f"{folder} holds no evaluation", fix="name an output folder of `hira eval`")
-    cells = {cell.name: cell for cell in (Cell(**one) for one in json.loads(path.read_text("utf-8"))["cells"])}
-    groups = {name: _BETWEEN.join(part for part in cell.group if part) for name, cell in cells.items()}
+    cells = [Cell(**one) for one in json.loads(path.read_text("utf-8"))["cells"]]
+    groups = {cell.name: cell.way for cell in cells}
     records: dict[str, list[Record]] = {group: [] for group in groups.values()}  # in the order of the plan
     for record in read(folder / RECORDS):
         if record.cell in groups:
@@ -133,8 +132,8 @@ def _pair(name: str, other: str, before: Sequence[Record], after: Sequence[Recor
         other,
         len(both),
         len({(one.id, one.question) for one in (*before, *after)}) - len(both),
-        mean([first[key][0] for key in both]),
-        mean([second[key][0] for key in both]),
+        fmean([first[key][0] for key in both]),
+        fmean([second[key][0] for key in both]),
         bootstrap(differences),
         mcnemar(better, worse) if single else permutation_p_value(differences),
         effect if math.isfinite(effect) else None,
@@ -148,7 +147,7 @@ def _shares(records: Sequence[Record]) -> dict[tuple[str, str], tuple[float, Rec
     for record in records:
         if record.score.correct is not None:
             found[record.id, record.question].append(record)
-    return {key: (mean([float(bool(one.score.correct)) for one in own]), own[0]) for key, own in sorted(found.items())}
+    return {key: (fmean([float(bool(one.score.correct)) for one in own]), own[0]) for key, own in sorted(found.items())}
 
 
 def _flip(before: tuple[float, Record], after: tuple[float, Record]) -> Flip:

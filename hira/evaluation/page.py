@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.page import make_standalone_page
-from hira.evaluation.cells import Cell
+from hira.evaluation.cells import Cell, join_way
 from hira.evaluation.record import Record
 from hira.evaluation.statistics import Interval
 from hira.evaluation.summary import Row
@@ -88,7 +88,7 @@ def _limits(found: Sequence[Row]) -> list[Series]:
     for row in found:
         if row.accuracy and (limit := _LIMIT.fullmatch(row.variant)):
             name = limit[2] or ("experts described" if row.workflow == "hira" else row.workflow)
-            series.setdefault(" · ".join(filter(None, (row.model, name))), []).append((float(limit[1]), row.accuracy))
+            series.setdefault(join_way(row.model, name), []).append((float(limit[1]), row.accuracy))
     return list(series.items())
 
 
@@ -101,7 +101,7 @@ def _ablation(found: Sequence[Row]) -> str:
         if base and base.accuracy and row.accuracy and row.variant:
             lost = f"{100 * (row.accuracy.value - base.accuracy.value):+.1f}"
         value = f"{100 * row.accuracy.value:.1f}" if row.accuracy else "–"
-        body.append([" · ".join(part for part in (row.model, row.variant or "whole") if part), value, lost])
+        body.append([join_way(row.model, row.variant or "whole"), value, lost])
     return _table(["", "accuracy", "difference"], body)
 
 
@@ -155,7 +155,7 @@ def _questions(records: Sequence[Record], cells: Sequence[Cell], found: Sequence
     """Return every question, folded; unfolded it shows the answer of each way of asking. Different results are
     marked."""
     names = shorten_names(found)
-    called = {cell.name: " · ".join(part for part in cell.group if part) for cell in cells}
+    called = {cell.name: cell.way for cell in cells}
     by_question: dict[tuple[str, str], list[Record]] = {}
     order = {cell.name: at for at, cell in enumerate(cells)}
     for record in sorted(records, key=lambda one: (one.category, one.id, order.get(one.cell, 0))):

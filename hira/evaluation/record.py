@@ -2,12 +2,12 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from hira.core.errors import UsageError
+from hira.core.policy import Usage
 from hira.evaluation.cells import Cell
 from hira.evaluation.files import Item
 from hira.runtime.answer import Answer
@@ -23,15 +23,6 @@ class Score:
     metric: str
     note: str = ""
     extracted: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """The usage of one role in one run."""
-
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +42,13 @@ class Record:
     seconds: float = 0.0
     cost: float | None = None
     subtasks: int = 0
-    roles: Mapping[str, Spent] = field(default_factory=dict)
+    roles: Mapping[str, Usage] = field(default_factory=dict)
     tools: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     verdicts: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def calls(self) -> int:
-        return sum(role.calls for role in self.roles.values())
-
-    @property
-    def tokens(self) -> int:
-        return sum(role.prompt_tokens + role.completion_tokens for role in self.roles.values())
-
-    @property
-    def written(self) -> int:
-        """The number of completion tokens: the length of the reasoning."""
-        return sum(role.completion_tokens for role in self.roles.values())
+    def usage(self) -> Usage:
+        return sum(self.roles.values(), Usage())
 
     @property
     def interactions(self) -> int:
@@ -82,14 +64,9 @@ def record_of(
     cell: Cell, item: Item, answer: Answer, score: Score, tools: Mapping[str, tuple[int, int]], seconds: float
 ) -> Record:
     rollout = answer.rollout
-    roles: dict[str, Spent] = {}
+    roles: dict[str, Usage] = {}
     for trajectory in rollout.trajectories.values():
-        usage, known = trajectory.usage, roles.get(trajectory.role, Spent(0, 0, 0))
-        roles[trajectory.role] = Spent(
-            known.calls + usage.calls,
-            known.prompt_tokens + usage.prompt_tokens,
-            known.completion_tokens + usage.completion_tokens,
-        )
+        roles[trajectory.role] = roles.get(trajectory.role, Usage()) + trajectory.usage
     return Record(
         cell.name,
         item.id,
@@ -121,24 +98,23 @@ def read(path: Path) -> list[Record]:
     line, after a crash of the machine, is left out."""
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")  # model output may contain other line separators
-    return list({(one.cell, one.id): one for one in _records([line for line in lines if line], path)}.values())
-
-
-def _records(lines: Iterable[str], path: Path) -> Iterator[Record]:
-    lines = list(lines)
+    # model output may contain other line separators
+    lines = [line for line in path.read_text(encoding="utf-8").split("\n") if line]
+    found: dict[tuple[str, str], Record] = {}
     for at, line in enumerate(lines, 1):
         try:
-            yield from_json(json.loads(line))
+            record = _read_line(line)
         except (ValueError, TypeError, KeyError) as error:
             if at == len(lines):
-                return
+                break
             raise UsageError(f"line {at} cannot be read: {error}", where=f"in {path}", fix="remove the line") from None
+        found[record.cell, record.id] = record
+    return list(found.values())
 
 
-def from_json(values: Mapping[str, Any]) -> Record:
-    values = dict(values)
+def _read_line(line: str) -> Record:
+    values = json.loads(line)
     values["score"] = Score(**values["score"])
-    values["roles"] = {role: Spent(**spent) for role, spent in values["roles"].items()}
+    values["roles"] = {role: Usage(**usage) for role, usage in values["roles"].items()}
     values["tools"] = {tool: (made, well) for tool, (made, well) in values["tools"].items()}
     return Record(**values)

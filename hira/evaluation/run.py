@@ -59,16 +59,17 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """Return the plan as recorded, without any key. Two plans with the same JSON values are one evaluation."""
         settings = {k: v for k, v in self.settings.to_json().items() if k not in ("cache", "journal")}
-        return {
+        plan = {
             "data": self.data,
             "questions": [item.id for item in self.items],
             "digest": digest(self.items),
-            "cells": [
-                {**asdict(cell), "changes": json.loads(json.dumps(cell.changes, default=sorted))} for cell in self.cells
-            ],
+            "cells": [asdict(cell) for cell in self.cells],
             "metric": self.metric,
             "settings": settings,
         }
+        encoded = json.dumps(plan, default=lambda one: sorted(one) if isinstance(one, frozenset) else str(one))
+        found: dict[str, Any] = json.loads(encoded)
+        return found
 
 
 def among(path: Path, docs: Sequence[Path]) -> bool:
@@ -140,7 +141,7 @@ class Evaluation:
             what = f"{folder} is or contains the documents, so results written there would be read as documents"
             raise UsageError(what, fix="name another folder with --output")
         folder.mkdir(parents=True, exist_ok=True)
-        shown = json.loads(json.dumps(plan.to_json(), default=str))
+        shown = plan.to_json()
         known = _read_plan(folder)
         if known is not None and known != shown:
             different = ", ".join(key for key in shown if shown[key] != known.get(key))

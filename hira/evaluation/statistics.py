@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 DRAWS = 2_000
 ROUNDING = 1e-12
@@ -19,18 +20,11 @@ class Interval:
     high: float
 
 
-def mean(values: Sequence[float]) -> float:
-    """Return the mean. Raises `ValueError` for no values."""
-    if not values:
-        raise ValueError("the mean of nothing")
-    return math.fsum(values) / len(values)
-
-
 def deviation(values: Sequence[float]) -> float:
     """Return the standard deviation of a sample (n - 1), 0 for fewer than two values."""
     if len(values) < 2:
         return 0.0
-    centre = mean(values)
+    centre = fmean(values)
     return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
 
 
@@ -46,7 +40,7 @@ def wilson(right: int, total: int, z: float = 1.96) -> Interval:
 
 
 def bootstrap(
-    values: Sequence[float], figure: Callable[[Sequence[float]], float] = mean, *, draws: int = DRAWS, seed: int = 0
+    values: Sequence[float], figure: Callable[[Sequence[float]], float] = fmean, *, draws: int = DRAWS, seed: int = 0
 ) -> Interval:
     """Return a figure with its 95 % interval by the percentile bootstrap."""
     drawn = random.Random(seed)
@@ -71,7 +65,7 @@ def majority(answers: Sequence[str]) -> str:
 def cohens_d(differences: Sequence[float]) -> float:
     """Return the paired effect size: the mean difference over its standard deviation (n - 1). Infinite without spread,
     also if differences differ by rounding alone."""
-    centre, spread = mean(differences), deviation(differences)
+    centre, spread = fmean(differences), deviation(differences)
     if spread <= ROUNDING * abs(centre):
         return 0.0 if centre == 0 else math.copysign(math.inf, centre)
     return centre / spread

@@ -3,13 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Any
 
-from hira.evaluation.cells import Cell
+from hira.evaluation.cells import Cell, join_way
 from hira.evaluation.files import labels_of
 from hira.evaluation.record import Record
 from hira.evaluation.rewards.match import extract_answer
-from hira.evaluation.statistics import Interval, bootstrap, majority, mean, pass_at, wilson
+from hira.evaluation.statistics import Interval, bootstrap, majority, pass_at, wilson
 
 SEARCHES = frozenset({"search", "scholar"})
 FETCHES = frozenset({"browse"})
@@ -50,7 +51,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        return " · ".join(part for part in (self.workflow, self.model, self.variant) if part)
+        return join_way(self.workflow, self.model, self.variant)
 
     def success_rate(self, tools: Iterable[str]) -> float | None:
         """Return the share of these tools' calls that succeeded, None without calls."""
@@ -93,8 +94,9 @@ def rows(records: Sequence[Record], cells: Sequence[Cell]) -> list[Row]:
 def _row(group: tuple[str, str, str], seeds: int, asked: Sequence[Record]) -> Row:
     scored = [record for record in asked if record.score.correct is not None]
     values = [record.score.value for record in asked if record.score.value is not None]
-    shares = [mean([float(bool(one.score.correct)) for one in tries]) for tries in _by_question(scored).values()]
+    shares = [fmean([float(bool(one.score.correct)) for one in tries]) for tries in _by_question(scored).values()]
     costs = [record.cost for record in asked if record.cost is not None]
+    usage = [record.usage for record in asked]
     return Row(
         *group,
         seeds=seeds,
@@ -103,13 +105,13 @@ def _row(group: tuple[str, str, str], seeds: int, asked: Sequence[Record]) -> Ro
         accuracy=_accuracy(shares),
         pass_at_k=_pass_at_k(scored) if seeds > 1 else None,
         majority=_score_majority(scored) if seeds > 1 else None,
-        value=mean(values) if values else None,
-        calls=mean([record.calls for record in asked]),
+        value=fmean(values) if values else None,
+        calls=fmean([one.calls for one in usage]),
         calls_by_role=_calls_by_role(asked),
-        tokens=mean([record.tokens for record in asked]),
-        completion_tokens=mean([record.written for record in asked]),
-        tool_calls=mean([record.interactions for record in asked]),
-        subtasks=mean([record.subtasks for record in asked]),
+        tokens=fmean([one.tokens for one in usage]),
+        completion_tokens=fmean([one.completion_tokens for one in usage]),
+        tool_calls=fmean([record.interactions for record in asked]),
+        subtasks=fmean([record.subtasks for record in asked]),
         cost=sum(costs) if costs else None,
         statuses=_count(record.status for record in asked),
         failures=_count(record.error.partition(":")[0] for record in asked if record.error),
@@ -140,7 +142,7 @@ def _pass_at_k(scored: Sequence[Record]) -> float | None:
     """Return pass@k, for the least number k of scored tries of a question."""
     tries = _by_question(scored).values()
     k = min(map(len, tries), default=0)
-    return mean([pass_at(sum(bool(one.score.correct) for one in own), len(own), k) for own in tries]) if k else None
+    return fmean([pass_at(sum(bool(one.score.correct) for one in own), len(own), k) for own in tries]) if k else None
 
 
 def _score_majority(scored: Sequence[Record]) -> float | None:
@@ -150,7 +152,7 @@ def _score_majority(scored: Sequence[Record]) -> float | None:
         told = [" ".join((one.score.extracted or extract_answer(one.answer)).lower().split()) for one in own]
         chosen = majority(told)
         right.append(float(bool(own[told.index(chosen)].score.correct)) if chosen else 0.0)
-    return mean(right) if right else None
+    return fmean(right) if right else None
 
 
 def _categories(asked: Sequence[Record]) -> dict[str, Category]:
@@ -163,14 +165,13 @@ def _categories(asked: Sequence[Record]) -> dict[str, Category]:
 
 def _category(own: Sequence[Record]) -> Category:
     right = [one.score.correct for one in own if one.score.correct is not None]
-    written, calls = mean([one.written for one in own]), mean([one.interactions for one in own])
+    written = fmean([one.usage.completion_tokens for one in own])
+    calls = fmean([one.interactions for one in own])
     return Category(len(right), sum(right), written, calls)
 
 
 def _calls_by_role(asked: Sequence[Record]) -> dict[str, float]:
-    calls: Counter[str] = Counter()
-    for record in asked:
-        calls.update({role: spent.calls for role, spent in record.roles.items()})
+    calls = _sum({role: usage.calls for role, usage in record.roles.items()} for record in asked)
     return {role: count / len(asked) for role, count in sorted(calls.items())}
 
 
@@ -186,13 +187,9 @@ def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _tools(asked: Sequence[Record]) -> dict[str, tuple[int, int]]:
-    made: Counter[str] = Counter()
-    well: Counter[str] = Counter()
-    for record in asked:
-        for tool, (count, good) in record.tools.items():
-            made[tool] += count
-            well[tool] += good
-    return {tool: (made[tool], well[tool]) for tool in sorted(made)}
+    made = _sum({tool: count for tool, (count, _) in record.tools.items()} for record in asked)
+    well = _sum({tool: count for tool, (_, count) in record.tools.items()} for record in asked)
+    return {tool: (made[tool], well[tool]) for tool in made}
 
 
 def as_json(row: Row) -> dict[str, Any]:

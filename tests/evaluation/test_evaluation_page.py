@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from browser import browser, missing
 
+from hira.core.policy import Usage
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, sweep
 from hira.evaluation.page import draw_bars, draw_points, page
-from hira.evaluation.record import Record, Score, Spent
+from hira.evaluation.record import Record, Score
 from hira.evaluation.statistics import Interval
 from hira.evaluation.summary import rows
 
@@ -20,7 +21,7 @@ def record(cell: Cell, at: int, *, correct: bool | None, answer: str = "an answe
     score = Score(correct, None if correct is None else float(correct), "match")
     return Record(
         cell.name, str(at), f"kind {at % 2}", f"question {at}?", "gold", answer, "answered", score,
-        roles={"planner": Spent(at + 1, 900 * (at + 1), 40)}, tools={"search": (2, 1)}, verdicts={"supported": 1},
+        roles={"planner": Usage(at + 1, 900 * (at + 1), 40)}, tools={"search": (2, 1)}, verdicts={"supported": 1},
     )  # fmt: skip
 
 

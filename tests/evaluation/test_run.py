@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from hira.core.errors import AccessDenied, UsageError
+from hira.core.policy import Usage
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
 from hira.evaluation.data import Wanted, load
 from hira.evaluation.difference import compare_folders
 from hira.evaluation.mini import DOCS
-from hira.evaluation.record import Record, Score, Spent, read
+from hira.evaluation.record import Record, Score, read
 from hira.evaluation.run import JOURNAL, RECORDS, Evaluation, Plan
 from hira.evaluation.scorers import match
 from hira.evaluation.summary import rows
@@ -94,7 +95,7 @@ async def test_a_question_that_somebody_else_is_at_is_left_and_not_recorded_as_w
 
 def record(cell: str, at: int, correct: bool | None, **fields: object) -> Record:
     score = Score(correct, None if correct is None else float(correct), "match")
-    roles = {"planner": Spent(2, 100, 20)}
+    roles = {"planner": Usage(2, 100, 20)}
     known = {"category": "c", "question": f"q{at}", "gold": "g", "answer": "a", "status": "answered", "score": score}
     return Record(cell=cell, id=str(at), **{**known, "roles": roles, **fields})  # type: ignore[arg-type]
 
@@ -103,10 +104,10 @@ def test_calls_are_counted_by_role_and_tool() -> None:
     """HiRA, Fig. 5: interactions; rubrics paper, Table 6: turns of MaMs and calls of tools a sample."""
     cell = Cell("mams")
     many = {
-        "roles": {"search": Spent(8, 10, 5), "state": Spent(20, 10, 5)},
+        "roles": {"search": Usage(8, 10, 5), "state": Usage(20, 10, 5)},
         "tools": {"search": (30, 29), "browse": (10, 9)},
     }
-    few = {"roles": {"search": Spent(7, 10, 5)}, "tools": {}}
+    few = {"roles": {"search": Usage(7, 10, 5)}, "tools": {}}
     (row,) = rows([record(cell.name, 1, None, **many), record(cell.name, 2, None, **few)], [cell])
     assert (row.calls_by_role, row.tool_calls, row.completion_tokens) == ({"search": 7.5, "state": 10.0}, 20.0, 7.5)
     assert (row.categories["c"].tool_calls, row.categories["c"].completion_tokens) == (20.0, 7.5)
