@@ -3,7 +3,7 @@
 import asyncio
 import re
 import tempfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeVar
@@ -15,7 +15,7 @@ from hira.core.sanitize import clip_title, printable
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.core.worker import WorkerError, run_apart
 from hira.evidence import Source
-from hira.tools.addresses import canonicalise_url, in_one_case, is_allowed, is_on_host, quote_url, urls
+from hira.tools.addresses import canonicalise_url, in_one_case, is_allowed, quote_url, urls
 from hira.tools.documents.document import Document, Part, cut, write_pieces
 from hira.tools.documents.index import choose_passages
 from hira.tools.documents.reader import read_file
@@ -52,11 +52,10 @@ class Reading:
     cut: str = ""
 
 
-def browse_tool(fetcher: Fetcher, *, seen: set[str], blocked: Collection[str] = ()) -> Tool:
+def browse_tool(fetcher: Fetcher, *, seen: set[str]) -> Tool:
     """Create the tool "browse" for one run. It opens only URLs in `seen`, which are canonical (`canonicalise_url`).
 
     `seen` begins with the URLs of the question and is shared with the run's search; URLs on pages are added to it.
-    `blocked` hosts, and their subdomains, are not opened.
     """
     from pydantic import Field
 
@@ -68,13 +67,9 @@ def browse_tool(fetcher: Fetcher, *, seen: set[str], blocked: Collection[str] = 
     ) -> Observation:
         """Open a web page. Returns its text and links; of a long page the passages that matter for the intent."""
         url = _find_url(url, seen)
-        if is_on_host(url, blocked):
-            raise ToolError(f"{quote_url(url)} is on a host that is closed in this run")
         if canonicalise_url(url) not in kept:
             kept[canonicalise_url(url)] = await open_page(await fetcher.get(url))
         reading = kept[canonicalise_url(url)]
-        if is_on_host(reading.url, blocked):
-            raise ToolError(f"{quote_url(url)} leads to a host that is closed in this run")
         if len(kept) > KEPT:
             del kept[next(iter(kept))]
         observation, shows = await _run_apart(reading.url, len(reading.document.text), show, reading, intent)
@@ -138,24 +133,23 @@ def read(got: Fetched, page: Page | None = None) -> Reading:
         raise ToolError(f"{shown} could not be loaded: {got.cut}")
     if page.state != "ok":
         raise ToolError(f"{shown} {_NO_CONTENT[page.state]}; look for the same elsewhere")
-    path = _path(got)
-    document = Document(path, clip_title(page.title) or path.name, (Part(page.text),))
+    document = Document(clip_title(page.title) or _make_name(got), (Part(page.text),))
     return Reading(got.url, document, page.links, got.cut)
 
 
-def _path(got: Fetched) -> Path:
+def _make_name(got: Fetched) -> str:
     """Return a file name for a response, from its URL; it ends in the suffix of its kind."""
     parts = urlsplit(got.url)
     name = _NO_NAME.sub("_", PurePosixPath(unquote(parts.path)).name)[-100:] or parts.hostname or "page"
     declared = got.content_type.partition(";")[0].strip().lower()
     suffix = ".pdf" if got.kind == "pdf" else _SUFFIXES.get(declared, "")
-    return Path(name if name.lower().endswith(suffix) else name + suffix)
+    return name if name.lower().endswith(suffix) else name + suffix
 
 
 def _read_file(got: Fetched) -> Document:
     """Read a PDF or office file with the readers of local files."""
     with tempfile.TemporaryDirectory(prefix="hira-page-", ignore_cleanup_errors=True) as folder:
-        path = Path(folder, _path(got).name)
+        path = Path(folder, _make_name(got))
         path.write_bytes(got.body)
         document = read_file(path)
     if not document.text.strip():

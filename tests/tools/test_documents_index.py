@@ -47,7 +47,7 @@ async def found(index: Index, question: str) -> list[str]:
 
 def test_passages_are_cut_at_paragraphs_and_keep_the_headings_above_them():
     text = "# A\n\nintro\n\n## B\n\n" + "\n\n".join(f"word{at} " * 50 for at in range(6)) + "\n\n## C\n\nlast"
-    pieces = cut(Document(Path("a"), "a", (Part(text),)))
+    pieces = cut(Document("a", (Part(text),)))
     assert [piece.heading for piece in pieces] == ["A", "A › B", "A › B", "A › C"]
     assert pieces[0].full == "A\nintro"
     assert [words_in(piece.text) for piece in pieces] == [1, 200, 100, 1]
@@ -64,7 +64,7 @@ def test_passages_are_cut_at_paragraphs_and_keep_the_headings_above_them():
 )
 def test_no_text_is_lost_and_no_passage_is_much_too_long(tokens):
     text = "".join(tokens)
-    pieces = cut(Document(Path("a"), "a", (Part(text),)))
+    pieces = cut(Document("a", (Part(text),)))
     assert all(words_in(piece.text) <= 2 * MOST for piece in pieces)
     kept = "".join("".join(f"{piece.heading} {piece.text}".split()) for piece in pieces)
     for needed in ("word", "x", "中", "|"):

@@ -25,6 +25,7 @@ from hira.tools.charsets import decode_file
 from hira.tools.documents import read_file
 from hira.tools.documents.archive import MEMBER
 from hira.tools.documents.plain import reflow
+from hira.tools.documents.reader import LIMIT
 
 
 def written(path: Path, content: str | bytes) -> Path:
@@ -32,9 +33,9 @@ def written(path: Path, content: str | bytes) -> Path:
     return path
 
 
-def refusal(path: Path, **more: int) -> str:
+def refusal(path: Path) -> str:
     with pytest.raises(ToolError) as caught:
-        read_file(path, **more)
+        read_file(path)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -210,7 +211,9 @@ def test_names_in_an_archive_are_told_one_a_line_and_lead_nowhere(tmp_path):
 def test_what_cannot_be_read_is_one_clear_line(tmp_path):
     assert "does not exist" in refusal(tmp_path / "none.txt")
     assert "is a folder" in refusal(tmp_path)
-    assert "too big" in refusal(written(tmp_path / "big.txt", "x" * 2000), limit=1000)
+    with (tmp_path / "big.txt").open("wb") as file:
+        file.truncate(LIMIT + 1)
+    assert "too big" in refusal(tmp_path / "big.txt")
     assert "binary" in refusal(written(tmp_path / "x.bin", bytes(range(256))))
     assert "multimodal" in refusal(written(tmp_path / "x.png", b"\x89PNG"))
     assert "save it as .docx" in refusal(written(tmp_path / "x.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"))

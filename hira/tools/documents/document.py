@@ -39,7 +39,6 @@ class Part:
 class Document:
     """A file that was read. Headings in `parts` are in Markdown, table rows name their columns."""
 
-    path: Path
     title: str
     parts: tuple[Part, ...]
 
@@ -59,7 +58,7 @@ def add_title(path: Path, parts: tuple[Part, ...], title: str = "") -> Document:
     given = clip_title(title)
     if given.lower().startswith(("untitled", "microsoft word -", "powerpoint presentation", "document")):
         given = ""
-    return Document(path, given or _heading(parts) or path.stem, parts)
+    return Document(given or _heading(parts) or path.stem, parts)
 
 
 def _heading(parts: tuple[Part, ...]) -> str:

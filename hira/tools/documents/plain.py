@@ -60,11 +60,11 @@ def read_prose(path: Path, text: str) -> Document:
 
 def read_code(path: Path, text: str) -> Document:
     """Read a program, settings or a log: the text stays as it is."""
-    return Document(path, path.name, (Part(text),))
+    return Document(path.name, (Part(text),))
 
 
 def read_table(path: Path, text: str) -> Document:
-    return Document(path, path.stem, (Part(read_csv(text, "\t" if path.suffix.lower() == ".tsv" else "")),))
+    return Document(path.stem, (Part(read_csv(text, "\t" if path.suffix.lower() == ".tsv" else "")),))
 
 
 def read_json(path: Path, text: str) -> Document:
@@ -77,7 +77,7 @@ def read_json(path: Path, text: str) -> Document:
         shown = "\n".join(_records(value))
     except (ValueError, RecursionError):
         shown = text
-    return Document(path, path.stem, (Part(shown),))
+    return Document(path.stem, (Part(shown),))
 
 
 def read_jsonl(path: Path, text: str) -> Document:
@@ -87,7 +87,7 @@ def read_jsonl(path: Path, text: str) -> Document:
             lines.append(_record(json.loads(line, parse_int=str, parse_float=str, parse_constant=str)))
         except (ValueError, RecursionError):
             lines.append(line)
-    return Document(path, path.stem, (Part("\n".join(line for line in lines if line.strip())),))
+    return Document(path.stem, (Part("\n".join(line for line in lines if line.strip())),))
 
 
 def read_notebook(path: Path, text: str) -> Document:

@@ -30,13 +30,13 @@ _SHOWN = 100
 _OLD = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
 
 
-def parse_file(path: Path, limit: int = LIMIT) -> Document:
-    """Parse a file of at most `limit` bytes in this process; `FileReader` does so in a process with limits.
+def parse_file(path: Path) -> Document:
+    """Parse a file in this process; `FileReader` does so in a process with limits.
 
     Raises `ToolError` with one line that says why the file cannot be read.
     """
     with _explaining(path):
-        return _make_sendable(_choose_reader(path, limit)(path))
+        return _make_sendable(_choose_reader(path)(path))
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def _explaining(path: Path) -> Iterator[None]:
         raise ToolError(f"{path.name} is damaged and cannot be read ({type(error).__name__}: {what})") from None
 
 
-def _choose_reader(path: Path, limit: int) -> Callable[[Path], Document]:
+def _choose_reader(path: Path) -> Callable[[Path], Document]:
     """Return the reader for the file's name, unless the first bytes contradict the name. Raises `ToolError` for a file
     that has no reader."""
     about, suffix = path.stat(), path.suffix.lower()
@@ -67,8 +67,8 @@ def _choose_reader(path: Path, limit: int) -> Callable[[Path], Document]:
         raise ToolError(f"{path.name or path} is a folder, not a file")
     if not stat.S_ISREG(about.st_mode):  # opening a named pipe would block
         raise ToolError(f"{path.name} is not a regular file")
-    if about.st_size > limit:
-        size = f"{about.st_size / 2**20:.1f} MB, the limit is {limit / 2**20:g} MB"
+    if about.st_size > LIMIT:
+        size = f"{about.st_size / 2**20:.1f} MB, the limit is {LIMIT / 2**20:g} MB"
         raise ToolError(f"{path.name} is too big to read: {size}")
     if not about.st_size:
         raise NoText(f"{path.name} is empty")
@@ -123,7 +123,7 @@ def _read_zip(path: Path) -> Document:
             for one in archive.zip.infolist()
             if not one.is_dir()
         ]
-    return Document(path, path.name, (Part("\n".join([f"This archive holds {len(listed)} files:", *listed])),))
+    return Document(path.name, (Part("\n".join([f"This archive holds {len(listed)} files:", *listed])),))
 
 
 _BINARY: dict[str, Callable[[Path], Document]] = {
@@ -168,26 +168,25 @@ class FileReader:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def read(self, path: Path, *, limit: int = LIMIT) -> Document:
-        """Read a file of at most `limit` bytes. Raises `ToolError` with one line that says why it cannot be read."""
+    def read(self, path: Path) -> Document:
+        """Read a file of at most 200 MB. Raises `ToolError` with one line that says why it cannot be read."""
         with _explaining(path):
-            reader = _choose_reader(path, limit)
+            reader = _choose_reader(path)
         if reader is _read_text and path.suffix.lower() not in _TEXT:
-            return parse_file(path, limit)
+            return parse_file(path)
         if reader is read_pdf:
             check_library(path)
         try:
-            document = self.worker.call(parse_file, path.absolute(), limit)
+            return self.worker.call(parse_file, path.absolute())
         except WorkerError as error:
             raise ToolError(f"{path.name} is not read: {error}") from None
-        return replace(document, path=path)
 
     def close(self) -> None:
         """End the child; a read in progress ends with a `ToolError`."""
         self.worker.close()
 
 
-def read_file(path: Path, *, limit: int = LIMIT) -> Document:
+def read_file(path: Path) -> Document:
     """Read one file as `FileReader.read` does. Blocking."""
     with FileReader() as reader:
-        return reader.read(path, limit=limit)
+        return reader.read(path)

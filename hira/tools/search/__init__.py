@@ -8,7 +8,7 @@
 from hira.tools.search.cache import Cache, Cached, Shared
 from hira.tools.search.service import Backend, Hit, Unusable, open_client
 from hira.tools.search.services import BACKENDS, SCHOLARLY, open_backend
-from hira.tools.search.tool import LEAKING, Chain, scholar_tool, search_tool
+from hira.tools.search.tool import LEAKING, scholar_tool, search_tool
 
 __all__ = [
     "BACKENDS",
@@ -17,7 +17,6 @@ __all__ = [
     "Backend",
     "Cache",
     "Cached",
-    "Chain",
     "Hit",
     "Shared",
     "Unusable",

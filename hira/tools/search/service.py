@@ -4,7 +4,7 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
@@ -27,13 +27,11 @@ _SOON = frozenset({429, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result. `snippet` is the service's quote from the page; `date` is in its format; `rank` begins at 1."""
+    """One result. `snippet` is the service's quote from the page; `date` is in its format."""
 
     title: str
     url: str
     snippet: str
-    rank: int = 0
-    backend: str = ""
     date: str = ""
 
 
@@ -73,20 +71,13 @@ class Service:
         except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError):
             raise unreadable from None
         hits = [
-            Hit(
-                clip_title(_read_plain(one.title) or url),
-                url,
-                _read_plain(one.snippet),
-                0,
-                self.name,
-                _repair(one.date),
-            )
+            Hit(clip_title(_read_plain(one.title) or url), url, _read_plain(one.snippet), _repair(one.date))
             for one in found
             if len(url := _repair(one.url)) <= LONGEST and url.startswith(("http://", "https://"))
         ]
         if found and not hits:
             raise unreadable
-        return [replace(hit, rank=rank) for rank, hit in enumerate(hits[:n], 1)]
+        return hits[:n]
 
 
 def _read_plain(text: object) -> str:

@@ -1,9 +1,7 @@
 """The tool "search": asks the first service that answers, merges hits of one place, and shows the hits."""
 
-import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from typing import Annotated
 
 from hira.core.errors import ToolDown, ToolError
@@ -11,7 +9,7 @@ from hira.core.events import Notice
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
-from hira.tools.addresses import canonicalise_url, is_on_host
+from hira.tools.addresses import canonicalise_url
 from hira.tools.search.service import Backend, Hit, Unusable
 from hira.tools.toolbox import LONGEST_QUERY
 
@@ -19,14 +17,10 @@ from hira.tools.toolbox import LONGEST_QUERY
 LEAKING = ("huggingface.co", "hf.co", "hf-mirror.com")
 
 
-def _unheard(notice: Notice) -> None:
-    del notice
-
-
 class Chain:
     """Services in order of preference; if one fails, the next is asked, and a notice reports it."""
 
-    def __init__(self, backends: Sequence[Backend], on_notice: Callable[[Notice], object] = _unheard) -> None:
+    def __init__(self, backends: Sequence[Backend], on_notice: Callable[[Notice], object] = lambda _: None) -> None:
         if not backends:
             raise ValueError("a search needs at least one service")
         self.backends = list(backends)
@@ -63,45 +57,34 @@ def search_tool(
     backends: Sequence[Backend],
     *,
     top: int = 10,
-    several: int = 1,
     seen: set[str] | None = None,
-    only: Collection[str] = (),
-    blocked: Collection[str] = (),
-    on_notice: Callable[[Notice], object] = _unheard,
+    on_notice: Callable[[Notice], object] = lambda _: None,
 ) -> Tool:
     """Create the tool "search" for one run over services in order of preference; if one fails, the next one answers.
 
-    With `several` above 1 a call may hold up to that many queries, which are sent together (MARS, section 3). URLs of
-    hits are added to `seen`, so that `browse` may open them. Hits on `blocked` hosts are left out; with `only`, so are
-    hits on all other hosts.
+    URLs of hits are added to `seen`, so that `browse` may open them.
     """
     from pydantic import Field
 
     chain = Chain(backends, on_notice)
 
-    async def hits(query: str) -> list[Hit]:
-        found = await chain.search(check_query(query), top)
-        wanted = [hit for hit in found if not is_on_host(hit.url, blocked) and (not only or is_on_host(hit.url, only))]
-        if seen is not None:
-            seen.update(canonicalise_url(hit.url) for hit in wanted)
-        return merge_hits(wanted)[:top]
-
     async def search(
         query: Annotated[str, Field(description="what to look for, as one would type it into a search engine")],
     ) -> Observation:
         """Search the web. Returns titles, addresses and short extracts of the best pages; open a page to read it."""
-        return make_observation([query], [await hits(query)])
+        query = " ".join(query.split())
+        if not query:
+            raise ToolError("the query is empty; write what to look for")
+        if len(query) > LONGEST_QUERY:
+            sent = f"at most {LONGEST_QUERY} are sent; shorten it to key words"
+            raise ToolError(f"the query has {len(query)} characters, {sent}")
+        hits = merge_hits(await chain.search(query, top))[:top]
+        if seen is not None:
+            seen.update(canonicalise_url(hit.url) for hit in hits)
+        note = "" if hits else f"nothing found; try other words for {clean(query)!r}"
+        return Observation(note, tuple(map(_passage, hits)))
 
-    async def search_several(
-        queries: Annotated[
-            list[str], Field(description=f"at most {several} queries", min_length=1, max_length=several)
-        ],
-    ) -> Observation:
-        """Search the web for several things at once. Returns titles, addresses and short extracts of the best pages."""
-        results = await asyncio.gather(*map(hits, queries), return_exceptions=True)
-        return make_observation(queries, results)
-
-    made: Tool = tool(search if several == 1 else search_several, name="search", pure=True)
+    made: Tool = tool(search, pure=True)
     return made
 
 
@@ -110,7 +93,7 @@ def scholar_tool(
     *,
     top: int = 5,
     seen: set[str] | None = None,
-    on_notice: Callable[[Notice], object] = _unheard,
+    on_notice: Callable[[Notice], object] = lambda _: None,
 ) -> Tool:
     """Create the tool "scholar": the same over services of scholarly works, with `top` hits per query (MARS, 2.1)."""
     described = (
@@ -119,31 +102,6 @@ def scholar_tool(
     return replace(
         search_tool(backends, top=top, seen=seen, on_notice=on_notice), name="scholar", description=described
     )
-
-
-def check_query(query: str) -> str:
-    """Return the query in one line. Raises `ToolError` if it is empty, or a whole document."""
-    query = " ".join(query.split())
-    if not query:
-        raise ToolError("the query is empty; write what to look for")
-    if len(query) > LONGEST_QUERY:
-        raise ToolError(
-            f"the query has {len(query)} characters, at most {LONGEST_QUERY} are sent; shorten it to key words"
-        )
-    return query
-
-
-def make_observation(queries: Sequence[str], results: Sequence[list[Hit] | BaseException]) -> Observation:
-    """Return the hits of all queries, the best of each first, and which had none; raises if no query was answered."""
-    answered = [one for one in results if isinstance(one, list)]
-    failed = [one for one in results if isinstance(one, BaseException)]
-    for error in failed:
-        if not answered or not isinstance(error, ToolError):
-            raise error
-    empty = [query for query, one in zip(queries, results, strict=True) if one == []]
-    notes = [f"nothing found; try other words for {clean(query)!r}" for query in empty] + [str(one) for one in failed]
-    in_turn = [hit for rank in zip_longest(*answered) for hit in rank if hit]
-    return Observation("\n".join(notes), tuple(map(_passage, merge_hits(in_turn))))
 
 
 def merge_hits(hits: Iterable[Hit]) -> list[Hit]:
