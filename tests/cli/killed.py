@@ -1,14 +1,15 @@
 """Shared by the tests of killed runs: a scripted model whose reply depends only on the request, and real commands."""
 
 import json
-import os
 import re
 import subprocess
-import sys
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+
+from command import Command, at
 
 from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Request
@@ -52,49 +53,24 @@ def _planner(request: Request, at_once: int) -> Completion:
 
 
 @dataclass(frozen=True)
-class Place:
-    folder: Path
+class Place(Command):
+    """A folder with documents about the rivers."""
 
     def __post_init__(self) -> None:
-        (self.folder / "docs").mkdir(parents=True)
-        for name, length in LENGTHS.items():
-            text = f"The river {name} is {length} kilometres long.\n"
-            (self.folder / "docs" / f"{name.lower()}.txt").write_text(text, encoding="utf-8")
-
-    def start(self, *argv: str) -> "subprocess.Popen[str]":
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIRA_", "OPENAI_", "XDG_"))}
-        return subprocess.Popen(
-            [sys.executable, "-m", "hira", *argv],
-            cwd=self.folder,
-            env={**kept, "HOME": str(self.folder / "home")},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
+        self.write(
+            **{name.lower(): f"The river {name} is {length} kilometres long." for name, length in LENGTHS.items()}
         )
 
     def ask(self, endpoint: Endpoint, parallel: int) -> "subprocess.Popen[str]":
-        where = ("--docs", "docs", "--model", endpoint.model, "--base-url", endpoint.base_url)
-        return self.start("ask", QUESTION, *where, "--parallel", str(parallel), "--quiet")
-
-    def resume(self) -> tuple[int, str, str]:
-        with self.start("resume", "last", "--quiet") as process:
-            out, err = process.communicate(timeout=60)
-        return process.returncode, out, err
+        return self.start("ask", QUESTION, "--docs", "docs", *at(endpoint), "--parallel", str(parallel), "--quiet")
 
     def completed(self) -> int:
         """Return the number of model calls that the journal holds with their result."""
-        path = self.folder / "home" / ".local" / "state" / "hira" / "journal.sqlite"
-        if not path.exists():
+        if not self.journal.exists():
             return 0
-        journal = Journal(path)
-        try:
-            return sum(
-                call.kind == "policy" and call.result is not None for call in journal.calls(journal.entry("last").id)
-            )
-        finally:
-            journal.close()
+        with closing(Journal(self.journal)) as journal:
+            calls = journal.calls(journal.entry("last").id)
+            return sum(call.kind == "policy" and call.result is not None for call in calls)
 
 
 def plain(out: str) -> str:
@@ -118,6 +94,6 @@ def killed_and_resumed(folder: Path, parallel: int, random: Random, total: int) 
             time.sleep(0.001)
         completed, sent = place.completed(), len(endpoint.calls)
         assert sent - completed <= parallel, "more calls were lost than were in flight"
-        code, out, err = place.resume()
-        assert (code, plain(out)) == (0, ANSWER), (asked, wait, err)
+        said = place.run("resume", "last", "--quiet")
+        assert (said.code, plain(said.out)) == (0, ANSWER), (asked, wait, said.err)
         assert (len(endpoint.calls) - sent, asked, wait) == (total - completed, asked, wait)

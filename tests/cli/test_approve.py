@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+from command import Command
 
 from hira.journal import Journal
 from hira.testing import Endpoint, calling
@@ -148,27 +149,16 @@ def test_a_call_of_a_tool_is_asked_about_without_the_flag(tmp_path: Path) -> Non
     assert [word in read for word in ("rope is ordered", "ship is ordered", "boat is ordered", "too expensive")] == [
         True, True, False, True,
     ]  # fmt: skip
-    refused = subprocess.run(
-        [sys.executable, "-m", "hira", "ask", "Order a rope.", "--workflow", "react"],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment(tmp_path) | trust, cwd=tmp_path, check=False,
-    )  # fmt: skip
-    assert "a person has to approve calls of 'order', and no one can be asked" in refused.stderr
-    assert "hira ask or chat in a terminal" in refused.stderr
+    refused = Command(tmp_path, {"HIRA_MODEL": "offline"}).run(
+        "ask", "Order a rope.", "--workflow", "react", environ=trust
+    )
+    assert "a person has to approve calls of 'order', and no one can be asked" in refused.err
+    assert "hira ask or chat in a terminal" in refused.err
 
 
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        (["--approve"], "this is not a terminal"),
-        (["--approve", "--workflow", "rag"], "this is not a terminal"),
-        (["--approve", "--events"], "a program reads --events"),
-        (["--approve", "--batch", "questions.txt"], "--batch cannot be combined"),
-    ],
-)
-def test_without_a_person_it_is_refused(docs: Path, tmp_path: Path, more: list[str], says: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "hira", "ask", *([] if "--batch" in more else [QUESTION]), "--docs", str(docs), *more],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment(tmp_path), cwd=tmp_path, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (2, "")
-    assert says in done.stderr
+def test_without_a_person_it_is_refused(tmp_path: Path) -> None:
+    hira = Command(tmp_path, {"HIRA_MODEL": "offline"})
+    for more, says in (([], "this is not a terminal"), (["--events"], "a program reads --events")):
+        said = hira("ask", QUESTION, "--approve", *more)
+        assert (said.code, said.out) == (2, "")
+        assert says in said.err

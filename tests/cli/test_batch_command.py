@@ -1,16 +1,15 @@
 """`hira ask --batch`: one line an answer, in order, resumable."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from command import Command
+from command import Command, Said, at
 
 from hira.core.policy import Request
 from hira.testing.endpoint import Endpoint
@@ -21,51 +20,47 @@ TOWERS = {"Alta": 31, "Brava": 42, "Carma": 53, "Delta": 64, "Essa": 75}
 QUESTIONS = [f"How high is the tower of {name}?" for name in TOWERS]
 
 
+class Place(Command):
+    def batch(self, *argv: str, stdin: str = "") -> Said:
+        argv = argv if "--batch" in argv else ("--batch", "q.jsonl", *argv)
+        return self("ask", *argv, "--output", "a.jsonl", "--docs", "docs", stdin=stdin)
+
+    def begin(self, endpoint: Endpoint) -> "subprocess.Popen[str]":
+        where = ("--batch", "q.jsonl", "--output", "a.jsonl", "--docs", "docs", *at(endpoint))
+        return self.start("ask", *where, "--concurrency", "2", "--quiet")
+
+    @property
+    def lines(self) -> list[Any]:
+        return [json.loads(line) for line in (self.folder / "a.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    for name, metres in TOWERS.items():
-        (docs / f"{name}.txt").write_text(f"The tower of {name} is {metres} metres high.\n", encoding="utf-8")
+def place(tmp_path: Path) -> Place:
+    hira = Place(tmp_path, {"HIRA_MODEL": "offline"})
+    hira.write(**{name: f"The tower of {name} is {metres} metres high." for name, metres in TOWERS.items()})
     (tmp_path / "q.jsonl").write_text("\n".join(QUESTIONS) + "\n", encoding="utf-8")
-    return tmp_path
+    return hira
 
 
-class Said:
-    def __init__(self, code: int, out: str, err: str, file: Path) -> None:
-        self.code, self.out, self.err = code, out, err
-        text = file.read_text(encoding="utf-8") if file.exists() else ""
-        self.lines = [json.loads(line) for line in text.splitlines()]
-
-
-def ask(folder: Path, *argv: str, stdin: str = "") -> Said:
-    argv = ("ask", *(argv if "--batch" in argv else ("--batch", "q.jsonl", *argv)))
-    said = Command(folder, {"HIRA_MODEL": "offline"})(*argv, "--output", "a.jsonl", "--docs", "docs", stdin=stdin)
-    return Said(said.code, said.out, said.err, folder / "a.jsonl")
-
-
-def test_each_question_is_a_line_in_the_order_of_the_questions(folder: Path) -> None:
-    said = ask(folder, "--concurrency", "3")
+def test_each_question_is_a_line_in_the_order_of_the_questions(place: Place) -> None:
+    said = place.batch("--concurrency", "3")
     assert (said.code, said.out) == (0, "")
-    assert [line["question"] for line in said.lines] == QUESTIONS
-    assert [line["id"] for line in said.lines] == list("12345")
-    assert all(str(metres) in line["answer"] for line, metres in zip(said.lines, TOWERS.values(), strict=True))
+    assert [(line["id"], line["question"]) for line in place.lines] == list(zip("12345", QUESTIONS, strict=True))
+    assert all(str(metres) in line["answer"] for line, metres in zip(place.lines, TOWERS.values(), strict=True))
     assert "5 of 5" in said.err
     assert "hira: of 5 questions 5 answered" in said.err
-    assert {path.name for path in folder.iterdir()} == {"docs", "q.jsonl", "a.jsonl", "home"}
+    assert {path.name for path in place.folder.iterdir()} == {"docs", "q.jsonl", "a.jsonl", "home"}
 
 
-def test_questions_may_be_json_with_ids_and_files_and_other_keys(folder: Path) -> None:
-    (folder / "more.txt").write_text("The bridge of Alta is 7 metres long.\n", encoding="utf-8")
+def test_questions_may_be_json_with_ids_and_files_and_other_keys(place: Place) -> None:
+    place.write(more="The bridge of Alta is 7 metres long.")
     lines = [
-        {"question": QUESTIONS[0], "id": "x", "files": ["more.txt"], "gold": "31"},
+        {"question": QUESTIONS[0], "id": "x", "files": ["docs/more.txt"], "gold": "31"},
         {"question": QUESTIONS[1], "id": 7},
     ]
-    said = ask(folder, "--batch", "-", stdin="\n".join(map(json.dumps, lines)) + f"\n\n{QUESTIONS[2]}\r\n")
+    said = place.batch("--batch", "-", stdin="\n".join(map(json.dumps, lines)) + f"\n\n{QUESTIONS[2]}\r\n")
     assert said.code == 0
-    assert [(line["id"], line["question"]) for line in said.lines] == [
-        ("x", QUESTIONS[0]), ("7", QUESTIONS[1]), ("4", QUESTIONS[2]),
-    ]  # fmt: skip
+    assert [(line["id"], line["question"]) for line in place.lines] == list(zip("x74", QUESTIONS[:3], strict=True))
 
 
 @pytest.mark.parametrize(
@@ -80,14 +75,14 @@ def test_questions_may_be_json_with_ids_and_files_and_other_keys(folder: Path) -
         ('{"question": "a?", "id": [1]}', "`id` must be a string or a number"),
     ],
 )
-def test_a_bad_line_is_told_with_its_number_before_any_work(folder: Path, line: str, what: str) -> None:
-    (folder / "q.jsonl").write_text(f"{QUESTIONS[0]}\n{line}\n", encoding="utf-8")
-    said = ask(folder)
+def test_a_bad_line_is_told_with_its_number_before_any_work(place: Place, line: str, what: str) -> None:
+    (place.folder / "q.jsonl").write_text(f"{QUESTIONS[0]}\n{line}\n", encoding="utf-8")
+    said = place.batch()
     assert said.code == 2
     assert what in said.err
     assert "in line 2 of q.jsonl" in said.err
     assert len(said.err.splitlines()) == 3
-    assert not (folder / "a.jsonl").exists()
+    assert not (place.folder / "a.jsonl").exists()
 
 
 @pytest.mark.parametrize(
@@ -96,88 +91,63 @@ def test_a_bad_line_is_told_with_its_number_before_any_work(folder: Path, line: 
         (("--batch", "none.jsonl"), "the questions cannot be read"),
         (("--concurrency", "0"), "`concurrency` must be at least 1, got 0"),
         (("--json",), "--json does not work with --batch"),
+        (("--approve",), "--approve and --batch cannot be combined"),
         (("--docs", "nowhere"), "no such file or folder"),
     ],
 )
-def test_a_mistake_leaves_no_file(folder: Path, argv: tuple[str, ...], what: str) -> None:
-    said = ask(folder, *argv)
+def test_a_mistake_leaves_no_file(place: Place, argv: tuple[str, ...], what: str) -> None:
+    said = place.batch(*argv)
     assert said.code == 2
     assert what in said.err
-    assert not [path.name for path in folder.iterdir() if path.name.startswith("a.jsonl")]
+    assert not [path.name for path in place.folder.iterdir() if path.name.startswith("a.jsonl")]
 
 
-def test_what_is_answered_is_not_asked_again(folder: Path) -> None:
-    first = ask(folder)
-    text = (folder / "a.jsonl").read_text(encoding="utf-8")
-    (folder / "a.jsonl").write_text(
-        "".join(text.splitlines(keepends=True)[1:4]) + '{"id": "1", "quest', encoding="utf-8"
-    )
-    again = ask(folder)
+def test_what_is_answered_is_not_asked_again(place: Place) -> None:
+    place.batch()
+    first, file = place.lines, place.folder / "a.jsonl"
+    kept = file.read_text(encoding="utf-8").splitlines(keepends=True)[1:4]
+    file.write_text("".join(kept) + '{"id": "1", "quest', encoding="utf-8")
+    again = place.batch()
     assert again.code == 0
     assert "2 of 2" in again.err
-    assert [line["answer"] for line in again.lines] == [line["answer"] for line in first.lines]
-    runs = [line["run_id"] for line in again.lines]
-    assert runs[1:4] == [line["run_id"] for line in first.lines][1:4]
-    done = ask(folder)
-    assert (done.code, done.lines) == (0, again.lines)
+    lines = place.lines
+    assert [line["answer"] for line in lines] == [line["answer"] for line in first]
+    assert lines[1:4] == first[1:4]
+    done = place.batch()
+    assert (done.code, place.lines) == (0, lines)
     assert "all 5 questions are answered" in done.err
 
 
-def test_a_file_with_answers_to_other_questions_is_left_alone(folder: Path) -> None:
+def test_a_file_with_answers_to_other_questions_is_left_alone(place: Place) -> None:
     for text in ('{"id": "1", "question": "another?", "status": "answered"}\n', "notes\n"):
-        (folder / "a.jsonl").write_text(text, encoding="utf-8")
-        said = ask_raw(folder)
-        assert said[0] == 2
-        assert "the file contains a line that does not answer these questions" in said[1]
-        assert (folder / "a.jsonl").read_text(encoding="utf-8") == text
+        (place.folder / "a.jsonl").write_text(text, encoding="utf-8")
+        said = place.batch()
+        assert said.code == 2
+        assert "the file contains a line that does not answer these questions" in said.err
+        assert (place.folder / "a.jsonl").read_text(encoding="utf-8") == text
 
 
-def ask_raw(folder: Path) -> tuple[int, str]:
-    said = Command(folder, {"HIRA_MODEL": "offline"})(
-        "ask", "--batch", "q.jsonl", "--output", "a.jsonl", "--docs", "docs"
-    )
-    return said.code, said.err
-
-
-def test_events_name_the_question_they_belong_to(folder: Path) -> None:
-    said = ask(folder, "--events", "--concurrency", "2")
+def test_events_name_the_question_they_belong_to(place: Place) -> None:
+    said = place.batch("--events", "--concurrency", "2")
     events = [json.loads(line) for line in said.err.splitlines() if line.startswith("{")]
     ended = {event["id"]: event["run"] for event in events if event["event"] == "RunEnded"}
-    assert ended == {line["id"]: line["run_id"] for line in said.lines}
+    assert ended == {line["id"]: line["run_id"] for line in place.lines}
 
 
-def test_a_failed_question_is_a_line_with_its_error_and_is_asked_again(folder: Path) -> None:
-    def at(endpoint: Endpoint) -> Said:
-        return ask(folder, "--model", endpoint.model, "--base-url", endpoint.base_url, "--concurrency", "1", "--quiet")
-
+def test_a_failed_question_is_a_line_with_its_error_and_is_asked_again(place: Place) -> None:
     with Endpoint(reply, faults=["400-bad"]) as endpoint:
-        said = at(endpoint)
+        said = place.batch(*at(endpoint), "--concurrency", "1", "--quiet")
+    first = place.lines
     assert said.code == 3
-    assert [line["status"] for line in said.lines].count("failed") == 1
-    assert said.lines[0]["error"]
+    assert [line["status"] for line in first].count("failed") == 1
+    assert first[0]["error"]
     assert "1 failed" in said.err
     assert "run the same command to ask what is missing in a.jsonl" in said.err
     with Endpoint(reply) as endpoint:
-        again = at(endpoint)
-        assert again.code == 4
+        assert place.batch(*at(endpoint), "--concurrency", "1", "--quiet").code == 4
         assert {QUESTIONS[0] in str(call.body) for call in endpoint.calls} == {True}
-    assert again.lines[0]["run_id"] == said.lines[0]["run_id"]
-    assert again.lines[1:] == said.lines[1:]
-
-
-def start(folder: Path, endpoint: Endpoint) -> "subprocess.Popen[str]":
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIRA_", "OPENAI_", "XDG_"))}
-    argv = ["ask", "--batch", "q.jsonl", "--output", "a.jsonl", "--docs", "docs", "--concurrency", "2", "--quiet"]
-    return subprocess.Popen(
-        [sys.executable, "-m", "hira", *argv, "--model", endpoint.model, "--base-url", endpoint.base_url],
-        cwd=folder, env={**kept, "HOME": str(folder / "home")}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, encoding="utf-8",
-    )  # fmt: skip
-
-
-def stuck(number: int) -> str:
-    """Answer the first two calls and never any other."""
-    return "" if number <= 2 else "silent"
+    assert place.lines[0]["run_id"] == first[0]["run_id"]
+    assert place.lines[1:] == first[1:]
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -193,37 +163,41 @@ def reply(_: Request) -> str:
 
 
 @pytest.mark.heavy
-def test_a_killed_batch_goes_on_where_it_was(folder: Path) -> None:
-    with Endpoint(reply, faults=stuck) as endpoint, start(folder, endpoint) as process:
+def test_a_killed_batch_goes_on_where_it_was_and_two_do_not_write_one_file(place: Place) -> None:
+    with (
+        Endpoint(reply, faults=lambda number: "" if number <= 2 else "silent") as endpoint,
+        place.begin(endpoint) as process,
+    ):
         until(lambda: endpoint.in_flight == 2 and len(endpoint.calls) == 4)
+        refused = place.batch()
+        assert (refused.code, "another batch is writing" in refused.err) == (2, True)
         process.kill()
         process.communicate(timeout=60)
-    assert len((folder / "a.jsonl").read_text(encoding="utf-8").splitlines()) == 2
-    begun = [json.loads(line) for line in (folder / "a.jsonl.runs").read_text(encoding="utf-8").splitlines()]
+    assert len(place.lines) == 2
+    begun = [json.loads(line) for line in (place.folder / "a.jsonl.runs").read_text(encoding="utf-8").splitlines()]
     assert [one["id"] for one in begun] == list("1234")
-    with Endpoint(reply) as endpoint, start(folder, endpoint) as process:
+    with Endpoint(reply) as endpoint, place.begin(endpoint) as process:
         _, err = process.communicate(timeout=60)
         assert len(endpoint.calls) == 3, err
-    said = Said(process.returncode, "", err, folder / "a.jsonl")
-    assert (said.code, [line["id"] for line in said.lines]) == (4, list("12345"))
-    assert [line["run_id"] for line in said.lines[:4]] == [one["run"] for one in begun]
-    assert not (folder / "a.jsonl.runs").exists()
+    assert (process.returncode, [line["id"] for line in place.lines]) == (4, list("12345"))
+    assert [line["run_id"] for line in place.lines[:4]] == [one["run"] for one in begun]
+    assert not (place.folder / "a.jsonl.runs").exists()
 
 
 @pytest.mark.heavy
-def test_ctrl_c_answers_what_is_in_flight_and_twice_quits_and_both_can_go_on(folder: Path) -> None:
+def test_ctrl_c_answers_what_is_in_flight_and_twice_quits_and_both_can_go_on(place: Place) -> None:
     with Endpoint(reply, faults=lambda number: "" if number <= 2 or number > 4 else "silent") as endpoint:
-        with start(folder, endpoint) as process:
+        with place.begin(endpoint) as process:
             until(lambda: endpoint.in_flight == 2 and len(endpoint.calls) == 4)
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=60)
-        said = Said(process.returncode, "", err, folder / "a.jsonl")
-        assert said.code == 130
-        assert [line["status"] for line in said.lines[2:]] == ["interrupted"] * 2
+        first = place.lines
+        assert process.returncode == 130
+        assert [line["status"] for line in first[2:]] == ["interrupted"] * 2
         assert "2 interrupted, 1 not asked" in err
         assert "Traceback" not in err
     with Endpoint(reply, faults=lambda _: "silent") as endpoint:
-        with start(folder, endpoint) as process:
+        with place.begin(endpoint) as process:
             assert process.stderr
             until(lambda: endpoint.in_flight == 2)
             process.send_signal(signal.SIGINT)
@@ -233,19 +207,7 @@ def test_ctrl_c_answers_what_is_in_flight_and_twice_quits_and_both_can_go_on(fol
         assert process.returncode == 130
         assert "run the same command to ask what is missing" in err
         until(lambda: endpoint.connections == 0)
-    with Endpoint(reply) as endpoint, start(folder, endpoint) as process:
+    with Endpoint(reply) as endpoint, place.begin(endpoint) as process:
         process.communicate(timeout=60)
-    done = Said(process.returncode, "", "", folder / "a.jsonl")
-    assert (done.code, [line["id"] for line in done.lines]) == (4, list("12345"))
-    assert [line["run_id"] for line in done.lines[:4]] == [line["run_id"] for line in said.lines]
-
-
-@pytest.mark.heavy
-def test_two_batches_do_not_write_one_file(folder: Path) -> None:
-    with Endpoint(reply, faults=lambda _: "silent") as endpoint, start(folder, endpoint) as process:
-        until(lambda: endpoint.in_flight == 2)
-        code, err = ask_raw(folder)
-        process.kill()
-        process.communicate(timeout=60)
-    assert code == 2
-    assert "another batch is writing" in err
+    assert (process.returncode, [line["id"] for line in place.lines]) == (4, list("12345"))
+    assert [line["run_id"] for line in place.lines[:4]] == [line["run_id"] for line in first]

@@ -5,10 +5,9 @@ import re
 import shutil
 from pathlib import Path
 
-import pytest
 from command import Command, Said
 
-from hira.cli import NO_EVIDENCE, OK, USAGE
+from hira.cli import NO_EVIDENCE, OK
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
 QUESTION = "Who was the last keeper of Skerry Point?"
@@ -57,22 +56,3 @@ def test_without_an_answer_the_exit_code_is_the_best_of_what_happened(tmp_path: 
     said = hira(tmp_path, "Who painted the Sistine Chapel?", "--docs", str(LIBRARY), *PAIR, "--quiet")
     assert said.code == NO_EVIDENCE
     assert "insufficient evidence" in said.out
-
-
-@pytest.mark.parametrize(
-    ("argv", "told"),
-    [
-        ([QUESTION], "--workflow"),
-        ([QUESTION, "--workflow", ","], "there is no workflow to compare"),
-        ([QUESTION, "--workflow", "hira,hirra"], "unknown workflow 'hirra'"),
-        (["", *PAIR], "the question is empty"),
-        ([QUESTION, *PAIR, "--file", "none.txt"], "does not exist"),
-        ([QUESTION, *PAIR, "--set", "hira.nothing=1"], "no option 'nothing'"),
-    ],
-)
-def test_what_is_wrong_with_the_command_is_told_in_three_lines(tmp_path: Path, argv: list[str], told: str) -> None:
-    said = hira(tmp_path, *argv, "--docs", str(LIBRARY))
-    assert said.code == USAGE
-    assert told in said.err
-    assert len(said.err.strip().splitlines()) <= 3
-    assert said.out == ""

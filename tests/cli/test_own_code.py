@@ -1,4 +1,4 @@
-"""Your own workflow, tools and experts, named as `module:Object` on the command line and in hira.toml."""
+"""Your own workflow, tools and experts: as `module:Object`, or by the entry points of an installed package."""
 
 import sqlite3
 import sys
@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from command import Command
+from command import Command, at
 
 from hira.testing import Endpoint
 
@@ -19,12 +19,16 @@ def depth(lake: str) -> str:
     """The depth of a lake in metres."""
     return f"{lake} is 251 metres deep."
 
+@tool(name="search")
+def other_search(query: str) -> str:
+    """Searches."""
+    return ""
+
 class Echo:
     name = "echo"
 
     async def run(self, question, context):
-        names = [tool.name for tool in context.tools.extra_for("deep_search")]
-        return " ".join([question, *names])
+        return " ".join([question, *(tool.name for tool in context.tools.extra_for("deep_search"))])
 
 class Diver:
     name, ability, cost, needs = "diver", "diving", 1, frozenset()
@@ -35,91 +39,129 @@ class Diver:
 
 number = 5
 '''
+POINTS = """
+[hira.tools]
+depth = own_code_of_a_test:depth
+other_search = own_code_of_a_test:other_search
+search = own_code_of_a_test:other_search
+broken = own_code_of_a_test:gone
+
+[hira.workflows]
+echo-of-lakes = own_code_of_a_test:Echo
+mars = own_code_of_a_test:Echo
+"""
+OWN = "own_code_of_a_test"
+ASK = ("ask", "-q", "--verify", "off", "Hello?")
+BY_NAME = [(f"{OWN}:Echo", f"{OWN}:depth"), ("echo-of-lakes", "depth")]
+
+
+def install(site: Path, package: str, points: str) -> None:
+    folder = site / f"{package}-1.0.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n", encoding="utf-8")
+    (folder / "entry_points.txt").write_text(points, encoding="utf-8")
 
 
 @pytest.fixture
 def hira(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "own_code_of_a_test.py").write_text(CODE, encoding="utf-8")
-    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
-    yield Command(tmp_path, {"HIRA_MODEL": "offline"})
-    sys.modules.pop("own_code_of_a_test", None)
+    site, work = tmp_path / "site", tmp_path / "work"
+    install(site, "lakes", POINTS)
+    (site / f"{OWN}.py").write_text(CODE, encoding="utf-8")
+    work.mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(site)])
+    yield Command(work, {"HIRA_MODEL": "offline"})
+    sys.modules.pop(OWN, None)
 
 
 def write(hira: Command, text: str) -> None:
-    (hira.folder / "hira.toml").write_text(text.replace("own:", "own_code_of_a_test:"), encoding="utf-8")
+    (hira.folder / "hira.toml").write_text(text, encoding="utf-8")
 
 
-def test_the_command_runs_a_workflow_of_a_module(hira: Command) -> None:
-    said = hira("ask", "-q", "--verify", "off", "--workflow", "own_code_of_a_test:Echo", "Hello?")
-
-    assert said.out == "Hello?\n"
+@pytest.mark.parametrize(("workflow", "tool"), BY_NAME)
+def test_the_command_takes_a_workflow_and_a_tool_by_name(hira: Command, workflow: str, tool: str) -> None:
+    said = hira(*ASK, "--workflow", workflow, "--tools", tool)
+    assert said.out == "Hello? depth\n"
     assert hira("replay", "last", "-q").out == hira("resume", "last", "-q").out == said.out
 
 
-def test_code_that_a_projects_file_names_runs_once_it_is_allowed(hira: Command) -> None:
-    write(hira, 'workflow = "own:Echo"\ntools = ["own:depth"]\nexperts = ["own:Diver"]\n')
-    refused = hira("ask", "-q", "Hello?")
-    trust = ",".join(f"own_code_of_a_test:{name}" for name in ("Echo", "depth", "Diver"))
-    allowed = hira("ask", "-q", "--verify", "off", "Hello?", HIRA_TRUST=trust)
-
-    assert (refused.code, "own_code_of_a_test:depth" in refused.err) == (2, True)
-    assert allowed.out == "Hello? depth\n"
+@pytest.mark.parametrize(("workflow", "tool"), BY_NAME)
+def test_code_that_a_projects_file_names_runs_once_it_is_allowed(hira: Command, workflow: str, tool: str) -> None:
+    write(hira, f'workflow = "{workflow}"\ntools = ["{tool}"]\nexperts = ["{OWN}:Diver"]\n')
+    refused = hira(*ASK)
+    assert (refused.code, tool in refused.err, "with your rights" in refused.err) == (2, True, True)
+    assert hira(*ASK, HIRA_TRUST=f"{workflow},{tool},{OWN}:Diver").out == "Hello? depth\n"
 
 
 @pytest.mark.parametrize(
-    ("variable", "named", "said"),
+    ("flags", "environ", "says"),
     [
-        ("HIRA_TOOLS", "number", "`tools` must contain only tools, got 5"),
-        ("HIRA_EXPERTS", "number", "has no name"),
-        ("HIRA_WORKFLOW", "number", "workflow has no name: 5"),
-        ("HIRA_WORKFLOW", "absent", "'own_code_of_a_test:absent' cannot be loaded"),
+        (["--tools", "broken"], {}, "'broken' of the package 'lakes' cannot be loaded: AttributeError"),
+        (
+            ["--tools", "shallow"],
+            {},
+            "'shallow' is not among the hira.tools of installed packages: depth, other_search",
+        ),
+        (["--workflow", "echo-of-lake"], {}, "unknown workflow 'echo-of-lake'"),
+        (["--workflow", f"{OWN}:Echo", "--set", "echo.depth=3"], {}, "a workflow of your own takes no --set"),
+        ([], {"HIRA_TOOLS": f"{OWN}:number"}, "`tools` must contain only tools, got 5"),
+        ([], {"HIRA_EXPERTS": f"{OWN}:number"}, "has no name"),
+        ([], {"HIRA_WORKFLOW": f"{OWN}:number"}, "workflow has no name: 5"),
+        ([], {"HIRA_WORKFLOW": f"{OWN}:absent"}, f"'{OWN}:absent' cannot be loaded"),
     ],
 )
-def test_what_is_no_such_object_is_a_mistake(hira: Command, variable: str, named: str, said: str) -> None:
-    refused = hira("ask", "Hello?", **{variable: f"own_code_of_a_test:{named}"})
+def test_what_cannot_be_loaded_is_one_line(hira: Command, flags: list[str], environ: dict[str, str], says: str) -> None:
+    said = hira(*ASK, *flags, **environ)
+    assert (said.code, said.out) == (2, "")
+    assert says in said.err
+    assert "Traceback" not in said.err
 
-    assert refused.code == 2
-    assert said in refused.err
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["--tools", "search"], "the tool 'search' is hira's own; an installed one of this name is not used"),
+        (["--tools", "other_search"], "the installed tool 'other_search' is not used: hira has its own tool 'search'"),
+        (["--workflow", "mars"], "'mars' is hira's own workflow; that of the package 'lakes' is not used"),
+    ],
+)
+def test_hiras_own_names_win(hira: Command, flags: list[str], says: str) -> None:
+    (hira.folder / "a.txt").write_text("The lake is 251 metres deep.\n", encoding="utf-8")
+    said = hira("ask", "How deep is the lake?", "--docs", "a.txt", *flags)
+    assert says in said.err
+    assert "251 metres" in said.out
+
+
+def test_a_name_of_two_packages_is_not_guessed(hira: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path / "more", "ponds", "[hira.tools]\ndepth = ponds:depth\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "more")])
+    said = hira(*ASK, "--tools", "depth")
+    assert "several packages have 'depth' among their hira.tools" in said.err
 
 
 @pytest.mark.parametrize("command", [("replay", "last"), ("resume", "last"), ("ask", "--continue", "last", "Hi?")])
 def test_a_journal_that_came_with_a_folder_runs_no_code_until_it_is_allowed(
     hira: Command, command: tuple[str, ...]
 ) -> None:
-    named = "own_code_of_a_test:Echo"
-    hira("ask", "-q", "--verify", "off", "--workflow", named, "--journal", "j.sqlite", "Hello?")
-    entry = sqlite3.connect(hira.folder / "j.sqlite")
-    with entry:
-        entry.execute("UPDATE runs SET status = 'interrupted'")
-    entry.close()
-    sys.modules.pop("own_code_of_a_test")
+    named = f"{OWN}:Echo"
+    hira(*ASK, "--workflow", named, "--journal", "j.sqlite")
+    with closing(sqlite3.connect(hira.folder / "j.sqlite")) as db, db:
+        db.execute("UPDATE runs SET status = 'interrupted'")
+    sys.modules.pop(OWN)
     write(hira, 'journal = "j.sqlite"\n')
 
     refused = hira(*command, "-q")
 
     assert refused.code == 2
-    assert "own_code_of_a_test" not in sys.modules
+    assert OWN not in sys.modules
     assert f"HIRA_TRUST={named}" in refused.err
-    assert "own_code_of_a_test" not in hira(*command, "-q", HIRA_TRUST=named).err
-    assert "own_code_of_a_test" in sys.modules
+    assert OWN not in hira(*command, "-q", HIRA_TRUST=named).err
+    assert OWN in sys.modules
 
 
 def test_a_journal_that_came_with_a_folder_names_no_endpoint_and_gets_no_key(hira: Command) -> None:
     with Endpoint(["Hello."] * 4) as endpoint:
-        asked = (
-            "ask",
-            "-q",
-            "--verify",
-            "off",
-            "--workflow",
-            "direct",
-            "--model",
-            "m",
-            "--base-url",
-            endpoint.base_url,
-        )
-        hira(*asked, "--journal", "j.sqlite", "Hello?")
+        hira(*ASK, "--workflow", "direct", *at(endpoint), "--journal", "j.sqlite")
         write(hira, 'journal = "j.sqlite"\n')
         before = len(endpoint.requests)
         refused = hira("ask", "-q", "--continue", "last", "Hi?", HIRA_MODEL="", HIRA_API_KEY="of-the-user")
@@ -131,13 +173,6 @@ def test_a_journal_that_came_with_a_folder_names_no_endpoint_and_gets_no_key(hir
     assert (refused.code, unasked) == (2, before)
     assert sent
     assert "of-the-user" not in str(sent)
-
-
-def test_a_workflow_of_ones_own_takes_no_options_of_the_command_line(hira: Command) -> None:
-    refused = hira("ask", "--workflow", "own_code_of_a_test:Echo", "--set", "echo.depth=3", "Hi?")
-
-    assert refused.code == 2
-    assert "a workflow of your own takes no --set" in refused.err
 
 
 def test_replies_recorded_in_a_folder_answer_only_with_consent(tmp_path: Path) -> None:

@@ -68,31 +68,6 @@ def test_a_report_is_replayed_in_the_form_in_which_it_was_told(hira: Command, tm
     assert hira("replay", "last", "--quiet", *journal).out == said.out
 
 
-@pytest.mark.parametrize(
-    ("argv", "told"),
-    [
-        (("report", " "), "the topic is empty"),
-        (("report", TOPIC), "a report needs something to be read"),
-        (("report", TOPIC, "--docs", LIBRARY, "-o", "report.pdf"), "unknown kind of file '.pdf'"),
-        (("report", TOPIC, "--docs", LIBRARY, "-o", "no/report.md"), "there is no folder"),
-        (("report", TOPIC, "--docs", LIBRARY, "--workflow", "hira"), "invalid choice"),
-        (("report", TOPIC, "--docs", LIBRARY, "--role", "planner=x"), "unknown role 'planner'"),
-        (("report", TOPIC, "--docs", LIBRARY, "--set", "mams.chunk=1"), "nothing can be read so"),
-        (("rubric", " "), "the query is empty"),
-        (("rubric", "x", "--report", "none.md"), "--report none.md cannot be read"),
-        (("rubric", "x", "--rubric", "bad.json"), "--rubric bad.json does not hold a valid rubric: there are 0 items"),
-    ],
-)
-def test_what_cannot_be_done_ends_with_2_and_says_what_to_do(
-    hira: Command, tmp_path: Path, argv: tuple[str, ...], told: str
-) -> None:
-    (tmp_path / "bad.json").write_text('{"items": []}', encoding="utf-8")
-    said = hira(*argv)
-    assert (said.code, said.out) == (2, "")
-    assert told in said.err
-    assert "Traceback" not in said.err
-
-
 def test_a_report_that_its_budget_ended_is_gone_on_with_and_written_as_a_report(hira: Command, tmp_path: Path) -> None:
     kept = {"HIRA_JOURNAL": str(tmp_path / "journal.sqlite")}
     said = hira("report", TOPIC, "--docs", LIBRARY, "-o", "report.html", "--max-calls", "5", **kept)

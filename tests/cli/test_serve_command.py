@@ -1,22 +1,18 @@
 """`hira serve` from the command line: by which names it may be called."""
 
-import os
 import re
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx
 import pytest
+from command import Command
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("host", ["127.0.0.2", "::1"])
 def test_the_address_that_it_tells_is_one_by_which_it_answers(tmp_path: Path, host: str) -> None:
-    command = [sys.executable, "-m", "hira", "serve", "--host", host, "--port", "0", "--model", "offline"]
-    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environ) as server:
+    with Command(tmp_path).start("serve", "--host", host, "--port", "0", "--model", "offline") as server:
         try:
             assert server.stderr is not None
             told = (re.search(r"endpoint: (http://\S+/v1)", line) for line in server.stderr)
@@ -28,14 +24,14 @@ def test_the_address_that_it_tells_is_one_by_which_it_answers(tmp_path: Path, ho
             server.terminate()
         assert server.stderr.read().endswith("stopped\n")
     assert server.returncode == 0
-    assert [path.name for path in (tmp_path / ".local/state/hira").iterdir()] == ["journal.sqlite"]  # it was closed
+    assert [path.name for path in (tmp_path / "home/.local/state/hira").iterdir()] == [
+        "journal.sqlite"
+    ]  # it was closed
 
 
 def test_a_port_that_is_taken_is_told_with_what_to_do(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        command = [sys.executable, "-m", "hira", "serve", "--port", str(taken.getsockname()[1]), "--model", "offline"]
-        environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environ, check=False)
-    assert done.returncode == 2
-    assert "cannot be used" in done.stderr
-    assert "choose another with --port" in done.stderr
+        said = Command(tmp_path)("serve", "--port", str(taken.getsockname()[1]), "--model", "offline")
+    assert said.code == 2
+    assert "cannot be used" in said.err
+    assert "choose another with --port" in said.err
