@@ -13,6 +13,7 @@ from hira.core.errors import (
     BadReply,
     ContextOverflow,
     EndpointError,
+    HiraError,
     MediaRefused,
     ToolDown,
     ToolsRefused,
@@ -86,7 +87,7 @@ class SeededPolicy:
     seed: int
     seconds: float
     underway: OpenCalls
-    broken: list[EndpointError] = field(default_factory=list)
+    broken: list[HiraError] = field(default_factory=list)
     _turns: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -117,7 +118,7 @@ class SeededPolicy:
 Waiting = Callable[[str], AbstractContextManager[None]]
 
 
-def watch_tools(tools: Toolbox, down: list[ToolDown], waiting: Waiting = lambda _: nullcontext()) -> Toolbox:
+def watch_tools(tools: Toolbox, down: list[HiraError], waiting: Waiting = lambda _: nullcontext()) -> Toolbox:
     """Return the same tools, which add every failure of a service, a server or a sandbox to `down`. Each call runs
     within `waiting`, which gets the tool's name."""
 

@@ -7,7 +7,7 @@ on packing; a micro-batch is of one role, whose adapter is active; the reference
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -78,6 +78,7 @@ class RoleTrainer(GRPOTrainer):
         self.credit = credit
         self.folder = folder
         self.on_update = on_update
+        self.record = RecordCallback(folder)
         self.show_progress = partial(print_progress, 30.0, lambda _: None)
         self._held: list[tuple[Micro, Batch]] | None = None
         self._told: dict[str, float] = {}
@@ -95,7 +96,7 @@ class RoleTrainer(GRPOTrainer):
             args=arguments,
             train_dataset=Dataset.from_list(asked),
             processing_class=tokenizer,
-            callbacks=[_AfterStep(self)],
+            callbacks=[self.record, _AfterStep(self)],
         )
         self.beta = arguments.beta = config.beta  # after TRL looked for an adapter of a fixed name to copy
         self.remove_callback(PrinterCallback)
@@ -279,16 +280,6 @@ class RoleTrainer(GRPOTrainer):
         for name, value in self._told.items():
             self._metrics["train"][name].append(float(value))
 
-    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Log as TRL does, and append each step to `metrics.jsonl`, without the sums at the end: they cover this
-        process alone, so they would differ between a resumed run and an uninterrupted one."""
-        super().log(logs, start_time)
-        if self.accelerator.is_main_process and "train_runtime" not in logs:
-            plain = {
-                name: value for name, value in logs.items() if isinstance(value, int | float) and math.isfinite(value)
-            }
-            records.append(self.folder / records.METRICS, [{"step": self.state.global_step, **plain}])
-
     def _record(self, collected: Collected, credited: Credited) -> None:
         """Record sample rollouts with their credit before the update, so that they exist if it fails."""
         if self.accelerator.is_main_process:
@@ -311,15 +302,13 @@ class RoleTrainer(GRPOTrainer):
         all_trainable(self._bare)
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        """Write TRL's checkpoint; a last file marks it as whole."""
+        """Write TRL's checkpoint."""
         place = self.folder / f"checkpoint-{self.state.global_step}"
         activate(self._bare, self._first_adapter)
         try:
             super()._save_checkpoint(model, trial)  # type: ignore[no-untyped-call]
         except OSError as error:
             raise records.unwritable(error, place) from error
-        if self.accelerator.is_main_process:
-            records.append(place / COMPLETE, [{"step": self.state.global_step, "base": self._base}])
 
     def remember_base(self) -> None:
         self._base = fingerprint(self._bare)
@@ -355,6 +344,33 @@ class RoleTrainer(GRPOTrainer):
             raise HiraError(
                 "the processes ended with different weights", fix="report it with the output of hira-train doctor RUN"
             )
+
+
+class RecordCallback(TrainerCallback):
+    """Appends a line of `metrics.jsonl` to `folder` for each step, marks each checkpoint as whole by a last file, and
+    passes the metrics to `on_step`.
+
+    The sums at the end are left out: they cover this process alone, so they would differ between a resumed run and an
+    uninterrupted one.
+    """
+
+    def __init__(self, folder: Path, on_step: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
+        self.folder = folder
+        self.on_step = on_step
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
+        del args, control
+        plain = {name: value for name, value in (logs or {}).items() if isinstance(value, int | float)}
+        told = {"step": state.global_step, **{name: one for name, one in plain.items() if math.isfinite(one)}}
+        if state.is_world_process_zero and "train_runtime" not in told:
+            records.append(self.folder / records.METRICS, [told])
+            self.on_step(told)
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        del args, control
+        if state.is_world_process_zero:
+            step = state.global_step
+            records.append(self.folder / f"checkpoint-{step}" / COMPLETE, [{"step": step}])
 
 
 class _AfterStep(TrainerCallback):

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,16 +80,6 @@ def _shares(credited: Credited) -> dict[str, float]:
         held[one.row.role] += abs(one.advantage) * one.weight * one.row.tokens  # type: ignore[assignment]
     total = sum(held.values())
     return {f"{role}/share": share / total for role, share in held.items()} if total else {}
-
-
-def measure_tools(outcomes: Mapping[tuple[str, str], Sequence[bool]]) -> dict[str, float]:
-    """Return the share of tool calls that succeeded, by role and by role and tool. `outcomes` are by (role, tool)."""
-    means = Means()
-    for (role, tool), ended in outcomes.items():
-        for ok in ended:
-            means.add(f"{role}/tool_success", float(ok))
-            means.add(f"{role}/tool_success/{tool}", float(ok))
-    return means.values
 
 
 LONGEST = 20_000

@@ -22,7 +22,6 @@ from hira.core.errors import (
     EndpointError,
     HiraError,
     OutOfBudget,
-    ToolDown,
     UsageError,
 )
 from hira.core.events import Event, Reader, ToolEnded, TurnEnded
@@ -37,7 +36,7 @@ from hira.trainers.calls import (
 )
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit.grpo import FLOOR, deviation
-from hira.trainers.metrics import Means, make_transcript, measure_tools
+from hira.trainers.metrics import Means, make_transcript
 from hira.trainers.records import print_progress
 from hira.trainers.rows import Attempt, Collected, Cut, Group, Status, rows_of
 from hira.workflows.workflow import Workflow, rollout
@@ -162,7 +161,7 @@ class Rollouts:
         seed = seed_of(self.seed, *(["exam"] if exam else []), update, problem.id, number)
         outcomes = Outcomes()
         record: Rollout | None = None
-        trouble = Trouble()
+        trouble: list[HiraError] = []
         try:
             async with asyncio.timeout(self.config.rollout_seconds), self.context(run, problem, outcomes) as context:
                 self._prepare(context, run, seed, trouble)
@@ -182,27 +181,28 @@ class Rollouts:
             return _make_lost(number, f"a fault in the workflow: {type(error).__name__}: {error}", record)
         if isinstance(record.failure, UsageError | AccessDenied):
             raise record.failure
-        status = "infra_failed" if trouble.why else status_of(record)
-        score = (
-            await self._score(record, problem) if status == "ok" else Score(0.0 if status != "infra_failed" else None)
-        )
+        status = "infra_failed" if trouble else status_of(record)
+        lost = Score(None if status == "infra_failed" else 0.0)
+        score = await self._score(record, problem) if status == "ok" else lost
         cut = rows_of(record, self.roles, problem.id)
         attempt = Attempt(number, cut.rows, score.value, status, score.conversations)
-        return ScoredRollout(attempt, record, cut, score, trouble.why or record.error, outcomes.tools)
+        return ScoredRollout(attempt, record, cut, score, str(trouble[0]) if trouble else record.error, outcomes.tools)
 
-    def _prepare(self, context: RunContext, run: str, seed: int, trouble: "Trouble") -> None:
-        """Prepare the run context for training: seeds, deadlines, watched tools."""
+    def _prepare(self, context: RunContext, run: str, seed: int, trouble: list[HiraError]) -> None:
+        """Prepare the run context for training: seeds, deadlines, watched tools. `trouble` gets the infrastructure
+        failures, even if the workflow continues: a planner gets a worker's failure as a finding, and a model the
+        failure of its search; neither deserves a penalty."""
 
         def seed_role(role: str, part: RoleConfig) -> RoleConfig:
             policy = SeededPolicy(
-                part.policy, run, seed_of(seed, role), self.config.call_seconds, self.underway, trouble.broken
+                part.policy, run, seed_of(seed, role), self.config.call_seconds, self.underway, trouble
             )
             return replace(part, policy=policy, sampling=set_training_sampling(part.sampling, self.temperature))
 
         context.cast = {role: seed_role(role, part) for role, part in context.cast.items()}
         if self.day is not None:
             context.rollout.began = self.day
-        context.tools = watch_tools(context.tools, trouble.down, partial(self.underway.call, run))
+        context.tools = watch_tools(context.tools, trouble, partial(self.underway.call, run))
 
     async def _score(self, record: Rollout, problem: Problem) -> Score:
         """Return the reward, without a value if a judge is down or late. Raises `HiraError` for a fault in the reward
@@ -255,19 +255,6 @@ def _make_error(some: Sequence[ScoredRollout], played: Sequence[ScoredRollout], 
 
 def _spoke(one: ScoredRollout) -> bool:
     return one.record is not None and any(trajectory.turns for trajectory in one.record.trajectories.values())
-
-
-@dataclass(slots=True)
-class Trouble:
-    """The infrastructure failures of one rollout, even if the workflow continued: a planner gets a worker's failure as
-    a finding, and a model the failure of its search; neither deserves a penalty."""
-
-    broken: list[EndpointError] = field(default_factory=list)
-    down: list[ToolDown] = field(default_factory=list)
-
-    @property
-    def why(self) -> str:
-        return str([*self.broken, *self.down, ""][0])
 
 
 class Outcomes:
@@ -327,7 +314,6 @@ def _make_lost(number: int, why: str, record: Rollout | None = None) -> ScoredRo
 def measure_rollouts(played: Sequence[ScoredRollout]) -> dict[str, float]:
     """Measure tools, endings, parts of the reward, and rows that broke or were dropped."""
     means = Means()
-    tools: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for one in played:
         means.add("row_breaks", one.cut.breaks)
         means.add("rows_dropped", one.cut.dropped)
@@ -337,9 +323,11 @@ def measure_rollouts(played: Sequence[ScoredRollout]) -> dict[str, float]:
             means.add("answered", float(bool(one.record.answer)))
             means.add("conversations", len(one.record.trajectories))
             means.add("calls", one.record.usage.calls)
-        for key, ended in one.tools.items():
-            tools[key] += ended
-    return means.values | measure_tools(tools)
+        for (role, tool), ended in one.tools.items():
+            for ok in ended:
+                means.add(f"{role}/tool_success", float(ok))
+                means.add(f"{role}/tool_success/{tool}", float(ok))
+    return means.values
 
 
 class Collector:

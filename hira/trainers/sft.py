@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from hira.trainers.assembly import TrainingPlan
 from hira.trainers.batches import adapter_of
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import HALF, Configuration
+from hira.trainers.grpo import RecordCallback
 from hira.trainers.lessons import read_lessons
 from hira.trainers.profile import save_adapters
-from hira.trainers.records import COMPLETE, last_checkpoint, step_of
+from hira.trainers.records import last_checkpoint, step_of
 from hira.trainers.rows import Row
 from hira.trainers.training import make_training, open_weights
 from hira.trainers.weights import activate
@@ -70,11 +72,9 @@ class SftTrainer(Trainer):
         folder: Path,
         *,
         optimizer: torch.optim.Optimizer | None = None,
-        tell: Callable[[int, float], None] = lambda *_: None,
+        on_step: Callable[[Mapping[str, Any]], None] = lambda _: None,
     ) -> None:
         """`optimizer` replaces AdamW: a whole model that begins at random learns sooner with `hira.trainers.muon`."""
-        self.folder = folder
-        self.tell = tell
         super().__init__(
             model=model,
             args=arguments_of(configuration, folder),
@@ -82,6 +82,7 @@ class SftTrainer(Trainer):
             data_collator=self._collate,
             processing_class=tokenizer,
             optimizers=(optimizer, None),
+            callbacks=[RecordCallback(folder, on_step)],
         )
         self.remove_callback(PrinterCallback)
 
@@ -120,18 +121,6 @@ class SftTrainer(Trainer):
                 fix="lower the learning rate, then resume: the last checkpoint is from before",
             )
         return (loss, found) if return_outputs else loss
-
-    def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        """Write the Trainer's checkpoint; a last file marks it as whole."""
-        super()._save_checkpoint(model, trial)
-        step = self.state.global_step
-        records.append(self.folder / f"checkpoint-{step}" / COMPLETE, [{"step": step}])
-
-    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        super().log(logs, start_time)
-        if "loss" in logs:
-            records.append(self.folder / records.METRICS, [{"step": self.state.global_step, **logs}])
-            self.tell(self.state.global_step, float(logs["loss"]))
 
 
 def arguments_of(configuration: Configuration, folder: Path) -> TrainingArguments:
@@ -203,13 +192,13 @@ def run_sft(
             LessonOrder(own, configuration),
             configuration,
             place,
-            tell=_report_steps(name, on_step),
+            on_step=partial(_report_step, name, on_step),
         ).train(resume_from_checkpoint=str(done) if done else None)
     save_adapters(plan, model, tokenizer)
 
 
-def _report_steps(name: str, on_step: Callable[[Mapping[str, Any]], None]) -> Callable[[int, float], None]:
-    return lambda step, loss: on_step({"adapter": name, "step": step, "loss": loss})
+def _report_step(name: str, on_step: Callable[[Mapping[str, Any]], None], told: Mapping[str, Any]) -> None:
+    on_step({"adapter": name, **told})
 
 
 def _read_conversations(plan: TrainingPlan, tokenizer: Any, file: Path, tell: Tell) -> Sequence[Row]:

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from accelerate import PartialState  # type: ignore[import-untyped]
 from accelerate.utils import gather_object  # type: ignore[import-untyped]
-from transformers import TrainerCallback
 
 from hira.core.errors import UsageError
 from hira.evaluation.rewards.answers import Reward, close_reward
@@ -158,8 +157,8 @@ class Training:
             self.folder,
             on_update=finish_update,
         )
+        trainer.record.on_step = self.on_step
         trainer.show_progress = partial(print_progress, rollouts.config.heartbeat_seconds, self.tell)
-        trainer.add_callback(MetricsCallback(self.on_step))
         if since:
             engine.record_update(since)
         else:
@@ -202,17 +201,6 @@ class Training:
             save_adapters(self.plan, self.model, self.tokenizer, BEST)
         patience = self.configuration.exam.patience
         return bool(patience) and len(exams) - 1 - first >= patience
-
-
-class MetricsCallback(TrainerCallback):
-    """Passes every line of metrics to `told`."""
-
-    def __init__(self, told: Told) -> None:
-        self.told = told
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
-        del args, control
-        self.told({"step": state.global_step, **(logs or {})})
 
 
 Tell = Callable[[str], None]

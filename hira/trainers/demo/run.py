@@ -194,5 +194,5 @@ class Demo:
             self.plan.configuration,
             self.folder / "sft",
             optimizer=None if self.recipe.pretrained else Muon(learner, matrices=own.matrices, rate=own.learning_rate),
-            tell=lambda step, loss: on_step({"stage": "sft", "step": step, "of": own.learning, "loss": loss}),
+            on_step=lambda one: on_step({"stage": "sft", "of": own.learning, **one}),
         ).train()
