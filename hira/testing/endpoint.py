@@ -121,7 +121,7 @@ class Endpoint:
         if received.method == "GET":
             await self._get(received, exchange)
             return
-        if received.path.partition("?")[0].endswith(RESPONSES):
+        if received.path.endswith(RESPONSES):
             received = replace(received, body=chat_body(received.body))
         fault = self._next_fault()
         if fault and fault.act:
@@ -154,7 +154,7 @@ class Endpoint:
         return completion
 
     async def _say(self, received: Received, exchange: Exchange, reply: dict[str, Any]) -> None:
-        if received.path.partition("?")[0].endswith(RESPONSES):
+        if received.path.endswith(RESPONSES):
             response = response_of(reply)
             if received.body.get("stream"):
                 await exchange.stream(events_of(response))

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl
 
 from hira.testing.faults import Exchange
 
@@ -18,6 +19,7 @@ class Received:
 
     method: str
     path: str
+    query: Mapping[str, str]
     headers: Mapping[str, str]
     body: Any
 
@@ -99,7 +101,9 @@ class _Connection(asyncio.Protocol):
         if len(self._got) < total:
             return
         body, self._got = self._got[end + 4 : total], self._got[total:]
-        method, path, _ = first.split(" ")
-        received = Received(method, path, headers, json.loads(body) if body else None)
+        method, target, _ = first.split(" ")
+        path, _, query = target.partition("?")
+        asked = dict(parse_qsl(query, keep_blank_values=True))
+        received = Received(method, path, asked, headers, json.loads(body) if body else None)
         assert self.transport is not None  # noqa: S101 - data comes over it
         self.task = asyncio.ensure_future(self.server.respond(received, Exchange(self.transport, headers)))

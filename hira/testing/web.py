@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
-from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
+from urllib.parse import unquote, urljoin
 
 from hira.core.bm25 import BM25, words
 from hira.testing.faults import Exchange
@@ -32,21 +32,10 @@ class Served:
         return (self.body if isinstance(self.body, str) else json.dumps(self.body, ensure_ascii=False)).encode()
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """One request as it arrived: header names are in lower case, `body` is the parsed JSON, if there was any."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: Any
-
-    @property
-    def searched(self) -> str:
-        """The query, if this was a search."""
-        asked = self.query.get("srsearch") or self.query.get("q") or ""
-        return asked or (str(self.body.get("q", "")) if isinstance(self.body, dict) else "")
+def read_query(visit: Received) -> str:
+    """The query, if this was a search."""
+    asked = visit.query.get("srsearch") or visit.query.get("q") or ""
+    return asked or (str(visit.body.get("q", "")) if isinstance(visit.body, dict) else "")
 
 
 class FakeWeb:
@@ -72,7 +61,7 @@ class FakeWeb:
     ) -> None:
         self.pages = {path: page if isinstance(page, Served) else Served(page) for path, page in pages.items()}
         self.hits = hits
-        self.visits: list[Visit] = []
+        self.visits: list[Received] = []
         self.most_at_once = 0
         self._failures = [one if isinstance(one, Served) else Served(status=one) for one in failures]
         self._together = together
@@ -91,7 +80,7 @@ class FakeWeb:
     @property
     def searches(self) -> list[str]:
         """The queries so far, in order."""
-        return [visit.searched for visit in self.visits if visit.searched]
+        return [query for query in map(read_query, self.visits) if query]
 
     def __enter__(self) -> Self:
         self._server.start()
@@ -100,23 +89,18 @@ class FakeWeb:
     def __exit__(self, *_: object) -> None:
         self._server.close()
 
-    async def _respond(self, received: Received, exchange: Exchange) -> None:
-        parts = urlsplit(received.path)
-        query = dict(parse_qsl(parts.query, keep_blank_values=True))
-        visit = Visit(received.method, parts.path, query, received.headers, received.body)
+    async def _respond(self, visit: Received, exchange: Exchange) -> None:
         self.visits.append(visit)
         served = await self._answer(visit)
         await asyncio.sleep(served.seconds)
         await exchange.send(served.status, served.bytes, served.content_type, **served.headers)
 
-    async def _answer(self, visit: Visit) -> Served:
-        target = visit.path + (
-            "?" + "&".join(f"{name}={value}" for name, value in visit.query.items()) if visit.query else ""
-        )
-        page = self.pages.get(target) or self.pages.get(visit.path)
+    async def _answer(self, visit: Received) -> Served:
+        asked = "&".join(f"{name}={value}" for name, value in visit.query.items())
+        page = self.pages.get(f"{visit.path}?{asked}") or self.pages.get(visit.path)
         if page is not None:
             return page
-        if not visit.searched:
+        if not (query := read_query(visit)):
             return Served(f"<h1>Not found</h1><p>There is no page {visit.path}</p>", status=404)
         self._searching += 1
         self.most_at_once = max(self.most_at_once, self._searching)
@@ -124,14 +108,14 @@ class FakeWeb:
             if self._searching >= self._together:
                 self._gathered.set()
             await asyncio.wait_for(self._gathered.wait(), PATIENCE)
-            return self._failures.pop(0) if self._failures else self._found(visit)
+            return self._failures.pop(0) if self._failures else self._found(visit, query)
         except TimeoutError:
             return Served(f"only {self._searching} of {self._together} searches came together", status=500)
         finally:
             self._searching -= 1
 
-    def _found(self, visit: Visit) -> Served:
-        found = [self._card(path) for path in self._places(visit.searched)]
+    def _found(self, visit: Received, query: str) -> Served:
+        found = [self._card(path) for path in self._places(query)]
         if visit.path.endswith("/api.php"):
             listed = [
                 {"ns": 0, "title": title, "pageid": at, "snippet": f'<span class="searchmatch">{text}</span>'}
@@ -145,14 +129,12 @@ class FakeWeb:
                 {"title": title, "link": url, "snippet": text, "position": at}
                 for at, (title, url, text) in enumerate(found, 1)
             ]
-            return _json(
-                {"searchParameters": {"q": visit.searched, "type": "search"}, "organic": organic, "credits": 1}
-            )
+            return _json({"searchParameters": {"q": query, "type": "search"}, "organic": organic, "credits": 1})
         results = [
             {"title": title, "url": url, "content": text, "engine": "fake", "engines": ["fake"], "category": "general"}
             for title, url, text in found
         ]
-        return _json({"query": visit.searched, "number_of_results": 0, "results": results, "unresponsive_engines": []})
+        return _json({"query": query, "number_of_results": 0, "results": results, "unresponsive_engines": []})
 
     def _places(self, query: str) -> list[str]:
         if self.hits is not None:
