@@ -141,75 +141,46 @@ async def test_a_malformed_distillation_is_asked_for_once_more_with_the_error() 
     assert "conclusion: field required" in policy.requests[2].messages[-1].text
 
 
-async def test_an_expert_that_fails_is_a_finding_that_says_so_and_the_others_go_on() -> None:
-    policy = ScriptedPolicy({"coordinator": [distilled()]})
-    context = make_context(policy)
-    eye = Failing(EndpointError("the model cannot see pictures"))
-    coord = Coordinator(context, [eye, Told("quick", "looks a fact up", 1)], transfer=False)
-    findings = await coord.delegate([Subtask("1", "pictures"), Subtask("2", "a fact")], context.rollout.memory)
-    assert [(finding.expert, finding.ok) for finding in findings] == [("eye", False), ("quick", True)]
-    assert "cannot see pictures" in findings[0].conclusion
+class Eye(Told):
+    """An expert whose work ends in an error, or returns anything."""
 
-
-class Failing(Told):
-    """An expert whose work ends in an error."""
-
-    def __init__(self, error: BaseException) -> None:
+    def __init__(self, made: Any) -> None:
         super().__init__("eye", "looks at pictures", 1)
-        self.error = error
+        self.made = made
 
     async def work(self, task: Task, context: RunContext) -> Account:
-        raise self.error
-
-
-@pytest.mark.parametrize(
-    "error",
-    [KeyError("height"), ExceptionGroup("tasks", [ExceptionGroup("inner", [KeyError("height")]), OSError("x")])],
-)
-async def test_a_fault_in_somebodys_expert_is_a_finding_and_is_told_by_its_type(
-    error: Exception, caplog: pytest.LogCaptureFixture
-) -> None:
-    policy = ScriptedPolicy({"coordinator": [distilled()]})
-    context, heard = make_context(policy), list[Any]()
-    context.events.readers.append(heard.append)
-    coord = Coordinator(context, [Failing(error), Told("quick", "looks a fact up", 1)], transfer=False)
-    findings = await coord.delegate([Subtask("1", "pictures"), Subtask("2", "a fact")], context.rollout.memory)
-    assert [(finding.expert, finding.ok) for finding in findings] == [("eye", False), ("quick", True)]
-    assert "KeyError: 'height'" in findings[0].conclusion
-    assert ["KeyError" in one.text for one in heard if isinstance(one, Notice)] == [True]
-    assert [one.ok for one in heard if isinstance(one, SubtaskDone)].count(False) == 1
-    assert [one.message for one in caplog.records] == ["a fault in the expert 'eye'"]
-    assert "raise self.error" in caplog.text  # the line of the traceback
-
-
-class Returning(Told):
-    """An expert whose work returns anything."""
-
-    def __init__(self, returned: Any) -> None:
-        super().__init__("eye", "looks at pictures", 1)
-        self.returned = returned
-
-    async def work(self, task: Task, context: RunContext) -> Account:
-        returned: Account = self.returned
+        if isinstance(self.made, BaseException):
+            raise self.made
+        returned: Account = self.made
         return returned
 
 
 @pytest.mark.parametrize(
-    ("returned", "told"),
+    ("made", "told", "is_fault"),
     [
-        ("It is 31 m high.", "its work must return an Account(reasoning, conclusion), got 'It is 31 m high.'"),
-        (None, "its work must return an Account(reasoning, conclusion), got None"),
-        (Account("Measured.", cast("str", 31)), "its Account must contain only strings, not in conclusion"),
+        (EndpointError("the model cannot see pictures"), "cannot see pictures", False),
+        (KeyError("height"), "KeyError: 'height'", True),
+        (
+            ExceptionGroup("tasks", [ExceptionGroup("inner", [KeyError("height")]), OSError("x")]),
+            "KeyError: 'height'",
+            True,
+        ),
+        ("31 m", "its work must return an Account(reasoning, conclusion), got '31 m'", True),
+        (Account("Measured.", cast("str", 31)), "its Account must contain only strings, not in conclusion", True),
     ],
 )
-async def test_work_that_returns_no_account_is_told_as_the_experts_fault(returned: object, told: str) -> None:
+async def test_an_expert_that_fails_is_a_finding_that_says_so_and_the_others_go_on(
+    made: Any, told: str, is_fault: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     context, heard = make_context(ScriptedPolicy({"coordinator": [distilled()]})), list[Any]()
     context.events.readers.append(heard.append)
-    coord = Coordinator(context, [Returning(returned), Told("quick", "looks a fact up", 1)], transfer=False)
+    coord = Coordinator(context, [Eye(made), Told("quick", "looks a fact up", 1)], transfer=False)
     findings = await coord.delegate([Subtask("1", "pictures"), Subtask("2", "a fact")], context.rollout.memory)
     assert [(finding.expert, finding.ok) for finding in findings] == [("eye", False), ("quick", True)]
     assert told in findings[0].conclusion
-    assert [told in one.text for one in heard if isinstance(one, Notice)] == [True]
+    assert [told in one.text for one in heard if isinstance(one, Notice)] == [True] * is_fault
+    assert [one.ok for one in heard if isinstance(one, SubtaskDone)].count(False) == 1
+    assert [one.message for one in caplog.records] == ["a fault in the expert 'eye'"] * is_fault
 
 
 @pytest.mark.parametrize(
@@ -221,7 +192,7 @@ async def test_work_that_returns_no_account_is_told_as_the_experts_fault(returne
     ],
 )
 async def test_a_check_that_failed_and_an_interrupt_are_no_findings(error: BaseException) -> None:
-    coord = Coordinator(make_context([]), [Failing(error)])
+    coord = Coordinator(make_context([]), [Eye(error)])
     with pytest.raises(ScriptError if isinstance(error, Exception) else KeyboardInterrupt):
         await coord.delegate([TASK], coord.context.rollout.memory)
 
@@ -246,32 +217,23 @@ async def test_nothing_outlives_a_run_that_a_failed_check_ends() -> None:
     assert sorted(ended) == ["2", "3"]
 
 
-async def test_what_looks_like_an_id_in_an_address_is_no_id() -> None:
+async def test_facts_keep_only_sources_that_were_read_by_id_or_by_their_place() -> None:
     facts = [
-        {"text": "by its address", "sources": ["https://data.s1.amazonaws.example/f"]},
+        {"text": "by id", "sources": ["s1"]},
+        {"text": "by place", "sources": ["towers.md"]},
+        {"text": "several ids in one entry", "sources": ["s1, s2"]},
         {"text": "by its address with a slash", "sources": "http://data.s1.amazonaws.example/f/"},
         {"text": "an address nobody read", "sources": ["https://data.s1.example/g"]},
-        {"text": "several ids in one entry", "sources": ["s1, s2"]},
         {"text": "in brackets", "sources": ["table s1 on page [s2]"]},
+        {"text": "made up", "sources": ["s77", "https://nowhere.example"]},
+        {"text": "said in the text [s1]"},
     ]
     coord, _, _, _ = coordinator([assigned("quick"), distilled(facts=facts)])
     coord.context.read(Source("towers.md", "Towers", "The tower is 31 m high.", kind="file"))
     coord.context.read(Source("https://data.s1.amazonaws.example/f", "Data", "31"))
     await coord.delegate([TASK], coord.context.rollout.memory)
     told = [fact.sources for fact in coord.context.rollout.findings[0].facts]
-    assert told == [("s2",), ("s2",), (), ("s1", "s2"), ("s2",)]
-
-
-async def test_facts_keep_only_sources_that_were_read_by_id_or_by_their_place() -> None:
-    facts = [
-        {"text": "by id", "sources": ["s1"]},
-        {"text": "by place", "sources": ["towers.md"]},
-        {"text": "made up", "sources": ["s77", "https://nowhere.example"]},
-        {"text": "said in the text [s1]"},
-    ]
-    coord, _, _, _ = coordinator([assigned("quick"), distilled(facts=facts)])
-    await coord.delegate([TASK], coord.context.rollout.memory)
-    assert [fact.sources for fact in coord.context.rollout.findings[0].facts] == [("s1",), ("s1",), (), ("s1",)]
+    assert told == [("s1",), ("s1",), ("s1", "s2"), ("s2",), (), ("s2",), (), ("s1",)]
 
 
 async def test_memory_grows_in_the_order_of_the_subtasks_whoever_is_done_first() -> None:

@@ -1,7 +1,6 @@
 """The one loop, in both dialects, against scripted policies."""
 
 import asyncio
-import time
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ import pytest
 
 from hira.agents.calls import use
 from hira.agents.loop import Loop
-from hira.agents.run_context import together
 from hira.core.budget import Budget, size
 from hira.core.errors import ToolError
 from hira.core.events import Event, Events, Notice, ToolEnded, ToolStarted
@@ -223,12 +221,6 @@ async def test_a_call_that_cannot_be_read_costs_no_call_and_is_told(dialect: str
     assert "Nothing was called" in policy.requests[1].messages[-1].text
 
 
-async def test_two_unreadable_turns_in_a_row_end_in_a_forced_answer() -> None:
-    loop, _ = loop_of(["<|begin_x_call|>", "<|begin_y_call|>", "well, 6"])
-    step = await loop.run()
-    assert (step.answer, step.forced) == ("well, 6", "your calls could not be read")
-
-
 async def test_an_empty_reply_is_asked_for_again() -> None:
     loop, policy = loop_of(["", "42"])
     assert (await loop.run()).answer == "42"
@@ -255,28 +247,6 @@ async def test_a_tool_that_hangs_is_ended_and_said_so() -> None:
     assert (seen.ok, seen.text) == (False, "sleepy failed: sleepy did not finish within 0.05 seconds")
 
 
-async def test_several_calls_of_a_turn_run_side_by_side_and_keep_their_order() -> None:
-    running, most = 0, 0
-
-    @tool
-    def blocking(n: int) -> str:
-        "Blocks its thread."
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        time.sleep(0.2 - n * 0.05)
-        running -= 1
-        return f"done {n}"
-
-    text = "".join(f"<|begin_blocking_call|>{n}<|end_blocking_call|>" for n in range(3))
-    policy = ScriptedPolicy([text, "all done"])
-    conversation = make_context(policy).conversation("worker")
-    await Loop(conversation, [blocking], several=3).run()
-    assert most == 3
-    results = policy.requests[1].messages[-1].text
-    assert results.index("done 0") < results.index("done 1") < results.index("done 2")
-
-
 @pytest.mark.parametrize("slowest", [0, 1, 2])
 async def test_what_calls_of_one_turn_read_has_its_ids_in_their_order_whichever_is_done_first(slowest: int) -> None:
     ends = [asyncio.Event() for _ in range(3)]
@@ -290,15 +260,10 @@ async def test_what_calls_of_one_turn_read_has_its_ids_in_their_order_whichever_
         return Observation(passages=(Passage(Source(f"page-{n}", f"Page {n}", "text"), "text"),))
 
     text = "".join(f"<|begin_fetch_call|>{n}<|end_fetch_call|>" for n in range(3))
-    for use_them in (True, False):
-        context = make_context(ScriptedPolicy([text, "all done"]))
-        if use_them:
-            conversation = context.conversation("worker")
-            await together([use(conversation, fetch, {"n": n}) for n in range(3)])
-        else:
-            await Loop(context.conversation("worker"), [fetch], several=3).run()
-        read = context.rollout.sources.read
-        assert {one: source.location for one, source in read.items()} == {f"s{n + 1}": f"page-{n}" for n in range(3)}
+    context = make_context(ScriptedPolicy([text, "all done"]))
+    await Loop(context.conversation("worker"), [fetch], several=3).run()
+    read = context.rollout.sources.read
+    assert {one: source.location for one, source in read.items()} == {f"s{n + 1}": f"page-{n}" for n in range(3)}
 
 
 async def test_a_stop_ends_an_experts_loop_without_another_call() -> None:
@@ -451,21 +416,6 @@ async def test_a_full_chain_loses_its_end() -> None:
     assert "\n4\n[/s2]" not in chain.text
     assert asking.prompt == "conclude"
     assert size([task, chain, asking]) < 330
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-async def test_a_workflow_may_make_the_calls_itself(dialect: str) -> None:
-    made: list[Call] = []
-
-    async def perform(one: Call) -> str:
-        made.append(one)
-        return "by the workflow"
-
-    written = DIALECTS[dialect].write(Call("page", {"path": "a"}), page) or calling("page", path="a")
-    loop, policy = loop_of([written, r"\boxed{done}"], dialect)
-    step = await loop.run(perform)
-    assert (step.answer, [(one.name, dict(one.arguments)) for one in made]) == ("done", [("page", {"path": "a"})])
-    assert "by the workflow" in policy.requests[-1].messages[-1].text
 
 
 async def test_a_fault_in_a_tool_is_told_to_the_model_and_to_the_person_and_ends_no_run(

@@ -46,11 +46,6 @@ def test_the_reader_is_there_only_where_nobody_else_is_given_files_and_tools(tmp
         named(Toolbox())
 
 
-@pytest.mark.parametrize("role", ["code", "multimodal", "deep_search"])
-def test_an_expert_that_the_tools_were_given_to_by_name_works_with_these_alone(role: str) -> None:
-    assert named(Toolbox(scoped={role: (high_water,)})) == [role]
-
-
 @pytest.mark.parametrize("role", ["code", "multimodal", "deep_search", "reader"])
 async def test_a_question_is_answered_with_nothing_but_a_tool(role: str) -> None:
     policy = ScriptedPolicy(

@@ -1,23 +1,19 @@
 """An endpoint that takes no native tool calls: the run goes on in text, and the endpoint is not asked again."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hira import Hira
 from hira.agents.loop import Loop
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.core.errors import ToolsRefused
 from hira.core.events import Event, Events, Notice
 from hira.core.messages import user
 from hira.core.policy import Policy
-from hira.journal import Journal
 from hira.policies.dialects import JSON, NATIVE, TAGS
 from hira.policies.failures import refuses_tools
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.retrying import Fallback
-from hira.runtime.replay import replay
 from hira.runtime.settings import RoleSettings, Settings
 from hira.testing import Endpoint, ScriptedPolicy, calling, make_context
 from hira.tools import tool
@@ -155,30 +151,3 @@ def test_what_servers_say_when_they_take_no_tools(said: str) -> None:
 )
 def test_other_failures_say_nothing_about_tools(said: str) -> None:
     assert not refuses_tools(said)
-
-
-async def test_a_run_that_went_on_in_text_is_replayed_without_the_endpoint(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "asean.txt").write_text("ASEAN was founded on 8 August 1967.\n", encoding="utf-8")
-    replies = [
-        '{"name": "subtask", "arguments": {"task": "When was ASEAN founded?"}}',
-        '{"reason": "a page states it", "expert": "deep_search"}',
-        '{"name": "search", "arguments": {"query": "ASEAN founded"}}',
-        r"\boxed{ASEAN was founded on 8 August 1967 [s1].}",
-        "ASEAN was founded on 8 August 1967 [s1].",
-    ]
-    with Endpoint(replies, faults=[REFUSED]) as endpoint:
-        settings = Settings(
-            model=endpoint.model,
-            base_url=endpoint.base_url,
-            docs=(tmp_path / "docs",),
-            journal=tmp_path / "journal.sqlite",
-        )
-        async with Hira(settings=settings) as hira:
-            first = await hira.ask("When was ASEAN founded?")
-        endpoint.assert_done()
-    journal = Journal(tmp_path / "journal.sqlite")
-    again = await replay(journal, first.rollout.run)
-    journal.close()
-    assert again.same
-    assert first.status == "answered"

@@ -51,35 +51,6 @@ async def test_a_file_that_one_subtask_wrote_is_remembered_and_opened_by_the_nex
     assert "May,4242" in seen.messages[-1].text
 
 
-@pytest.mark.skipif(bool(refusal()), reason=refusal())
-async def test_files_of_a_subtask_that_came_from_the_journal_are_there_for_the_next(tmp_path: Path) -> None:
-    def program(code: str) -> str:
-        return f"<|begin_code_call|>{code}<|end_code_call|>"
-
-    first = {
-        "1/code": [program("open('sales.csv', 'w').write('May,4242')"), "It is written."],
-        "coordinator": [distilled("It is written."), distilled("4242")],
-    }
-    second = {"2/code": [program("open('../1/sales.csv').read()"), "4242 were sold in May."]}
-    journal = Journal(tmp_path / "j.sqlite")
-    begun = journal.begin("r1", settings={}, files=(), versions={})
-    logs = {"before": begun, "resumed": begun}
-    for folder, script in (("before", first), ("resumed", {**first, **second})):
-        (tmp_path / folder).mkdir()
-        if folder == "resumed":
-            begun.end("interrupted", "", "")
-            logs[folder] = journal.resume("r1")
-        policy = ScriptedPolicy(script)
-        context = make_context(policy, tools=Toolbox(python=open_python(tmp_path / folder)), log=logs[folder])
-        coord, memory = Coordinator(context, [Code()], faithful=True), context.rollout.memory
-        await coord.delegate([Subtask("1", "Write the sales by month to a file.")], memory)
-    assert not (tmp_path / "resumed" / "1" / "sales.csv").exists()
-    await coord.delegate([Subtask("2", "How much was sold in May?")], memory)
-    seen = [request for request in policy.requests if request.conversation == "2/code"][-1]
-    assert "May,4242" in seen.messages[-1].text
-    journal.close()
-
-
 class Killed(BaseException):
     """Ends a run the way nothing in hira expects."""
 

@@ -71,27 +71,6 @@ async def test_the_chain_of_reasoning_never_sees_a_page_only_what_was_condensed_
     assert "stands by the sea" not in shown
 
 
-async def test_search_o1_reads_the_pages_behind_the_hits() -> None:
-    @tool(name="search", pure=True)
-    async def hits(query: str) -> Observation:
-        "Search."
-        places = [f"https://{at}.example" for at in range(12)]
-        return Observation(passages=tuple(Passage(Source(one, "Hit", query, "hit"), "a snippet") for one in places))
-
-    opened: list[str] = []
-
-    @tool(pure=True)
-    async def browse(url: str, intent: str = "") -> Observation:
-        "Open."
-        opened.append(url)
-        return Observation(passages=(Passage(Source(url, "Page", READ), f"{READ} {intent}"),))
-
-    policy = ScriptedPolicy({"reasoner": [searching("height"), ANSWER], "reader": [CONDENSED]})
-    await rollout(SearchO1(), QUESTION, make_context(policy, tools=Toolbox(search=hits, browse=browse)))
-    assert len(opened) == 10
-    assert "stands by the sea" in of(policy, "reader")[0].messages[0].values["documents"]
-
-
 @pytest.mark.parametrize("echo", ["height", "I look\nit up."])
 async def test_what_a_reader_only_repeats_is_no_summary_and_the_pages_are_passed_on(echo: str) -> None:
     policy = ScriptedPolicy({"reasoner": [searching("height"), ANSWER], "reader": [echo]})

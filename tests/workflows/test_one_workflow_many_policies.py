@@ -12,7 +12,6 @@ from hira.core.errors import BadReply
 from hira.core.policy import Sampling
 from hira.policies import open_policy
 from hira.policies.dialects import DIALECTS
-from hira.policies.offline import OfflinePolicy
 from hira.policies.openai import OpenAIPolicy
 from hira.testing import Endpoint
 from hira.testing.script import make_context
@@ -30,14 +29,6 @@ async def tools() -> AsyncIterator[Toolbox]:
     index = Index([ASEAN])
     yield Toolbox(search=search_documents(index), browse=browse_documents(index))
     index.close()
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-async def test_offline_answers_with_a_verified_citation(tools: Toolbox, dialect: str) -> None:
-    record = await rollout(WORKFLOW, QUESTION, make_context(OfflinePolicy(), dialect=dialect, tools=tools))
-    assert record.status == "answered"
-    assert "Naypyidaw" in record.answer
-    assert record.sources.read[record.citations[0].source].location == "myanmar.md"
 
 
 async def test_a_scripted_endpoint_over_http_answers_with_a_verified_citation(tools: Toolbox) -> None:
