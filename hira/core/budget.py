@@ -109,36 +109,34 @@ class Purse:
             told = f"the budget of {limit:,} {name}{self.whose}"
             if self._short(call, self.spent, reserve) is None:
                 raise self.spends(f"{told} is held by other calls under way", fix=AGAIN)
-            raise self.out(f"{told} {_explain_used_up(name, not self.spent.calls, needed)}")
-        return self._room(call, used + (reserve or Usage()), ANSWER if reserve is None else ROOM)
+            raise self.spends(f"{told} {_explain_used_up(name, not self.spent.calls, needed)}")
+        left = self.count_remaining(used + (reserve or Usage()) + call.usage(), call.price)
+        room = LONGEST_ASKED if left is None else max(ANSWER if reserve is None else ROOM, left)
+        return room if room < LONGEST_ASKED else None
 
-    def out(self, told: str) -> OutOfBudget:
-        return self.spends(told)
+    def count_remaining(self, taken: Usage, price: Price | None) -> int | None:
+        """Return the tokens of a reply that are left when so much is taken, None without a limit."""
+        rooms = []
+        if self.limits.tokens is not None:
+            rooms.append(self.limits.tokens - taken.tokens)
+        if self.limits.cost is not None and price and price.output:
+            rooms.append(int((self.limits.cost - (taken.cost or 0.0)) / price.output * 1e6))
+        return min(rooms, default=None)
 
     def _short(self, call: Wanted, used: Usage, reserve: Usage | None) -> tuple[float, str, float] | None:
         """Return the limit that the call would break, its name, and the amount needed; None if it breaks no limit."""
-        kept, limits, after = reserve or Usage(), self.limits, used + call.usage(ROOM)
-        for name, limit, total, rest in (
-            ("tokens", limits.tokens, after.tokens, kept.tokens),
-            ("US dollars", limits.cost, after.cost or 0.0, kept.cost or 0.0),
-            ("calls", limits.calls, after.calls, kept.calls),
-        ):
-            if limit is None:
-                continue
-            before = {"tokens": used.tokens, "US dollars": used.cost or 0.0, "calls": used.calls}[name]
-            if before >= limit or ((reserve is not None or not self.spent.calls) and total > limit - rest):
-                return limit, name, total + rest
+        limits = {"tokens": self.limits.tokens, "US dollars": self.limits.cost, "calls": self.limits.calls}
+        before, after, rest = map(_measure, (used, used + call.usage(ROOM), reserve or Usage()))
+        begins = reserve is not None or not self.spent.calls
+        for name, limit in limits.items():
+            if limit is not None and (before[name] >= limit or (begins and after[name] > limit - rest[name])):
+                return limit, name, after[name] + rest[name]
         return None
 
-    def _room(self, call: Wanted, taken: Usage, least: int) -> int | None:
-        rooms = []
-        if self.limits.tokens is not None:
-            rooms.append(self.limits.tokens - taken.tokens - call.prompt)
-        if self.limits.cost is not None and call.price and call.price.output:
-            left = self.limits.cost - (taken.cost or 0.0) - (call.usage().cost or 0.0)
-            rooms.append(int(left / call.price.output * 1e6))
-        room = max(least, min(rooms, default=LONGEST_ASKED))
-        return room if room < LONGEST_ASKED else None
+
+def _measure(usage: Usage) -> dict[str, float]:
+    """Return a usage by the names of its limits."""
+    return {"tokens": usage.tokens, "US dollars": usage.cost or 0.0, "calls": usage.calls}
 
 
 def _explain_used_up(name: str, nothing: bool, needed: float) -> str:  # noqa: FBT001 - the two endings of one sentence
@@ -176,9 +174,7 @@ class Allowance:
 
     def charge(self, call: Wanted, usage: Usage) -> None:
         """Replace the usage held for the call by its actual cost."""
-        held = self._rooms.pop(id(call))
-        given_back = None if held.cost is None else -held.cost
-        self.purse.held += Usage(-held.calls, -held.prompt_tokens, -held.completion_tokens, cost=given_back)
+        self.purse.held -= self._rooms.pop(id(call))
         self.purse.spent += usage
 
     def leave(self, run: int) -> None:
@@ -228,8 +224,7 @@ class Budget:
         """Return whether the size of this role's prompts matters."""
         if self.shared and self.shared.limited:
             return True
-        purses = (self._run, *([self._own[role]] if role in self._own else []))
-        return any(purse.limits.tokens is not None or purse.limits.cost is not None for purse in purses)
+        return any(purse.limits.tokens is not None or purse.limits.cost is not None for purse in self._of(role))
 
     def subtasks_of(self, role: str) -> int | None:
         """Return the most subtasks that may be assigned to the role as an expert, None for any number."""
@@ -246,36 +241,30 @@ class Budget:
             self._answer = closing
         if self.remaining_seconds(last=call.last) == 0.0:
             raise OutOfBudget(f"the budget of {self.seconds:,} seconds is used up")
-        room = self._run.check(call, None if call.last else self._reserve(self._run.limits, self._answer))
+        rooms = [self._run.check(call, None if call.last else self._reserve(self._run.limits, self._answer))]
         if purse := self._own.get(call.role):
             if self.role_seconds(call.role, closing=call.closing) == 0.0:
-                raise purse.out(f"the budget of {purse.limits.seconds:,} seconds{purse.whose} is used up")
+                raise purse.spends(f"the budget of {purse.limits.seconds:,} seconds{purse.whose} is used up")
             kept = self._reserve(purse.limits, closing) if call.closes else Usage()
-            own = purse.check(call, None if call.closing else kept)
-            room = min((one for one in (room, own) if one is not None), default=None)
+            rooms.append(purse.check(call, None if call.closing else kept))
         if self.shared:
-            own = self.shared.admit(id(self), call, self._answer)
-            room = min((one for one in (room, own) if one is not None), default=None)
-        self._hold(call, 1)
-        return room
+            rooms.append(self.shared.admit(id(self), call, self._answer))
+        for purse in self._of(call.role):
+            purse.held += call.usage()
+        return min((room for room in rooms if room is not None), default=None)
 
     def count_remaining(self, call: Wanted) -> int | None:
         """Return the tokens left besides the prompts of the calls in progress, None without a limit."""
-        rooms = []
-        for purse in (*self._of(call.role), *([self.shared.purse] if self.shared else [])):
-            taken, limits = purse.spent + purse.held, purse.limits
-            if limits.tokens is not None:
-                rooms.append(limits.tokens - taken.tokens)
-            if limits.cost is not None and call.price and call.price.output:
-                rooms.append(int((limits.cost - (taken.cost or 0.0)) / call.price.output * 1e6))
-        return min(rooms, default=None)
+        purses = (*self._of(call.role), *([self.shared.purse] if self.shared else []))
+        rooms = [purse.count_remaining(purse.spent + purse.held, call.price) for purse in purses]
+        return min((room for room in rooms if room is not None), default=None)
 
     def charge(self, call: Wanted, usage: Usage, *, paid: bool = True) -> None:
         """Replace the usage held for the call by its actual cost. A call from the record was `paid` for earlier."""
-        self._hold(call, -1)
         if self.shared:
             self.shared.charge(call, usage if paid else Usage())
         for purse in self._of(call.role):
+            purse.held -= call.usage()
             purse.spent += usage
 
     def remaining_seconds(self, *, last: bool = False) -> float | None:
@@ -295,12 +284,6 @@ class Budget:
 
     def _of(self, role: str) -> Iterable[Purse]:
         return (self._run, *([self._own[role]] if role in self._own else []))
-
-    def _hold(self, call: Wanted, sign: int) -> None:
-        held = call.usage()
-        part = Usage(sign, sign * held.prompt_tokens, 0, cost=None if held.cost is None else sign * held.cost)
-        for purse in self._of(call.role):
-            purse.held += part
 
     @staticmethod
     def _reserve(limits: Limits, answer: Usage) -> Usage:

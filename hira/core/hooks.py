@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Generic, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from hira.core.messages import Message
 from hira.core.policy import Completion
@@ -59,21 +59,14 @@ class Refusal:
     reason: str = ""
 
 
-BeforeTool: TypeAlias = Callable[
-    [ToolUse[Any]], Mapping[str, Any] | Refusal | Awaitable[Mapping[str, Any] | Refusal | None] | None
-]
-AfterTool: TypeAlias = Callable[
-    [ToolUse[Any], Observation],
-    Observation | str | Refusal | Awaitable[Observation | str | Refusal | None] | None,
-]
-BeforeTurn: TypeAlias = Callable[
-    [TurnInput[Any]], Sequence[Message] | Refusal | Awaitable[Sequence[Message] | Refusal | None] | None
-]
-AfterTurn: TypeAlias = Callable[
-    [TurnInput[Any], Completion],
-    Completion | str | Refusal | Awaitable[Completion | str | Refusal | None] | None,
-]
-ApproveTool: TypeAlias = Callable[[ToolUse[Any]], ToolUse[Any] | Refusal | Awaitable[ToolUse[Any] | Refusal]]
+_R = TypeVar("_R")
+_Either: TypeAlias = _R | Awaitable[_R]
+"""The result of a function, or of an async one."""
+BeforeTool: TypeAlias = Callable[[ToolUse[Any]], _Either[Mapping[str, Any] | Refusal | None]]
+AfterTool: TypeAlias = Callable[[ToolUse[Any], Observation], _Either[Observation | str | Refusal | None]]
+BeforeTurn: TypeAlias = Callable[[TurnInput[Any]], _Either[Sequence[Message] | Refusal | None]]
+AfterTurn: TypeAlias = Callable[[TurnInput[Any], Completion], _Either[Completion | str | Refusal | None]]
+ApproveTool: TypeAlias = Callable[[ToolUse[Any]], _Either[ToolUse[Any] | Refusal]]
 """Asks a person about one call; sync or async. Returns it, unchanged or with other arguments, or a `Refusal`."""
 
 

@@ -68,6 +68,16 @@ class Usage:
             self.seconds + other.seconds,
         )
 
+    def __sub__(self, other: "Usage") -> "Usage":
+        return self + Usage(
+            -other.calls,
+            -other.prompt_tokens,
+            -other.completion_tokens,
+            -other.cached_tokens,
+            None if other.cost is None else -other.cost,
+            -other.seconds,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Tokens:

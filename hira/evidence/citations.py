@@ -43,8 +43,9 @@ class PackedClaims:
         return sum(len(one.text) for one in self.sources)
 
 
-def pack_claims(claims: Iterable[SourcedClaim]) -> PackedClaims:
-    places: dict[Source, int] = {}
+def pack_claims(claims: Iterable[SourcedClaim], known: Iterable[Source] = ()) -> PackedClaims:
+    """Pack claims; the list of sources begins with the `known` ones."""
+    places = {one: at for at, one in enumerate(known)}
 
     def place(sources: Iterable[Source]) -> list[int]:
         return [places.setdefault(one, len(places)) for one in sources]

@@ -13,7 +13,15 @@ from hira.core.bm25 import words
 from hira.core.errors import HiraError
 from hira.core.sources import Source, Sources
 from hira.core.worker import run_apart
-from hira.evidence.citations import VERDICTS, Citation, Judgement, PackedClaims, SourcedClaim, unpack_claims
+from hira.evidence.citations import (
+    VERDICTS,
+    Citation,
+    Judgement,
+    PackedClaims,
+    SourcedClaim,
+    pack_claims,
+    unpack_claims,
+)
 from hira.evidence.claims import claims
 from hira.evidence.lexical_verifier import LexicalVerifier
 
@@ -58,12 +66,7 @@ def bind_claims(text: str, sources: Sources) -> list[SourcedClaim]:
 
 def bind_packed(text: str, read: list[Source]) -> list[tuple[str, list[int], bool, list[int]]]:
     """Call `bind_claims` with sources from another process; the claims refer to them by their position in the list."""
-    bound = bind_claims(text, Sources({one.id: one for one in read}))
-    places = {one.id: at for at, one in enumerate(read)}
-    return [
-        (one.text, [places[source.id] for source in one.sources], one.attributed, list(range(len(read))))
-        for one in bound
-    ]
+    return pack_claims(bind_claims(text, Sources({one.id: one for one in read})), read).claims
 
 
 def _closest(claim: str, sources: Sources, index: dict[str, set[str]]) -> tuple[Source, ...]:

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout, Trajectory
 from hira.core.errors import Stop, UsageError
-from hira.core.events import Event, Events, Notice
+from hira.core.events import Notice
 from hira.core.policy import Completion, Policy, Request, Watch
 from hira.evaluation.rewards.answer_judge import JUDGES, Judge, Verdict
 from hira.evaluation.rewards.match import contains, extract_answer
@@ -34,6 +34,13 @@ class Reward(Protocol):
     """Scores a rollout against the reference answers of its question; each of them is right."""
 
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score: ...
+
+
+def collect_notices(context: RunContext) -> list[str]:
+    """Return a list that gets the text of each notice of the context."""
+    notices: list[str] = []
+    context.events.readers.append(lambda event: notices.append(event.text) if isinstance(event, Notice) else None)
+    return notices
 
 
 async def close_reward(reward: Reward | None) -> None:
@@ -67,24 +74,19 @@ class ByJudge:
         if not answer:
             return Score(0.0, {"accuracy": 0.0}, why="there is no answer")
         last: Verdict | None = None
-        told: list[str] = []
-
-        def collect_notice(event: Event) -> None:
-            if isinstance(event, Notice):
-                told.append(event.text)
-
         for reference in references:
-            conversation = RunContext({"*": self.part}, events=Events(collect_notice)).conversation("judge")
+            context = RunContext({"*": self.part})
+            notices = collect_notices(context)
             try:
-                last = await self.judge(conversation, rollout.question, reference, answer)
+                last = await self.judge(context.conversation("judge"), rollout.question, reference, answer)
             except Stop as stop:
                 return Score(None, why=stop.what)
             except asyncio.CancelledError as ended:
-                for one in told[-1:]:
+                for one in notices[-1:]:
                     ended.add_note(one)
                 raise
             if last is None:
-                return Score(None, why=(told or ["the judge failed"])[-1])
+                return Score(None, why=(notices or ["the judge failed"])[-1])
             if last.correct:
                 break
         right = float(bool(last and last.correct))

@@ -10,8 +10,7 @@ from hira.agents.run_context import RoleConfig, RunContext, together
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import Once
 from hira.core.errors import DialectError, EndpointError, Stop, UsageError
-from hira.core.events import Notice
-from hira.evaluation.rewards.answers import Score
+from hira.evaluation.rewards.answers import Score, collect_notices
 from hira.evaluation.rewards.rubric_judge import quality, score
 from hira.policies.dialects.answer import read_record
 
@@ -194,9 +193,8 @@ class Hybrid:
             return Score(
                 total(INVALID, self.weights), _describe(INVALID), why="the rubric cannot be read, or is not valid"
             )
-        notes: list[str] = []
         context = RunContext({"*": self.part})
-        context.events.readers.append(lambda event: notes.append(event.text) if isinstance(event, Notice) else None)
+        notices = collect_notices(context)
         try:
             scores = await self._scores(context, rollout.question, rubric, references)
             reward = await self._quality(context.conversation("judge", "rubric"), rollout.question, rubric)
@@ -206,7 +204,7 @@ class Hybrid:
         told = _describe(parts)
         if None not in scores:
             told["margin"] = (scores[0] or 0.0) - (scores[1] or 0.0)
-        return Score(total(parts, self.weights), {**told, "items": len(rubric.items)}, why="; ".join(notes))
+        return Score(total(parts, self.weights), {**told, "items": len(rubric.items)}, why="; ".join(notices))
 
     async def aclose(self) -> None:
         await self.part.policy.aclose()
