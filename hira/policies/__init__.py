@@ -75,20 +75,20 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
 
 
 def _open_local(name: str, adapter: str, timeout: Timeout) -> Policy:
-    from hira.policies.fitting import fitting
+    from hira.policies.fitting import ContextTrimmer
     from hira.policies.local.loading import OpenedLocally
 
     policy = OpenedLocally(name, adapter, timeout.reply)
     missing = next((name for name in ("torch", "transformers") if find_spec(name) is None), "")
     if missing:
         raise UsageError(f"models named {IN_PROCESS}… need {missing}", fix="pip install 'hira[train]'")
-    return fitting(policy)
+    return ContextTrimmer(policy)
 
 
 def _harden(policy: Policy, endpoint: str, where: str, *, patient: bool) -> Policy:
     """The policy, retried, and within the limits of its endpoint and its window."""
-    from hira.policies.fitting import fitting
+    from hira.policies.fitting import ContextTrimmer
     from hira.policies.limited import gate_at, limit_policy
     from hira.policies.retrying import retrying
 
-    return fitting(retrying(limit_policy(policy, partial(gate_at, endpoint), where=where, patient=patient)))
+    return ContextTrimmer(retrying(limit_policy(policy, partial(gate_at, endpoint), where=where, patient=patient)))

@@ -28,8 +28,13 @@ UNTAUGHT = "the model has no chat template: it is a base model, which only conti
 
 @dataclass(slots=True)
 class ContextTrimmer:
-    """A policy that shortens its prompts to fit; see `fitting`. `limit` is the most tokens of a prompt by our count,
-    `window` the most of prompt and reply together; both are 0 while unknown."""
+    """A policy that shortens a prompt that its endpoint finds too long and sends it again, twice at most.
+
+    The limit is remembered, so that the next long prompt is not refused first; a nearby server is asked for its window
+    before the first call. The conversation and its record stay whole; a notice reports at once that less is sent, and
+    so does a note of the completion. `limit` is the most tokens of a prompt by our count, `window` the most of prompt
+    and reply together; both are 0 while unknown.
+    """
 
     policy: Policy
     limit: int = 0
@@ -108,16 +113,6 @@ class ContextTrimmer:
             return request
         messages = trim_messages(request.messages, limit)
         return request if messages == request.messages else replace(request, messages=messages)
-
-
-def fitting(policy: Policy) -> Policy:
-    """Wrap the policy: a prompt that its endpoint finds too long is shortened and sent again, twice at most.
-
-    The limit is remembered, so that the next long prompt is not refused first; a nearby server is asked for its window
-    before the first call. The conversation and its record stay whole; a notice reports at once that less is sent, and
-    so does a note of the completion.
-    """
-    return ContextTrimmer(policy)
 
 
 def describing(policy: Policy) -> Describes | None:

@@ -12,7 +12,7 @@ from hira.core.policy import Completion, Request, Sampling, Usage
 from hira.core.tokens import count
 from hira.policies import open_policy
 from hira.policies.dialects import DIALECTS, Call
-from hira.policies.fitting import fitting, trim_messages
+from hira.policies.fitting import ContextTrimmer, trim_messages
 from hira.testing import Endpoint, ScriptedPolicy
 from hira.testing.script import make_context
 
@@ -158,7 +158,7 @@ async def test_a_prompt_that_is_too_long_is_shortened_sent_again_and_remembered(
             raise _overflow(1000, sent[-1])
         return "good"
 
-    policy = fitting(ScriptedPolicy(reply, model="m"))
+    policy = ContextTrimmer(ScriptedPolicy(reply, model="m"))
     request = Request(conversation("tags", 6))
     first = await policy.complete(request)
     assert (first.text, len(sent)) == ("good", 2)
@@ -171,7 +171,7 @@ async def test_a_prompt_that_is_too_long_is_shortened_sent_again_and_remembered(
 async def test_a_window_that_nobody_names_is_found_by_halves_and_given_up_after_two() -> None:
     policy = ScriptedPolicy([ContextOverflow("too long")] * 3)
     with pytest.raises(ContextOverflow):
-        await fitting(policy).complete(Request(conversation("tags", 6)))
+        await ContextTrimmer(policy).complete(Request(conversation("tags", 6)))
     sizes = [sum(count(message.text) for message in request.messages) for request in policy.requests]
     assert len(sizes) == 3
     assert sizes[1] <= sizes[0] / 2

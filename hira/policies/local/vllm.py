@@ -20,7 +20,7 @@ import httpx
 from hira.core.errors import BadReply, EndpointError, UsageError
 from hira.core.policy import Sampling
 from hira.policies.failures import failure, gist, no_connection
-from hira.policies.local.engine import Sampled, Seeds, Seen
+from hira.policies.local.engine import Sampled, Seen
 from hira.policies.transport import transport_for
 
 SECONDS = 900.0
@@ -43,20 +43,12 @@ class VllmEngine:
     from one event loop after another.
     """
 
-    def __init__(
-        self,
-        base_url: str,
-        model: str,
-        *,
-        ends: Sequence[int] = (),
-        seed: int | None = None,
-    ) -> None:
+    def __init__(self, base_url: str, model: str, *, ends: Sequence[int] = ()) -> None:
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.version = 0
         self._window = _UNNAMED_WINDOW
         self._ends = sorted(ends)
-        self._seeds = Seeds(seed)
         self._tag = secrets.token_hex(3)
         self._served: dict[str, str] = {}
         self._busy: Counter[str] = Counter()
@@ -94,7 +86,7 @@ class VllmEngine:
         version = self.version
         self._busy[name] += 1
         try:
-            reply = await self._call("POST", "/completions", self._body(name, prompt, sampling, stops, adapter))
+            reply = await self._call("POST", "/completions", self._body(name, prompt, sampling, stops))
         finally:
             self._busy[name] -= 1
         sampled = _read_sampled(reply, prompt, stops, version, where=self._where)
@@ -119,7 +111,6 @@ class VllmEngine:
             self._stale.add(old)
         self._served[adapter] = name
         self.version = version
-        self._seeds.forget()
         await self._unload()
 
     async def aclose(self) -> None:
@@ -138,10 +129,7 @@ class VllmEngine:
         with suppress(EndpointError):  # the server may have ended before the run
             await self._call("POST", "/unload_lora_adapter", {"lora_name": name}, seconds=_PARTING)
 
-    def _body(
-        self, name: str, prompt: Sequence[int], sampling: Sampling, stops: Sequence[str], adapter: str | None
-    ) -> dict[str, Any]:
-        seed = sampling.seed if sampling.seed is not None else self._seeds.of(prompt, self.version, adapter)
+    def _body(self, name: str, prompt: Sequence[int], sampling: Sampling, stops: Sequence[str]) -> dict[str, Any]:
         body = {
             "model": name,
             "prompt": list(prompt),
@@ -149,7 +137,7 @@ class VllmEngine:
             "temperature": 1.0 if sampling.temperature is None else sampling.temperature,
             "top_p": 1.0 if sampling.top_p is None else sampling.top_p,
             "top_k": sampling.top_k or 0,
-            "seed": seed,
+            "seed": sampling.seed,
             "stop": list(stops),
             "stop_token_ids": self._ends,
             "logprobs": 1,
