@@ -13,7 +13,6 @@ from hira.core.events import Event, RunEnded
 from hira.core.policy import Completion, Request, Watch
 from hira.runtime.batch import Batch, Question
 from hira.testing import ScriptedPolicy
-from hira.testing.endpoint import Endpoint
 
 
 class Echo:
@@ -63,18 +62,6 @@ async def test_every_question_is_answered_so_many_at_a_time() -> None:
         f"q{at}": f"about q{at}" for at in range(20)
     }
     assert policy.most == 4
-
-
-async def test_answers_come_as_they_finish() -> None:
-    class Slow(Counting):
-        async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-            if request.messages[0].text == "slow":
-                await asyncio.sleep(0.2)
-            return Completion("well")
-
-    async with echoing(Slow()) as hira:
-        order = [answer.rollout.question async for answer in hira.batch(["slow", "a", "b"], concurrency=2)]
-    assert order == ["a", "b", "slow"]
 
 
 async def test_questions_are_taken_only_when_there_is_room_for_them() -> None:
@@ -143,28 +130,6 @@ async def test_a_stopped_batch_answers_what_is_in_flight_and_begins_nothing_else
             batch.stop()
     assert statuses == ["unverified", "interrupted", "interrupted"]
     assert sum(isinstance(event, RunEnded) for event in heard) == 3
-
-
-async def test_a_batch_that_is_left_early_leaves_nothing_in_flight() -> None:
-    with Endpoint(lambda _: "well", delay=0.3) as endpoint:
-        settings = Settings(model=endpoint.model, base_url=endpoint.base_url)
-        async with Hira(workflow=Echo(), settings=settings) as hira:
-
-            async def ask() -> None:
-                async for _ in hira.batch([f"q{at}" for at in range(20)], concurrency=8):
-                    raise AssertionError
-
-            asked = asyncio.create_task(ask())
-            while endpoint.in_flight < 8:
-                await asyncio.sleep(0.01)
-            asked.cancel()
-            await asyncio.wait([asked])
-            for _ in range(50):
-                if not endpoint.in_flight:
-                    break
-                await asyncio.sleep(0.01)
-            assert endpoint.in_flight == 0
-        assert len(endpoint.calls) == 8
 
 
 async def test_a_question_goes_on_with_its_run_if_that_asks_the_same(tmp_path: Path) -> None:

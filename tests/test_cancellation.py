@@ -164,23 +164,6 @@ async def test_a_stream_that_is_left_just_before_all_is_closed_is_recorded_to_it
     assert record(place)[0] == [("interrupted",)] * 5
 
 
-async def test_a_stream_whose_task_is_cancelled_between_events_ends_its_run(place: Path) -> None:
-    with Endpoint(SEARCH, faults=lambda number: "silent" if number == 1 else "") as endpoint:
-        async with hira_at(endpoint, place) as hira:
-            seen = asyncio.Event()
-
-            async def watch() -> None:
-                async for event in hira.stream(QUESTION):
-                    if isinstance(event, TurnStarted):
-                        seen.set()
-
-            watching = asyncio.create_task(watch())
-            await seen.wait()
-            await until(lambda: endpoint.in_flight)
-            await cancelled(watching)
-            await until(lambda: not endpoint.in_flight)
-
-
 @pytest.mark.skipif(bool(refusal()), reason="nothing would hold Python code back here")
 @pytest.mark.parametrize("way", ["cancel", "leave", "stop"])
 async def test_a_python_call_under_way_ends_with_its_processes_and_its_folder(place: Path, way: str) -> None:

@@ -12,7 +12,6 @@ from hira.core.policy import Completion, Policy, Request
 from hira.runtime.compare import Compared, comparison
 from hira.runtime.settings import Settings
 from hira.testing import FakeWeb, ScriptedPolicy, calling
-from hira.workflows import WORKFLOWS
 
 LIBRARY = Path(__file__).parent / "data" / "library"
 QUESTION = "Who was the last keeper of Skerry Point?"
@@ -30,18 +29,6 @@ async def compared(
         if stop:
             under_way.stop()
         return [one async for one in under_way.each()]
-
-
-async def test_each_workflow_answers_the_question_with_its_own_citations_and_costs() -> None:
-    found = {one.workflow: one for one in await compared(settings(docs=(LIBRARY,)), ["hira", "react-report"])}
-    assert set(found) == {"hira", "react-report"}
-    for name, one in found.items():
-        assert one.answer.status == "answered"
-        assert one.answer.rollout.workflow == name
-        held, claims = one.supported
-        assert held == claims >= 1
-        assert one.seconds > 0
-    assert found["hira"].answer.rollout.usage.calls > found["react-report"].answer.rollout.usage.calls
 
 
 QUERY = "last keeper of Skerry Point"
@@ -66,64 +53,45 @@ def reply(request: Request) -> str | Completion:
     return '{"reasoning": "Looked.", "conclusion": "The last keeper was Agnes Halloran [s1]."}'
 
 
-async def test_what_one_workflow_searched_is_free_for_the_others() -> None:
-    with FakeWeb({"/skerry": PAGE}) as web:
-        found = settings(search="searxng", searxng_url=web.url, allowed_hosts=(web.host,))
-        both = await compared(found, ["hira", "react-report"], policy=ScriptedPolicy(reply))
-        assert [one.answer.status for one in both] == ["answered", "answered"]
-        assert len(web.searches) == 1
-        alone = await compared(found, ["hira"], policy=ScriptedPolicy(reply))
-        assert len(alone) == 1
-        assert len(web.searches) == 2
-
-
-async def test_what_one_workflow_fetched_is_free_for_the_others() -> None:
-    def reading(request: Request) -> str | Completion:
-        turn = len(request.messages)
-        if request.conversation == "report" and turn == 1:
-            return calling("search", query=QUERY)
-        if request.conversation == "report" and turn == 3:
+async def test_workflows_share_searches_and_pages_and_answer_with_their_own_citations_and_costs() -> None:
+    def read_page(request: Request) -> str | Completion:
+        if request.conversation == "report" and len(request.messages) == 3:
             place = request.messages[-1].values["results"][0][1].split("(", 1)[1].split(")")[0]
             return calling("browse", url=place, intent="the keeper")
         return reply(request)
 
     with FakeWeb({"/skerry": PAGE}) as web:
         found = settings(search="searxng", searxng_url=web.url, allowed_hosts=(web.host,))
-        both = await compared(found, ["hira", "react-report"], policy=ScriptedPolicy(reading))
-        assert [one.answer.status for one in both] == ["answered", "answered"]
-        assert [visit.path for visit in web.visits].count("/skerry") == 1
+        both = await compared(found, ["hira", "react-report"], policy=ScriptedPolicy(read_page))
+        assert len(web.searches) == [visit.path for visit in web.visits].count("/skerry") == 1
+        await compared(found, ["hira"], policy=ScriptedPolicy(reply))
+        assert len(web.searches) == 2, "another comparison searches again"
+    by_name = {one.workflow: one for one in both}
+    for name, one in by_name.items():
+        assert (one.answer.status, one.answer.rollout.workflow) == ("answered", name)
+        held, claims = one.supported
+        assert held == claims >= 1
+        assert one.seconds > 0
+    assert by_name["hira"].answer.rollout.usage.calls > by_name["react-report"].answer.rollout.usage.calls
 
 
-async def test_a_workflow_that_fails_leaves_the_others_alone() -> None:
-    def failing(request: Request) -> str | Completion:
+@pytest.mark.parametrize(
+    ("failure", "error"),
+    [(EndpointError("it is gone"), "it is gone"), (ValueError("a bug"), "a fault in hira: ValueError: a bug")],
+)
+async def test_a_workflow_that_fails_leaves_the_others_alone(failure: Exception, error: str) -> None:
+    def fail(request: Request) -> str | Completion:
         if request.conversation == "planner":
-            raise EndpointError("the planner's endpoint is gone")
+            raise failure
         return reply(request)
 
     with FakeWeb({"/skerry": PAGE}) as web:
         found = settings(search="searxng", searxng_url=web.url, allowed_hosts=(web.host,))
-        ended = {
-            one.workflow: one.answer
-            for one in await compared(found, ["hira", "react-report"], policy=ScriptedPolicy(failing))
-        }
-    assert (ended["hira"].status, ended["hira"].error) == ("failed", "the planner's endpoint is gone")
+        both = await compared(found, ["hira", "react-report"], policy=ScriptedPolicy(fail))
+    ended = {one.workflow: one.answer for one in both}
+    assert ended["hira"].status == "failed"
+    assert error in ended["hira"].error
     assert ended["react-report"].status == "answered"
-
-
-async def test_a_fault_of_hiras_own_in_one_workflow_is_told_in_its_answer() -> None:
-    found = {one.workflow: one.answer for one in await compared(settings(docs=(LIBRARY,)), ["hira"], policy=Raises())}
-    assert found["hira"].status == "failed"
-    assert "a fault in hira: ValueError: a bug" in found["hira"].error
-
-
-class Raises:
-    model = "broken"
-
-    async def complete(self, request: Request, watch: Any = None) -> Completion:
-        raise ValueError("a bug")
-
-    async def aclose(self) -> None:
-        pass
 
 
 async def test_workflows_run_side_by_side() -> None:
@@ -163,15 +131,3 @@ async def test_a_comparison_that_is_stopped_ends_with_what_is_known() -> None:
 async def test_what_is_wrong_is_told_before_anything_is_asked(names: list[str], more: Any, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         await compared(settings(docs=(LIBRARY,), **more), names)
-
-
-async def test_a_role_of_any_of_the_workflows_may_be_cast() -> None:
-    cast = settings(docs=(LIBRARY,), roles={"planner": {"model": "offline"}, "report": {"model": "offline"}})
-    assert {one.answer.status for one in await compared(cast, ["hira", "react-report"])} == {"answered"}
-
-
-async def test_every_workflow_of_the_registry_can_be_compared() -> None:
-    found = await compared(settings(docs=(LIBRARY,)), list(WORKFLOWS))
-    assert {one.workflow for one in found} == set(WORKFLOWS)
-    assert not [one.answer.error for one in found if "a fault in hira" in one.answer.error]
-    assert any(one.answer.status == "answered" for one in found)

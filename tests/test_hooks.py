@@ -49,103 +49,51 @@ def read_by_model(endpoint: Endpoint, request: int) -> str:
     return "\n".join(str(one["content"]) for one in turns[request])
 
 
-async def test_before_tool_changes_the_arguments_of_a_call(ships: dict[str, int]) -> None:
+async def test_hooks_change_arguments_results_prompts_and_replies(ships: dict[str, int]) -> None:
     seen: list[ToolUse[dict[str, int]]] = []
 
     def spell(call: ToolUse[dict[str, int]]) -> dict[str, Any]:
         seen.append(call)
         return {"harbour": call.arguments["harbour"].replace("oe", "ö")}
 
+    hooks = Hooks(
+        before_tool=spell,
+        after_tool=lambda _, found: found.change_texts(lambda text: text.replace("Ada Brand", "the harbour master")),
+        before_turn=lambda turn: [*turn.messages, user(f"You are the {turn.role}.")],
+        after_turn=lambda _, reply: replace(reply, text=reply.text.replace("Five", "About five")),
+    )
     with Endpoint([calling("count_ships", harbour="Toenning"), r"\boxed{Five ships.}"]) as endpoint:
-        async with ask_endpoint(endpoint, Hooks(before_tool=spell), deps=ships) as hira:
+        async with ask_endpoint(endpoint, hooks, deps=ships) as hira:
             answer = await hira.ask("How many ships are in Tönning?")
-        assert "5 ships lie in Tönning" in read_by_model(endpoint, 1)
+        prompts = [read_by_model(endpoint, at) for at in (0, 1)]
     (call,) = seen
     assert (call.name, call.role, call.context.deps) == ("count_ships", "reasoner", ships)
     assert call.context.question == "How many ships are in Tönning?"
+    assert "5 ships lie in Tönning, says the harbour master" in prompts[1]
+    assert [prompt.count("You are the reasoner.") for prompt in prompts] == [1, 1], "a change holds for one turn"
+    assert answer.text == "About five ships."
     assert [one.location for one in answer.sources] == ['tool:count_ships({"harbour": "Tönning"})']
-
-
-@pytest.mark.parametrize("in_place", [False, True], ids=["returned", "changed in place"])
-async def test_arguments_that_a_hook_changes_may_contain_no_secret(in_place: bool) -> None:
-    key = "sk-harbour-0123456789"
-
-    def leak(call: ToolUse) -> dict[str, Any] | None:
-        if not in_place:
-            return {"harbour": key}
-        call.arguments["harbour"] = key  # type: ignore[index]
-        return None
-
-    with Endpoint([calling("count_ships", harbour="Husum"), r"\boxed{I cannot say.}"]) as endpoint:
-        async with ask_endpoint(endpoint, Hooks(before_tool=leak), deps={key: 7}, api_key=key) as hira:
-            answer = await hira.ask("How many ships?")
-        assert "contains a secret of this machine" in read_by_model(endpoint, 1)
-    assert not answer.sources
-
-
-async def test_a_refused_call_is_not_made_and_the_model_reads_why(ships: dict[str, int]) -> None:
-    async def guard(call: ToolUse) -> Refusal | None:
-        return Refusal("Husum is closed today") if call.arguments["harbour"] == "Husum" else None
-
-    asks = [calling("count_ships", harbour="Husum"), calling("count_ships", harbour="Tönning"), r"\boxed{Five ships.}"]
-    with Endpoint(asks) as endpoint:
-        async with ask_endpoint(endpoint, Hooks(before_tool=guard), deps=ships) as hira:
-            answer = await hira.ask("How many ships?")
-        assert "The call of count_ships was refused: Husum is closed today" in read_by_model(endpoint, 1)
-        assert "5 ships" in read_by_model(endpoint, 2)
-    assert len(answer.sources) == 1
-
-
-async def test_after_tool_changes_the_result_its_source_and_what_the_model_reads(ships: dict[str, int]) -> None:
-    def mask(_: ToolUse, seen: Observation) -> Observation:
-        return seen.change_texts(lambda text: text.replace("Ada Brand", "the harbour master"))
-
-    with Endpoint([calling("count_ships", harbour="Husum"), r"\boxed{Two ships.}"]) as endpoint:
-        async with ask_endpoint(endpoint, Hooks(after_tool=mask), deps=ships) as hira:
-            answer = await hira.ask("How many ships?")
-        assert "says the harbour master" in read_by_model(endpoint, 1)
     assert "Ada Brand" not in str(answer.sources)
 
 
-async def test_a_withheld_result_is_no_source(ships: dict[str, int]) -> None:
-    with Endpoint([calling("count_ships", harbour="Husum"), r"\boxed{I cannot say.}"]) as endpoint:
-        hooks = Hooks(after_tool=lambda _, seen: Refusal("it names a person") if "Ada" in seen.text else None)
+async def test_the_model_reads_why_a_hook_refused_a_call_a_result_or_a_reply(ships: dict[str, int]) -> None:
+    async def guard(call: ToolUse) -> Refusal | None:
+        return Refusal("Husum is closed today") if call.arguments["harbour"] == "Husum" else None
+
+    hooks = Hooks(
+        before_tool=guard,
+        after_tool=lambda _, found: Refusal("it names a person") if "Ada" in found.text else None,
+        after_turn=lambda _, reply: Refusal("it shouts") if reply.text.isupper() else None,
+    )
+    calls = [calling("count_ships", harbour=name) for name in ("Husum", "Tönning")]
+    with Endpoint([*calls, "TWO SHIPS!", r"\boxed{I cannot say.}"]) as endpoint:
         async with ask_endpoint(endpoint, hooks, deps=ships) as hira:
             answer = await hira.ask("How many ships?")
-        assert "The result of count_ships was withheld: it names a person" in read_by_model(endpoint, 1)
-    assert not answer.sources
-
-
-async def test_before_turn_changes_what_the_model_reads_and_nothing_else(ships: dict[str, int]) -> None:
-    def remind(turn: TurnInput) -> list[Message]:
-        return [*turn.messages, user(f"You are the {turn.role}.")]
-
-    with Endpoint([calling("count_ships", harbour="Husum"), r"\boxed{Two ships.}"]) as endpoint:
-        async with ask_endpoint(endpoint, Hooks(before_turn=remind), deps=ships) as hira:
-            await hira.ask("How many ships?")
-        assert [read_by_model(endpoint, at).count("You are the reasoner.") for at in (0, 1)] == [1, 1]
-
-
-async def test_after_turn_changes_the_reply(ships: dict[str, int]) -> None:
-    def soften(_: TurnInput, reply: Completion) -> Completion:
-        return replace(reply, text=reply.text.replace("Two", "About two"))
-
-    with Endpoint([r"\boxed{Two ships.}"]) as endpoint:
-        async with ask_endpoint(endpoint, Hooks(after_turn=soften), deps=ships) as hira:
-            assert (await hira.ask("How many ships?")).text == "About two ships."
-
-
-async def test_a_refused_reply_is_written_again_with_the_reason_in_view(ships: dict[str, int]) -> None:
-    def polite(_: TurnInput, reply: Completion) -> Refusal | None:
-        return Refusal("it shouts") if reply.text.isupper() else None
-
-    with Endpoint(["TWO SHIPS!", r"\boxed{Two ships.}"]) as endpoint:
-        async with ask_endpoint(endpoint, Hooks(after_turn=polite), deps=ships) as hira:
-            answer = await hira.ask("How many ships?")
-        assert read_by_model(endpoint, 1).endswith(
-            "TWO SHIPS!\nThis reply was refused: it shouts\n\nWrite it again without that."
-        )
-    assert (answer.text, answer.rollout.usage.calls) == ("Two ships.", 2)
+        _, refused, withheld, shouted = (read_by_model(endpoint, at) for at in range(4))
+    assert "The call of count_ships was refused: Husum is closed today" in refused
+    assert "The result of count_ships was withheld: it names a person" in withheld
+    assert shouted.endswith("TWO SHIPS!\nThis reply was refused: it shouts\n\nWrite it again without that.")
+    assert (answer.text, answer.sources, answer.rollout.usage.calls) == ("I cannot say.", (), 4)
 
 
 @pytest.mark.parametrize(
@@ -166,6 +114,23 @@ async def test_a_turn_that_is_refused_for_good_fails(hooks: Hooks, asked: int, s
             with pytest.raises(EndpointError, match=says):
                 await hira.ask("How many ships?")
         assert sum(one.method == "POST" for one in endpoint.requests) == asked
+
+
+@pytest.mark.parametrize("in_place", [False, True], ids=["returned", "changed in place"])
+async def test_arguments_that_a_hook_changes_may_contain_no_secret(in_place: bool) -> None:
+    key = "sk-harbour-0123456789"
+
+    def leak(call: ToolUse) -> dict[str, Any] | None:
+        if not in_place:
+            return {"harbour": key}
+        call.arguments["harbour"] = key  # type: ignore[index]
+        return None
+
+    with Endpoint([calling("count_ships", harbour="Husum"), r"\boxed{I cannot say.}"]) as endpoint:
+        async with ask_endpoint(endpoint, Hooks(before_tool=leak), deps={key: 7}, api_key=key) as hira:
+            answer = await hira.ask("How many ships?")
+        assert "contains a secret of this machine" in read_by_model(endpoint, 1)
+    assert not answer.sources
 
 
 def fail(*_: object) -> None:
@@ -273,6 +238,9 @@ async def test_a_run_with_hooks_is_resumed_without_calling_them_again_and_replay
         with pytest.raises(asyncio.CancelledError):
             await run.finish()
     assert sorted(first.made) == ["ADA", "BERT"]
+    async with replace(hira, hooks=Hooks(before_tool=first.before)) as other:
+        with pytest.raises(UsageError, match="hook before_turn"):
+            await other.resume(run.id)
     hira, policy = second.hira(journal, r"\boxed{Done.}")
     async with hira:
         answer = await (await hira.resume(run.id)).finish()
@@ -287,19 +255,6 @@ async def test_a_run_with_hooks_is_resumed_without_calling_them_again_and_replay
     again = await replay(opened, run.id, Clerk())
     opened.close()
     assert (again.ends, again.answer.text) == ("", "All done.")
-
-
-async def test_a_run_with_hooks_is_not_resumed_without_them(tmp_path: Path) -> None:
-    harbour = Harbour()
-    hira, _ = harbour.hira(tmp_path / "journal.sqlite", leave)
-    async with hira:
-        run = hira.stream("Note the ships.")
-        with pytest.raises(asyncio.CancelledError):
-            await run.finish()
-    hira, _ = harbour.hira(tmp_path / "journal.sqlite")
-    async with replace(hira, hooks=Hooks(before_tool=harbour.before)) as other:
-        with pytest.raises(UsageError, match="hook before_turn"):
-            await other.resume(run.id)
 
 
 async def test_what_other_runs_brought_is_not_taken_past_a_hook_nor_what_it_changed_by_them(tmp_path: Path) -> None:
