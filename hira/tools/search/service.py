@@ -3,10 +3,10 @@
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -48,36 +48,10 @@ class Unusable(ToolDown):
     """The service cannot be used in this run, however often it is asked: its key or its set-up is wrong."""
 
 
-class Found(NamedTuple):
-    """A result in a service's own words, with its markup."""
-
-    title: object
-    url: object
-    snippet: object
-    date: object = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """A `Backend` whose `ask` knows the wire form of one service. Results without an http URL are left out."""
-
-    name: str
-    ask: Callable[[str, int], Awaitable[Iterable[Found]]]
-
-    async def search(self, query: str, n: int) -> list[Hit]:
-        unreadable = ToolDown(f"{self.name} answered in a format that hira cannot read")
-        try:
-            found = list(await self.ask(query, n))
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError):
-            raise unreadable from None
-        hits = [
-            Hit(clip_title(_read_plain(one.title) or url), url, _read_plain(one.snippet), _repair(one.date))
-            for one in found
-            if len(url := _repair(one.url)) <= LONGEST and url.startswith(("http://", "https://"))
-        ]
-        if found and not hits:
-            raise unreadable
-        return hits[:n]
+def make_hit(title: object, url: object, snippet: object, date: object = "") -> Hit:
+    """Make a hit of what a service wrote, without its markup."""
+    where = _repair(url)
+    return Hit(clip_title(_read_plain(title) or where), where, _read_plain(snippet), _repair(date))
 
 
 def _read_plain(text: object) -> str:
@@ -88,6 +62,25 @@ def _read_plain(text: object) -> str:
 def _repair(text: object) -> str:
     """Return a text without lone surrogates: services cut texts inside characters, and halves cannot be sent."""
     return printable(str(text or ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A `Backend` whose `ask` knows the wire form of one service. Results without an http URL are left out."""
+
+    name: str
+    ask: Callable[[str, int], Awaitable[list[Hit]]]
+
+    async def search(self, query: str, n: int) -> list[Hit]:
+        unreadable = ToolDown(f"{self.name} answered in a format that hira cannot read")
+        try:
+            found = await self.ask(query, n)
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError):
+            raise unreadable from None
+        hits = [hit for hit in found if len(hit.url) <= LONGEST and hit.url.startswith(("http://", "https://"))]
+        if found and not hits:
+            raise unreadable
+        return hits[:n]
 
 
 def open_client(headers: Mapping[str, str]) -> "httpx.AsyncClient":

@@ -16,7 +16,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from hira.core.bm25 import words
 from hira.core.errors import ToolDown, ToolError, UsageError
 from hira.core.sanitize import clean
-from hira.tools.search.service import SECONDS, Backend, Found, Line, Pace, Service, Unusable
+from hira.tools.search.service import SECONDS, Backend, Hit, Line, Pace, Service, Unusable, make_hit
 
 if TYPE_CHECKING:
     import httpx
@@ -68,7 +68,7 @@ class Form:
         if self.contact and "@" in contact:
             more[self.contact] = contact
 
-        async def ask(query: str, n: int) -> Iterable[Found]:
+        async def ask(query: str, n: int) -> list[Hit]:
             content = {"json" if self.post else "params": self.ask(query, n) | more}
             told = self.parse(await line.request("POST" if self.post else "GET", url, headers=headers, **content))
             results = told[self.results] if isinstance(self.results, str) else self.results(told)
@@ -76,13 +76,13 @@ class Form:
 
         return Service(name, ask)
 
-    def _read(self, one: Any, url: str) -> Found:
+    def _read(self, one: Any, url: str) -> Hit:
         """Read a result; an incomplete one has no URL."""
         try:
             title, target, *more = (one.get(of) if isinstance(of, str) else of(one) for of in self.fields)
-            return Found(title, target and urljoin(url, target), *more)
+            return make_hit(title, target and urljoin(url, target), *more)
         except (KeyError, TypeError, AttributeError, IndexError, ValueError):
-            return Found("", "", "")
+            return make_hit("", "", "")
 
 
 def _read_searxng(told: Any) -> list[Any]:
@@ -305,7 +305,7 @@ def _open_litellm(name: str, key: str, base_url: str) -> Backend:
     library = load()
     place = {"api_key": key or None, "api_base": base_url or None}
 
-    async def ask(query: str, n: int) -> Iterable[Found]:
+    async def ask(query: str, n: int) -> list[Hit]:
         provider = name.partition(":")[2]
         try:
             async with asyncio.timeout(SECONDS):
@@ -318,7 +318,7 @@ def _open_litellm(name: str, key: str, base_url: str) -> Backend:
             why = " ".join(str(error).split())
             why = clean(why.replace(key, "…") if key else why)[:200]
             raise kind(f"{name} failed: {why}") from None
-        return [Found(one.title, one.url, one.snippet, one.date) for one in told.results]
+        return [make_hit(one.title, one.url, one.snippet, one.date) for one in told.results]
 
     return Service(name, ask)
 
@@ -334,7 +334,7 @@ def _open_ddgs() -> Backend:
     except ImportError:
         raise UsageError("the search service 'ddgs' needs the library ddgs", fix="pip install 'hira[ddgs]'") from None
 
-    async def ask(query: str, n: int) -> Iterable[Found]:
+    async def ask(query: str, n: int) -> list[Hit]:
         search = library.DDGS(timeout=int(SECONDS)).text
         try:
             found = await asyncio.to_thread(search, query, max_results=n, backend=_ENGINES)
@@ -342,6 +342,6 @@ def _open_ddgs() -> Backend:
             if "no results" in str(error).lower():
                 return []
             raise ToolDown(f"ddgs failed: {clean(' '.join(str(error).split()))[:200]}") from None
-        return [Found(one["title"], one["href"], one.get("body")) for one in found]
+        return [make_hit(one["title"], one["href"], one.get("body")) for one in found]
 
     return Service("ddgs", ask)
