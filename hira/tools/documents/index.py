@@ -256,14 +256,11 @@ async def _find_name(index: Index, url: str) -> str:
     paths = paths or [name for name in names if name.casefold().endswith("/" + wanted)]
     if len(paths) == 1:
         return paths[0]
-    by_name = {name.casefold(): name for name in names}
     last = {PurePosixPath(name).name.casefold(): name for name in names}
-    near = paths or [by_name[one] for one in get_close_matches(wanted, by_name, _NEAR, 0.5)]
-    near += [last[one] for one in get_close_matches(PurePosixPath(wanted).name, last, _NEAR, 0.5)]
-    listed = ", ".join(list(dict.fromkeys(near or names))[:_NEAR])
-    raise ToolError(
-        f"{url!r} is not one of the documents; did you mean: {listed}" if listed else "there are no documents"
-    )
+    near = paths or [last[one] for one in get_close_matches(PurePosixPath(wanted).name, last, _NEAR, 0.5)] or names
+    if not near:
+        raise ToolError("there are no documents")
+    raise ToolError(f"{url!r} is not one of the documents; did you mean: {', '.join(near[:_NEAR])}")
 
 
 def show(entry: Entry, intent: str) -> Observation:

@@ -195,17 +195,17 @@ def read_pptx(path: Path) -> Document:
 
 
 def _slide(archive: Archive, name: str, number: int) -> Part:
-    root = archive.xml(name)
     linked = list(archive.relations(name).values())
-    blocks = [block for shape in find_outermost(root, _SHAPES) if (block := _block(shape))]
-    for kind, target in linked:
-        if kind == "chart" and target in archive.names:
-            blocks += _chart(archive.xml(target))
-    for kind, target in linked:
-        if kind == "notesSlide" and target in archive.names:
-            notes = [_block(shape) for shape in find_outermost(archive.xml(target), _SHAPES) if _role(shape) == "body"]
-            blocks += [f"Notes: {note}" for note in notes if note]
-    text = "\n\n".join(blocks)
+
+    def read_linked(kind: str) -> list[Element]:
+        return [archive.xml(target) for one, target in linked if one == kind and target in archive.names]
+
+    blocks = [_block(shape) for shape in find_outermost(archive.xml(name), _SHAPES)]
+    blocks += [_chart(chart) for chart in read_linked("chart")]
+    for notes in read_linked("notesSlide"):
+        bodies = [_block(shape) for shape in find_outermost(notes, _SHAPES) if _role(shape) == "body"]
+        blocks += [f"Notes: {body}" for body in bodies if body]
+    text = "\n\n".join(filter(None, blocks))
     pictured = any(kind in ("image", "video", "media") for kind, _ in linked)
     return Part(text, f"slide {number}", media=not text and pictured)
 
@@ -238,27 +238,23 @@ def _text_of_shape(element: Element) -> str:
 _RUNS = (f"{A}t", f"{A}br")
 
 
-def _chart(root: Element) -> list[str]:
+def _chart(root: Element) -> str:
     """Return the numbers of a chart as stored in the file: one line per category, one column per series."""
     series = list(root.iter(f"{C}ser"))
-    names = [_join_points(one.find(f"{C}tx")) or f"series {number}" for number, one in enumerate(series, 1)]
-    columns = [_points(one.find(f"{C}val")) or _points(one.find(f"{C}yVal")) for one in series]
-    labels = next(
-        (found for one in series if (found := _points(one.find(f"{C}cat")) or _points(one.find(f"{C}xVal")))), {}
-    )
+    names = [" ".join(_points(one, "tx").values()) or f"series {number}" for number, one in enumerate(series, 1)]
+    columns = [_points(one, "val", "yVal") for one in series]
+    labels = next(filter(None, (_points(one, "cat", "xVal") for one in series)), {})
     rows = [
         [labels.get(at, str(at + 1)), *(column.get(at, "") for column in columns)]
         for at in sorted(set().union(*columns))
     ]
-    return ["\n".join(["Chart:", *lines_of([["category", *names], *rows], expected=True)])] if rows else []
+    return "\n".join(["Chart:", *lines_of([["category", *names], *rows], expected=True)]) if rows else ""
 
 
-def _points(element: Element | None) -> dict[int, str]:
-    if element is None:
-        return {}
-    points = ((point.get("idx", ""), point.findtext(f"{C}v") or "") for point in element.iter(f"{C}pt"))
-    return {int(at): value for at, value in points if at.isdecimal()}
-
-
-def _join_points(element: Element | None) -> str:
-    return " ".join(_points(element).values())
+def _points(series: Element, *parts: str) -> dict[int, str]:
+    """Return the points of the first of these parts of a series that has any."""
+    for part in parts:
+        points = [(one.get("idx", ""), one.findtext(f"{C}v") or "") for one in series.iterfind(f"{C}{part}//{C}pt")]
+        if found := {int(at): value for at, value in points if at.isdecimal()}:
+            return found
+    return {}

@@ -95,18 +95,13 @@ def how_to_see(name: str) -> str:
 
 
 def _find_file(name: str, allowed: Sequence[Path]) -> Path:
-    named = [root for root in allowed if root.name == Path(name).name and root.is_file()]
-    asked = Path(name).resolve()
-    inside = [asked] if any(asked == root or root in asked.parents for root in allowed) else []
-    beside = name.removeprefix("../")  # as programs name files of other sessions
-    below = [
-        root / one
-        for root in allowed
-        for one in (name, beside)
-        if root.is_dir() and root in (root / one).resolve().parents
-    ]
-    for path in (*inside, *below, *named):
-        if path.is_file():
-            return path
+    """Return the file that a name means: a path, a path below a folder (also as programs name files of other
+    sessions, `../1/a.png`), or the name of an allowed file alone."""
+    below = [root / one for root in allowed for one in (name, name.removeprefix("../"))]
+    alone = [root for root in allowed if root.name == Path(name).name]
+    for path in (Path(name), *below, *alone):
+        real = path.resolve()
+        if real.is_file() and any(real.is_relative_to(root) for root in allowed):
+            return real
     known = ", ".join(root.name for root in allowed) or "none"
     raise ToolError(f"there is no file {name!r} here; readable: {known}")

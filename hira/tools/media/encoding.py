@@ -179,19 +179,14 @@ def moment(path: Path, at: str) -> str:
         size = stream.codec_context
         if size.width * size.height > LARGEST_FRAME:
             raise ToolError(f"{path.name} is too large to read: {size.width} x {size.height} pixels")
-        image = _nearest(container, stream, _second(path, at, _length(container, stream))).to_image()
+        # 0 if the file does not state it
+        length = float((stream.duration or 0) * (stream.time_base or 0)) or (container.duration or 0) / 1_000_000
+        image = _find_frame(container, stream, _read_second(path, at, length)).to_image()
         image.thumbnail((FRAME_SIDE, FRAME_SIDE))
         return encode_picture(image)
 
 
-def _length(container: Any, stream: Any) -> float:
-    """Return the length in seconds, 0 if the file does not state it."""
-    if stream.duration and stream.time_base:
-        return float(stream.duration * stream.time_base)
-    return container.duration / 1_000_000 if container.duration else 0.0
-
-
-def _second(path: Path, at: str, length: float) -> float:
+def _read_second(path: Path, at: str, length: float) -> float:
     at = at.strip()
     if (share := _SHARE.fullmatch(at)) and int(share[2]):
         return length * (min(int(share[1]), int(share[2])) - 0.5) / int(share[2])
@@ -203,7 +198,7 @@ def _second(path: Path, at: str, length: float) -> float:
     return second
 
 
-def _nearest(container: Any, stream: Any, second: float) -> Any:
+def _find_frame(container: Any, stream: Any, second: float) -> Any:
     """Return the first frame shown at that second or later, otherwise the last frame."""
     if second > 0 and stream.time_base:
         start = stream.start_time or 0
