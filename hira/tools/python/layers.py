@@ -107,7 +107,7 @@ def command(
         *("--log-driver", "none", "--workdir", str(folder)),
         *(part for name, value in environ.items() for part in ("--env", f"{name}={value}")),
         *(part for mount in mounts for part in ("--mount", _mount(*mount))),
-        *(image, "python3", "-s", "-P", "-B", "-X", "utf8", "-c", boot, WORKER, "0", "0"),
+        *(image, "python3", "-s", "-P", "-B", "-X", "utf8", "-c", boot, WORKER, "0"),
     ]
 
 

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ package = types.ModuleType("hira_sandbox")
 package.__path__ = [sys.argv[1]]
 sys.modules["hira_sandbox"] = package
 from hira_sandbox.worker import main
-main(int(sys.argv[2]), int(sys.argv[3]))
+main(int(sys.argv[2]))
 """
 _LINUX = sys.platform == "linux"
 _PIPE = 1 << 20
@@ -197,42 +197,23 @@ def spawn(folder: Path, kept: int, *, alone: bool) -> Interpreter:
     environment without the caller's variables keep out the same. `alone` means that it cannot start other programs.
     """
     mark = "" if alone else secrets.token_hex(8)
-    python = (sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", _BOOT)
-
-    def start(theirs: socket.socket, write: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(  # noqa: S603 - our own program, no shell
-            [*python, str(Path(__file__).parent), str(theirs.fileno()), str(os.getpid())],
-            stdin=subprocess.DEVNULL,
-            stdout=write,
-            stderr=write,
-            pass_fds=(theirs.fileno(),),
-            cwd=folder,
-            env=environment(folder) | ({_MARK: mark} if mark else {}),
-            start_new_session=True,
-        )
-
-    made = _open_channel(start, kept)
-    made.mark = mark
-    return made
+    python = [sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", _BOOT, str(Path(__file__).parent), str(os.getpid())]
+    environ = environment(folder) | ({_MARK: mark} if mark else {})
+    process, channel, pipe = _start(python, cwd=folder, env=environ)
+    return Interpreter(process, channel, pipe, kept, mark=mark)
 
 
 def spawn_contained(folder: Path, readable: Sequence[str], limits: Limits, image: str) -> Interpreter:
     """Start an interpreter in a container, which can read these paths and write into the folder."""
     container = Container(engine(), f"hira-{secrets.token_hex(8)}")
     called = command(container, image, folder, readable, limits, environment(folder), _BOOT)
-
-    def start(theirs: socket.socket, write: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(  # noqa: S603 - the engine that the user asked for, no shell
-            called, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=write, start_new_session=True
-        )
-
-    made = _open_channel(start, limits.output)
-    made.container = container
-    return made
+    process, channel, pipe = _start(called)
+    return Interpreter(process, channel, pipe, limits.output, container=container)
 
 
-def _open_channel(start: Callable[[socket.socket, int], "subprocess.Popen[bytes]"], kept: int) -> Interpreter:
-    """Return the interpreter that `start` starts with its end of the channel and of the pipe for its output."""
+def _start(called: Sequence[str], **where: Any) -> tuple["subprocess.Popen[bytes]", socket.socket, int]:
+    """Start a program whose standard input and output are one end of a channel, and whose errors are a pipe. Return the
+    process, the other end, and the pipe."""
     with contextlib.ExitStack() as unless_started:
         ours, theirs = socket.socketpair()
         unless_started.callback(ours.close)
@@ -240,7 +221,9 @@ def _open_channel(start: Callable[[socket.socket, int], "subprocess.Popen[bytes]
             read, write = os.pipe()
             unless_started.callback(os.close, read)
             try:
-                process = start(theirs, write)
+                process = subprocess.Popen(  # noqa: S603 - our own program or the user's engine, no shell
+                    called, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=write, start_new_session=True, **where
+                )
             finally:
                 os.close(write)
         unless_started.pop_all()
@@ -251,7 +234,7 @@ def _open_channel(start: Callable[[socket.socket, int], "subprocess.Popen[bytes]
 
         with contextlib.suppress(OSError):
             fcntl.fcntl(read, fcntl.F_SETPIPE_SZ, _PIPE)
-    return Interpreter(process, ours, read, kept)
+    return process, ours, read
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -67,25 +67,6 @@ def _fields(process: int | str) -> list[str]:
     return Path(f"/proc/{process}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()
 
 
-def overfull(folder: Path, limits: Limits, *, entries: int, taken: int, pid: int = 0) -> str:
-    """Return the limit of the folder that is broken, in words for the model, besides earlier `entries` and bytes
-    `taken`.
-
-    With `pid` the process's deleted but open files count too.
-    """
-    try:
-        found = look(folder, limits.files + entries)
-    except OSError:
-        return ""
-    if found.deep:
-        return "it nested folders too deep"
-    if found.entries - entries > limits.files:
-        return f"it made more than {limits.files:,} files"
-    if found.bytes + _count_held(pid, folder, limits.file) - taken > limits.disk:
-        return f"its files took more than {size(limits.disk)}"
-    return ""
-
-
 def _count_held(pid: int, folder: Path, largest: int) -> int:
     """Count the bytes of files that were deleted while they were open, or are still mapped into memory.
 
@@ -207,10 +188,20 @@ class Workplace:
     def overfull(self, pid: int = 0) -> str:
         """Return the limit that additions break, in words for the model; files that process `pid` keeps open count
         too."""
+        before, limits = self._before or Found(), self.limits
         if not self.bounded:
             return ""
-        before = self._before or Found()
-        return overfull(self.folder, self.limits, entries=before.entries, taken=before.bytes, pid=pid)
+        try:
+            found = look(self.folder, limits.files + before.entries)
+        except OSError:
+            return ""
+        if found.deep:
+            return "it nested folders too deep"
+        if found.entries - before.entries > limits.files:
+            return f"it made more than {limits.files:,} files"
+        if found.bytes + _count_held(pid, self.folder, limits.file) - before.bytes > limits.disk:
+            return f"its files took more than {size(limits.disk)}"
+        return ""
 
     def settle(self, pid: int = 0) -> Settled:
         """Examine the folder after a call. Nothing may run in it meanwhile."""

@@ -15,7 +15,6 @@ import linecache
 import os
 import resource
 import signal
-import socket
 import sys
 import traceback
 import types
@@ -38,28 +37,27 @@ _HINT = (
 )
 
 
-def main(descriptor: int, parent: int) -> None:
+def main(parent: int) -> None:
     """Serve calls until the parent closes the channel."""
-    channel = _channel(descriptor)
-    setup = _receive(channel)
+    channel = Channel()
+    setup = channel.receive()
     if setup is None:
         return
     try:
         layers = confine(setup, parent)
     except OSError as error:
-        channel.sendall(pack_frame({"id": setup["id"], "failed": str(error)}))
+        channel.send({"id": setup["id"], "failed": str(error)})
         return
     session = Session(setup["folder"], _copy_high(1))
-    channel.sendall(pack_frame({"id": setup["id"], "layers": layers}))
-    while (request := _receive(channel)) is not None:
-        channel.sendall(pack_frame({"id": request["id"]}))  # from here on, a missing answer is this call's own fault
+    channel.send({"id": setup["id"], "layers": layers})
+    while (request := channel.receive()) is not None:
+        channel.send({"id": request["id"]})  # from here on, a missing answer is this call's own fault
         answer = session.run(request["code"], request["number"])
-        channel.settimeout(None)
-        channel.sendall(pack_frame({"id": request["id"], **answer}))
+        channel.send({"id": request["id"], **answer})
 
 
-class Pipes:
-    """Standard input and output as the channel, because a container has nothing else; the code gets others."""
+class Channel:
+    """Standard input and output, because a container has nothing else; the code gets others."""
 
     def __init__(self) -> None:
         self._in, self._out = _copy_high(0), _copy_high(1)
@@ -67,43 +65,30 @@ class Pipes:
             os.dup2(nothing.fileno(), 0)
         os.dup2(2, 1)
 
-    def recv(self, most: int) -> bytes:
-        return os.read(self._in, most)
+    def receive(self) -> Any:
+        """Return the next frame, None at the end."""
+        head = self._read(LENGTH.size)
+        return json.loads(self._read(LENGTH.unpack(head)[0])) if head else None
 
-    def sendall(self, data: bytes) -> None:
-        while data:
-            data = data[os.write(self._out, data) :]
+    def _read(self, size: int) -> bytes:
+        got = bytearray()
+        while len(got) < size and (chunk := os.read(self._in, size - len(got))):
+            got += chunk
+        return bytes(got) if len(got) == size else b""
 
-    def settimeout(self, _: None) -> None:
-        """Wait for as long as it takes, as a socket does, whatever the code has done to the descriptors."""
+    def send(self, frame: dict[str, Any]) -> None:
+        """Send a frame, for as long as it takes, whatever the code has done to the descriptors."""
         for descriptor in (self._in, self._out):
             os.set_blocking(descriptor, True)
-
-
-def _channel(descriptor: int) -> "socket.socket | Pipes":
-    if descriptor == 0:
-        return Pipes()
-    channel = socket.socket(fileno=_copy_high(descriptor))
-    os.close(descriptor)
-    return channel
+        data = pack_frame(frame)
+        while data:
+            data = data[os.write(self._out, data) :]
 
 
 def _copy_high(descriptor: int) -> int:
     """Return a copy of the descriptor with a high number, out of the way of code that counts from three."""
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(3, min(soft, 256) - 16))
-
-
-def _receive(channel: "socket.socket | Pipes") -> Any:
-    head = _receive_exactly(channel, LENGTH.size)
-    return json.loads(_receive_exactly(channel, LENGTH.unpack(head)[0])) if head else None
-
-
-def _receive_exactly(channel: "socket.socket | Pipes", size: int) -> bytes:
-    got = bytearray()
-    while len(got) < size and (chunk := channel.recv(size - len(got))):
-        got += chunk
-    return bytes(got) if len(got) == size else b""
 
 
 class Session:
