@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 
 from hira.testing import Endpoint
-from hira.testing.faults import Exchange, Fault, delta
+from hira.testing.faults import Fault, delta
+from hira.testing.server import Exchange
 
 WIDTH, HEIGHT = 100, 24
 TEXTS = {

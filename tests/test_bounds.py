@@ -16,7 +16,8 @@ from hira.core.events import Event, Notice
 from hira.core.policy import Completion, Request, Usage
 from hira.runtime.answer import Answer
 from hira.testing import Endpoint, calling
-from hira.testing.faults import Exchange, Fault, delta
+from hira.testing.faults import Fault, delta
+from hira.testing.server import Exchange
 
 QUESTION = "When was ASEAN founded?"
 

@@ -8,9 +8,9 @@ from typing import Any, Self
 
 from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Request, Usage
-from hira.testing.faults import FAULTS, Exchange, Fault
+from hira.testing.faults import FAULTS, Fault
 from hira.testing.script import Replies, ScriptedPolicy, ScriptError
-from hira.testing.server import Received, Server
+from hira.testing.server import Exchange, Received, Server
 from hira.testing.wire import (
     StopStyle,
     as_completion,

@@ -2,13 +2,13 @@
 
 import asyncio
 import json
+import socket
+import struct
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
-
-from hira.testing.faults import Exchange
 
 PATIENCE = 10.0
 
@@ -22,6 +22,46 @@ class Received:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: Any
+
+
+class Exchange:
+    """The server's side of one request."""
+
+    def __init__(self, transport: asyncio.Transport, headers: Mapping[str, str]) -> None:
+        self.transport = transport
+        self.headers = headers
+
+    async def send(self, status: int, body: bytes, kind: str = "application/json", **headers: str) -> None:
+        """Send a whole response. Underscores in header names become hyphens."""
+        said = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        head = f"HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n{said}\r\n"
+        self.transport.write(head.encode() + body)
+
+    async def json(self, status: int, body: Any, **headers: str) -> None:
+        await self.send(status, json.dumps(body, ensure_ascii=False).encode(), **headers)
+
+    async def begin(self) -> None:
+        """The head of a chunked response."""
+        self.transport.write(b"HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+
+    async def chunk(self, data: bytes) -> None:
+        self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+
+    async def end(self) -> None:
+        self.transport.write(b"0\r\n\r\n")
+
+    async def stream(self, events: Iterable[bytes]) -> None:
+        """A whole streamed response."""
+        await self.begin()
+        for event in events:
+            await self.chunk(event)
+        await self.end()
+
+    async def reset(self) -> None:
+        """Break the connection as a crash would."""
+        linger = struct.pack("ii", 1, 0)
+        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.transport.abort()
 
 
 Respond = Callable[[Received, Exchange], Awaitable[None]]

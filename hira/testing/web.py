@@ -8,8 +8,7 @@ from typing import Any, Self
 from urllib.parse import unquote, urljoin
 
 from hira.core.bm25 import BM25, words
-from hira.testing.faults import Exchange
-from hira.testing.server import PATIENCE, Received, Server
+from hira.testing.server import PATIENCE, Exchange, Received, Server
 from hira.tools.pages import extract
 
 SNIPPET = 300

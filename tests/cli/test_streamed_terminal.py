@@ -9,7 +9,8 @@ import pytest
 from test_approve import Terminal, docs  # noqa: F401 - a fixture
 
 from hira.testing import Endpoint
-from hira.testing.faults import Exchange, Fault, delta
+from hira.testing.faults import Fault, delta
+from hira.testing.server import Exchange
 
 pytestmark = pytest.mark.heavy(seconds=8)
 

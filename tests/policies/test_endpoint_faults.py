@@ -14,7 +14,8 @@ from hira.core.messages import system, user
 from hira.core.policy import Completion, Delta, Request, Sampling
 from hira.policies.openai import OpenAIPolicy
 from hira.testing import Endpoint
-from hira.testing.faults import FOREVER, Exchange, Fault, calls, delta, ends, error, refuses, says, streams
+from hira.testing.faults import FOREVER, Fault, calls, delta, ends, error, refuses, says, streams
+from hira.testing.server import Exchange
 
 TOOLS = tuple(
     {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in ("search", "browse")

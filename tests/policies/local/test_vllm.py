@@ -12,8 +12,7 @@ import pytest
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, UsageError
 from hira.core.policy import Sampling
 from hira.policies.local.vllm import VllmEngine
-from hira.testing.faults import Exchange
-from hira.testing.server import Received, Server
+from hira.testing.server import Exchange, Received, Server
 
 Reply = tuple[int, Any]
 
