@@ -17,7 +17,6 @@ from hira.core.events import (
     CallApproved,
     CallRefused,
     SubtaskApproved,
-    SubtaskDone,
     SubtaskRejected,
 )
 from hira.core.hooks import Refusal, ToolUse
@@ -132,8 +131,7 @@ def _note_undelivered(context: RunContext, subtask: Subtask, told: Filled) -> Fi
     """The finding of a subtask that was not handed out."""
     finding = Finding(subtask, PERSON, "", told, ok=False)
     context.rollout.findings.append(finding)
-    context.events(SubtaskDone(subtask.id, PERSON, finding.conclusion, ok=False))
-    return finding
+    return context.announce(finding)
 
 
 def _record(decisions: Sequence[Decision]) -> dict[str, Any]:

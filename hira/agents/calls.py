@@ -88,7 +88,7 @@ class _Call:
 
     @property
     def is_own(self) -> bool:
-        """Whether hooks or a person decide about the call, so that no result of another run replaces it."""
+        """A hook or a person decides about the call, so that no result of another run replaces it."""
         return self.context.hooks.sees_tools or self.tool.needs_approval
 
     async def get_result(self) -> Observation:

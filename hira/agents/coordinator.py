@@ -21,7 +21,7 @@ from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.bm25 import BM25
 from hira.core.errors import DialectError, EndpointError, HiraError, HookError, RoleBudgetExceeded, Stop
-from hira.core.events import Notice, Remembered, SubtaskAssigned, SubtaskDone
+from hira.core.events import Notice, Remembered, SubtaskAssigned
 from hira.core.memory import DualMemory, Recall
 from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt
@@ -109,19 +109,19 @@ class Coordinator:
 
     async def _one(self, subtask: Subtask, memory: DualMemory, experts: Sequence[Expert]) -> Finding:
         if not experts:
-            return self._announce(Finding(subtask, "nobody", "", NOBODY.fill(), ok=False))
+            return self.context.announce(Finding(subtask, "nobody", "", NOBODY.fill(), ok=False))
         expert, reason, recall = await self._prepare(subtask, experts, memory)
         self.context.events(SubtaskAssigned(subtask.id, expert.name, reason, len(recall)))
         try:
             task = Task(subtask.id, subtask.text, recall, self.context.files, self.faithful)
             account = check_account(await expert.work(task, self.context))
         except Exception as error:  # noqa: BLE001 - a fault in somebody's expert must not lose the run: it is told
-            return self._announce(self._describe_failure(subtask, expert, error))
+            return self.context.announce(self._describe_failure(subtask, expert, error))
         finding = self._finding(subtask, expert, await self._distil(subtask, account))
         if account.ended:
             told = BROKE_OFF.fill(expert=expert.name, why=account.ended, conclusion=finding.conclusion)
             finding = replace(finding, conclusion=str(told), ok=False)
-        return self._announce(finding)
+        return self.context.announce(finding)
 
     def _describe_failure(self, subtask: Subtask, expert: Expert, error: Exception) -> Finding:
         """A finding that says what ended the expert's work. Checks that failed are no matter of the run: raised, and so
@@ -135,10 +135,6 @@ class Coordinator:
             log_fault("expert", expert.name, error, self.context.secrets)
             self.context.events(Notice(f"subtask {subtask.id}: a fault in the expert {expert.name!r} ended it: {why}"))
         return Finding(subtask, expert.name, "", COULD_NOT.fill(expert=expert.name, why=why), ok=False)
-
-    def _announce(self, finding: Finding) -> Finding:
-        self.context.events(SubtaskDone(finding.subtask.id, finding.expert, finding.conclusion, finding.ok))
-        return finding
 
     async def _prepare(
         self, subtask: Subtask, experts: Sequence[Expert], memory: DualMemory

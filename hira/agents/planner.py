@@ -29,16 +29,21 @@ FINDING = Prompt(__file__, "finding")
 NO_TASK = Prompt(__file__, "no_task")
 
 
-async def _by_the_workflow(arguments: Mapping[str, Any]) -> Observation:
-    raise ToolError(f"a subtask is given to the coordinator, not run: {arguments}")
+async def _refuse_to_run(arguments: Mapping[str, Any]) -> Observation:
+    raise ToolError(f"the workflow does this, not a tool: {dict(arguments)}")
 
 
-SUBTASK = Tool(
-    "subtask",
-    "hand out one subtask; you get back how it was done and what it concluded",
-    {"type": "object", "properties": {"task": {"type": "string"}}, "required": ["task"]},
-    _by_the_workflow,
-    pure=True,
+def make_workflow_tool(
+    name: str, description: str, required: Sequence[str], *optional: str, pure: bool = True, server: str = ""
+) -> Tool:
+    """A tool whose calls the workflow carries out itself. All of its parameters are strings."""
+    properties = {field: {"type": "string"} for field in (*required, *optional)}
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    return Tool(name, description, schema, _refuse_to_run, pure=pure, server=server)
+
+
+SUBTASK = make_workflow_tool(
+    "subtask", "hand out one subtask; you get back how it was done and what it concluded", ["task"]
 )
 
 
@@ -158,7 +163,7 @@ def task_of(call: Call) -> str:
 def _tool_of(expert: Expert) -> Tool:
     """An expert as a planner calls it that takes it for a tool."""
     parameters = {"type": "object", "properties": {"task": {"type": "string"}}, "additionalProperties": True}
-    return Tool(expert.name, expert.description, parameters, _by_the_workflow, pure=True)
+    return Tool(expert.name, expert.description, parameters, _refuse_to_run, pure=True)
 
 
 def report(finding: Finding) -> Filled:

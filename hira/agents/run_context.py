@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hira.agents.conversation import Conversation
-from hira.agents.trajectory import Rejected, Rollout, Subtask, Trajectory
+from hira.agents.trajectory import Finding, Rejected, Rollout, Subtask, Trajectory
 from hira.core.budget import Budget, ReplyBound
 from hira.core.concurrency import Once
 from hira.core.errors import Interrupted, OutOfBudget, Stop
-from hira.core.events import Events, Notice, SourceRead
+from hira.core.events import Events, Notice, SourceRead, SubtaskDone
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks, Refusal
 from hira.core.policy import Completion, Policy, Sampling
 from hira.core.prices import NO_PRICES, Price, Prices
@@ -160,6 +160,11 @@ class RunContext:
         if len(self.rollout.sources) > before:
             self.events(SourceRead(source.id, source.kind, source.title, source.location))
         return source
+
+    def announce(self, finding: Finding) -> Finding:
+        """Say that a subtask is done."""
+        self.events(SubtaskDone(finding.subtask.id, finding.expert, finding.conclusion, finding.ok))
+        return finding
 
     def stop(self, why: Stop | None = None) -> None:
         """End the run soon: calls in flight are dropped and the planner answers from the results so far."""

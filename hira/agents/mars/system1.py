@@ -14,7 +14,7 @@ from hira.agents.retrieval import Retrieved
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, Stop
-from hira.core.events import Notice, SubtaskDone
+from hira.core.events import Notice
 from hira.core.messages import Filled
 from hira.core.policy import counting
 from hira.core.prompts import Prompt
@@ -124,7 +124,7 @@ async def distil(
     text = "\n\n".join([*notes, *found.notes])
     finding = Finding(Subtask(str(turn), request.purpose), "system1", "", text, ok=bool(find_cited(text)))
     context.rollout.findings.append(finding)
-    context.events(SubtaskDone(finding.subtask.id, finding.expert, finding.conclusion, finding.ok))
+    context.announce(finding)
     return DISTILLED.fill(notes=sanitize(text), sources=_sources(text, context.rollout.sources))
 
 

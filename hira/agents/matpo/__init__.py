@@ -1,24 +1,24 @@
 """The two roles of MATPO: a planner that hands out subtasks, and workers that search and read for one subtask each."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from hira.agents.coordinator import BROKE_OFF, COULD_NOT
 from hira.agents.expert import format_files
 from hira.agents.loop import CONCLUDE, UNREADABLE, Loop, Step
-from hira.agents.planner import NO_TASK
+from hira.agents.planner import NO_TASK, make_workflow_tool
 from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Finding, Subtask
-from hira.core.errors import EndpointError, ToolError, UsageError
-from hira.core.events import Notice, SubtaskAssigned, SubtaskDone, SubtaskIssued
+from hira.core.errors import EndpointError, UsageError
+from hira.core.events import Notice, SubtaskAssigned, SubtaskIssued
 from hira.core.messages import Filled, system, user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.evidence import find_cited
 from hira.policies.dialects.answer import find_boxed, find_final_answer, find_tagged, find_under_heading
 from hira.policies.dialects.native import with_tool_messages
-from hira.tools import Observation, Tool
+from hira.tools import Tool
 
 WHY = Prompt(__file__, "matpo_why")
 Speaker = Literal["user", "tool"]
@@ -83,14 +83,9 @@ BROWSING = Prompt(__file__, "matpo_browsing")
 PLANNER_SUMMARY = Prompt(__file__, "matpo_planner_summary")
 
 
-async def _by_a_worker(arguments: Mapping[str, Any]) -> Observation:
-    raise ToolError(f"a subtask is done by a worker, not run: {arguments['subtask']}")
-
-
 def browsing() -> Tool:
     """The one tool of the planner (MATPO, appendix A)."""
-    parameters = {"type": "object", "properties": {"subtask": {"type": "string"}}, "required": ["subtask"]}
-    return Tool("search_and_browse", BROWSING.fill(), parameters, _by_a_worker, pure=True, server="browsing_agent")
+    return make_workflow_tool("search_and_browse", BROWSING.fill(), ["subtask"], server="browsing_agent")
 
 
 def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int, parallel: int) -> Loop:
@@ -179,8 +174,7 @@ async def work(
         conclusion = find_under_heading(text, "Conclusion") or find_final_answer(text) or NOTHING.fill()
         ok = bool(find_cited(text)) if context.stopped else bool(text)
         finding = Finding(subtask, "worker", text, conclusion, ok=ok)
-    context.events(SubtaskDone(subtask.id, "worker", finding.conclusion, finding.ok))
-    return finding
+    return context.announce(finding)
 
 
 def _begin_worker(

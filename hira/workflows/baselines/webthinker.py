@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from hira.agents.approved import as_issued, ask_approval
 from hira.agents.calls import frame_source
@@ -11,10 +11,11 @@ from hira.agents.coordinator import Coordinator
 from hira.agents.expert import CALLS
 from hira.agents.experts import DeepSearch
 from hira.agents.loop import Loop, ask_for_text
+from hira.agents.planner import make_workflow_tool
 from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Subtask
 from hira.core.bm25 import BM25
-from hira.core.errors import BadReply, Stop, ToolError
+from hira.core.errors import BadReply, Stop
 from hira.core.events import SubtaskIssued
 from hira.core.messages import Filled
 from hira.core.policy import Usage
@@ -24,7 +25,6 @@ from hira.core.tokens import clip
 from hira.evidence import find_cited
 from hira.policies.dialects import Call
 from hira.policies.dialects.answer import document, strip_thought
-from hira.tools import Observation, Tool
 from hira.workflows.baselines.single import REASONER, begin_loop, require_tool, run_to_answer
 from hira.workflows.bound import Sizes, bound_loop, multiply
 
@@ -44,26 +44,19 @@ LONGEST = 3_000
 """Tokens of one of them that the writer is shown; beyond, the middle is cut."""
 
 
-async def _by_the_workflow(arguments: Mapping[str, Any]) -> Observation:
-    raise ToolError(f"the workflow does this, not a tool: {dict(arguments)}")
-
-
-def _tool(name: str, description: str, required: tuple[str, ...], *more: str, pure: bool = False) -> Tool:
-    properties = {field: {"type": "string"} for field in (*required, *more)}
-    schema = {"type": "object", "properties": properties, "required": list(required)}
-    return Tool(name, description, schema, _by_the_workflow, pure=pure)
-
-
-SEARCH = _tool(
+SEARCH = make_workflow_tool(
     "search",
     "have an explorer search for a query, open pages and follow links for your intent; you get what it found out",
-    ("query",),
+    ["query"],
     "intent",
-    pure=True,
 )
-WRITE = _tool("write_section", "have a section of the report written, as its task says", ("title", "task"))
-CHECK = _tool("check_article", "see the outline of what is written by now", ())
-REWRITE = _tool("edit_article", "have the report changed as the instruction says", ("instruction",))
+WRITE = make_workflow_tool(
+    "write_section", "have a section of the report written, as its task says", ["title", "task"], pure=False
+)
+CHECK = make_workflow_tool("check_article", "see the outline of what is written by now", [], pure=False)
+REWRITE = make_workflow_tool(
+    "edit_article", "have the report changed as the instruction says", ["instruction"], pure=False
+)
 
 
 async def send_explorer(coordinator: Coordinator, loop: Loop, call: Call) -> str:
