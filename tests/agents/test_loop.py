@@ -10,7 +10,7 @@ import pytest
 from hira.agents.calls import use
 from hira.agents.loop import Loop
 from hira.core.budget import Budget, size
-from hira.core.errors import ToolError
+from hira.core.errors import ToolDown, ToolError
 from hira.core.events import Event, Events, Notice, ToolEnded, ToolStarted
 from hira.core.messages import ToolCall, user
 from hira.core.policy import Completion
@@ -465,3 +465,24 @@ async def test_a_call_that_fails_again_and_again_ends_the_role_also_in_other_wor
         step = await loop.think()
     assert step.forced == "the same call was repeated"
     assert len(policy.requests) <= 4
+
+
+@tool
+def weigh(thing: str) -> str:
+    "What a thing weighs."
+    if thing == "nothing":
+        raise ToolError("nothing cannot be weighed")
+    raise ToolDown("the scales cannot be started", fix="Buy new ones.")
+
+
+async def test_a_tool_that_is_down_is_told_once_to_everybody() -> None:
+    told: list[Event] = []
+    context = make_context([])
+    context.events.readers.append(told.append)
+    seen = [
+        await use(context.conversation("worker"), weigh, {"thing": thing}) for thing in ("apple", "pear", "nothing")
+    ]
+    assert all(not one.ok for one in seen)
+    assert "scales cannot be started" in seen[0].text
+    notices = [(one.text, one.important) for one in told if isinstance(one, Notice)]
+    assert notices == [("weigh is down: the scales cannot be started; Buy new ones", True)]

@@ -334,10 +334,17 @@ async def test_where_nothing_is_found_nobody_is_asked_and_system_2_is_told() -> 
 
 
 async def test_a_search_that_fails_is_told_and_may_be_tried_again() -> None:
-    failing = Toolbox(search=_broken("search"))
+    tried: list[str] = []
+
+    async def fail(arguments: Any) -> Observation:
+        tried.append(arguments["query"])
+        raise ToolError("it is down")
+
+    failing = Toolbox(search=replace(_broken("search"), run=fail))
     people, policy = context([wanted("height"), wanted("height"), "<answer>Unknown.</answer>"], box=failing)
     await rollout(MARS(), QUESTION, people)
     assert ["search failed" in request.messages[-1].text for request in policy.requests] == [False, True, True]
+    assert tried == ["height", "height"]
 
 
 async def test_a_page_that_cannot_be_opened_leaves_its_snippet() -> None:

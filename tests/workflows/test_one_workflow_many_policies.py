@@ -1,4 +1,5 @@
-"""One workflow object, unchanged: the embedded default, a scripted endpoint over HTTP, a real llama.cpp server."""
+"""One workflow object, unchanged, on a scripted endpoint over HTTP and on a real llama.cpp server. All workflows on
+`offline` are in test_every_workflow_offline.py."""
 
 import json
 from collections.abc import AsyncIterator
