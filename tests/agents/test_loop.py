@@ -378,6 +378,25 @@ async def test_every_call_of_a_turn_is_answered_also_those_that_were_not_made() 
     assert step.text == "done"
 
 
+async def test_a_failed_search_is_made_again_when_it_is_asked_for_again() -> None:
+    tries = 0
+
+    @tool(pure=True)
+    async def flaky(query: str) -> str:
+        "Fails once."
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise ToolError("try again later")
+        return f"found {query}"
+
+    call = "<|begin_flaky_call|>x<|end_flaky_call|>"
+    policy = ScriptedPolicy([call, call, "done"])
+    await Loop(make_context(policy).conversation("worker"), [flaky]).run()
+    assert "try again later" in policy.requests[1].messages[-1].text
+    assert "found x" in policy.requests[2].messages[-1].text
+
+
 async def test_the_closing_turn_shows_the_tools_and_lets_none_be_called() -> None:
     loop, policy = loop_of([call("native", "double", n=1), "2"], "native", limit=1)
     await loop.run()
