@@ -289,29 +289,23 @@ OF_THE_PROMPT = (
 )
 
 
-@pytest.mark.parametrize("fault", PASSING)
-async def test_what_passes_is_asked_again(fault: str, desk: Desk) -> None:
-    completion, sent = await desk.ask(PASSING[fault])
+def both_ways(whole: dict[str, Fault | str], streamed: dict[str, Fault | str]) -> pytest.MarkDecorator:
+    rows = [*((name, fault, False) for name, fault in whole.items()), *((n, f, True) for n, f in streamed.items())]
+    ids = [f"{name}, streamed" if stream else name for name, _, stream in rows]
+    return pytest.mark.parametrize(("fault", "stream"), [row[1:] for row in rows], ids=ids)
+
+
+@both_ways(PASSING, PASSING_STREAMED)
+async def test_what_passes_is_asked_again(fault: Fault | str, stream: bool, desk: Desk) -> None:
+    completion, sent = await desk.ask(fault, stream=stream)
     assert (completion.text, len(sent)) == ("OK again", 2)
 
 
-@pytest.mark.parametrize("fault", PASSING_STREAMED)
-async def test_a_stream_that_fails_is_asked_for_again(fault: str, desk: Desk) -> None:
-    completion, sent = await desk.ask(PASSING_STREAMED[fault], stream=True)
-    assert (completion.text, len(sent)) == ("OK again", 2)
-
-
-@pytest.mark.parametrize("fault", TAKEN)
-async def test_a_reply_is_taken_however_it_is_written(fault: str, desk: Desk) -> None:
-    completion, sent = await desk.ask(TAKEN[fault])
+@both_ways(TAKEN, TAKEN_STREAMED)
+async def test_a_reply_is_taken_however_it_is_written(fault: Fault | str, stream: bool, desk: Desk) -> None:
+    completion, sent = await desk.ask(fault, stream=stream)
     assert (completion.text, completion.finish, len(sent)) == ("OK 42", "stop", 1)
     assert 0 < completion.usage.tokens <= 2 * 10**12
-
-
-@pytest.mark.parametrize("fault", TAKEN_STREAMED)
-async def test_a_stream_is_taken_however_it_is_written(fault: str, desk: Desk) -> None:
-    completion, sent = await desk.ask(TAKEN_STREAMED[fault], stream=True)
-    assert (completion.text, completion.finish, len(sent)) == ("OK 42", "stop", 1)
 
 
 @pytest.mark.parametrize("way", [*CALLED, *(f"{way}, streamed" for way in CALLED_STREAMED)])

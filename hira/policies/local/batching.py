@@ -68,7 +68,7 @@ class BatchingEngine:
         self._reads = reads or (READS if next(model.parameters()).is_cuda else READS_ON_A_CPU)
         self._seeds = Seeds(seed)
         self._changed = Condition()
-        self._open: dict[int, Asked] = {}
+        self._open: set[Asked] = set()
         self._waiting: deque[Asked] = deque()
         self._batches: dict[str | None, Batch] = {}
         self._thread: Thread | None = None
@@ -103,7 +103,7 @@ class BatchingEngine:
         )
         with self._changed:
             row.version = self.version
-            self._open[id(row)] = row
+            self._open.add(row)
             self._waiting.append(row)
             self._start()
         try:
@@ -111,7 +111,7 @@ class BatchingEngine:
         finally:
             row.cancelled = not row.done
             with self._changed:
-                del self._open[id(row)]
+                self._open.discard(row)
 
     @contextmanager
     def pause(self) -> Iterator[None]:
@@ -137,7 +137,7 @@ class BatchingEngine:
     async def aclose(self) -> None:
         """End what is under way. The engine can be used again."""
         with self._changed:
-            rows = list(self._open.values())
+            rows = list(self._open)
             self._waiting.clear()
         for row in rows:
             row.cancelled = True
@@ -237,8 +237,8 @@ class BatchingEngine:
                     break
                 width, rows = wider, rows + 1
                 joining.append(row)
-            taken = set(map(id, joining))
-            self._waiting = deque(row for row in self._waiting if id(row) not in taken)
+            taken = set(joining)
+            self._waiting = deque(row for row in self._waiting if row not in taken)
         return joining
 
     def _shrink(self) -> None:
@@ -260,7 +260,7 @@ class BatchingEngine:
             work()
         except torch.OutOfMemoryError as error:
             at_work = [row for batch in self._batches.values() for row in batch.evict()] + list(rows)
-            left = list({id(row): row for row in at_work if not row.done}.values())
+            left = list(dict.fromkeys(row for row in at_work if not row.done))
             if len(left) <= 1:
                 for row in left:
                     row.fail(_describe_failure(error))
@@ -275,7 +275,7 @@ class BatchingEngine:
 
     def _fail(self, error: Exception) -> None:
         with self._changed:
-            rows = list(self._open.values())
+            rows = list(self._open)
             self._waiting.clear()
             self._batches.clear()
         for row in rows:
