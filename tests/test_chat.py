@@ -198,3 +198,13 @@ async def test_a_long_conversation_is_read_back_and_one_that_continues_itself_is
             read_conversation(journal, "r399")
     finally:
         journal.close()
+
+
+async def test_computations_of_two_turns_are_two_sources() -> None:
+    async with Hira("offline") as hira:
+        chat = hira.chat()
+        first = await chat.ask("What is 3 + 5?")
+        second = await chat.ask("What is 8 * 2?")
+    assert [one.id for one in (*first.cited, *second.cited)] == ["s1", "s2"]
+    assert "8 * 2" in second.cited[0].text
+    assert "3 + 5" in second.rollout.sources.read["s1"].text

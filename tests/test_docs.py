@@ -41,7 +41,6 @@ from hira.agents.loop import REPEATS
 from hira.agents.retrieval import PAGES as PAGES_OPENED
 from hira.agents.verifier import BATCH
 from hira.cli.flags import build_parser
-from hira.cli.parser import Parser
 from hira.cli.shell import Shell
 from hira.core.tool import SHOWN
 from hira.evidence.verifiers import CANDIDATES, LONG, SECONDS
@@ -341,12 +340,9 @@ def spelled(default: object) -> str:
     return str(plain)
 
 
-def flags_of(command: str) -> set[str]:
-    main = build_parser("0")
-    (commands,) = [action for action in main._actions if isinstance(action, argparse._SubParsersAction)]
-    inner = commands.choices[command]
-    assert isinstance(inner, Parser)
-    return set(inner.flags())
+COMMANDS: dict[str, Any] = next(
+    dict(action.choices) for action in build_parser("0")._actions if isinstance(action, argparse._SubParsersAction)
+)
 
 
 def test_workflows_lists_every_workflow_with_its_options_and_roles() -> None:
@@ -364,35 +360,14 @@ def test_workflows_lists_every_workflow_with_its_options_and_roles() -> None:
 
 
 def test_cli_has_a_section_for_every_command() -> None:
-    (commands,) = [action for action in build_parser("0")._actions if isinstance(action, argparse._SubParsersAction)]
     headings = re.findall(r"^## hira ([\w-]+)$", (DOCS / "cli.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert set(headings) == set(commands.choices)
+    assert set(headings) == set(COMMANDS)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "ask",
-        "compare",
-        "doctor",
-        "eval",
-        "mcp",
-        "report",
-        "rubric",
-        "runs",
-        "show",
-        "resume",
-        "replay",
-        "verify",
-        "trace",
-        "serve",
-        "init",
-        "completion",
-    ],
-)
+@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"chat"}))  # chat takes flags of ask
 def test_cli_names_every_flag_and_nothing_else(command: str) -> None:
     told = {flag for row in rows("cli.md", f"## hira {command}") for flag in re.findall(r"--?[a-z][\w-]*", row[0])}
-    assert told == flags_of(command)
+    assert told == set(COMMANDS[command].flags())
 
 
 def test_cli_names_every_exit_code() -> None:
@@ -584,32 +559,19 @@ def test_limits_are_told_as_the_code_has_them(page: str) -> None:
     ("question", "answer"),
     [
         ("How many memory entries does the coordinator recall at most?", "at most five"),
-        ("How many subtasks may the planner hand out?", "ten"),
-        ("How many queries does simple search plan?", "three"),
         ("What does the code expert do?", "Python"),
         ("Which Python version do I need?", "3.11"),
+        ("Who founded hira?", ""),
+        ("How many developers does hira have?", ""),
+        ("Why is the planner blue?", ""),
     ],
 )
-def test_a_newcomers_question_is_answered_from_the_docs_offline(question: str, answer: str, place: Path) -> None:
+def test_a_newcomers_question_is_answered_from_the_docs_offline_or_refused(
+    question: str, answer: str, place: Path
+) -> None:
     code, out, told = hira(place, "ask", question, "--docs", "docs", "--json")
-    assert code == 0, told
     said = json.loads(out)
+    assert code == (0 if answer else 4), told
     assert answer in said["answer"], said["answer"]
-    assert "supported" in {citation["verdict"] for citation in said["citations"]}
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "Who founded hira?",
-        "When was hira released?",
-        "How many developers does hira have?",
-        "Where is the office of hira?",
-        "Which expert draws pictures?",
-        "Why is the planner blue?",
-    ],
-)
-def test_a_question_that_the_docs_do_not_answer_is_refused_offline(question: str, place: Path) -> None:
-    code, out, told = hira(place, "ask", question, "--docs", "docs", "--json")
-    assert code == 4, told
-    assert json.loads(out)["citations"] == []
+    verdicts = {citation["verdict"] for citation in said["citations"]}
+    assert "supported" in verdicts if answer else not verdicts

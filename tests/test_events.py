@@ -1,6 +1,8 @@
 """Events as records, also those of other versions."""
 
-from hira.core.events import Event, Notice, RunEnded, TurnText, events_of, record
+from typing import get_args
+
+from hira.core.events import KINDS, AnyEvent, Error, Event, Notice, RunEnded, TurnText, events_of, record
 from hira.core.policy import Usage
 
 
@@ -20,3 +22,7 @@ def test_what_another_version_recorded_is_passed_over_where_it_is_not_known() ->
     foreign = [{"event": "Dreamt", "text": "of bees"}, {"event": "Notice"}, {"text": "no kind"}, {**ended, "usage": 5}]
     told = [*events_of([*foreign, {**known, "colour": "red"}, ended])]
     assert told == [Notice("the end"), RunEnded("run", "answered", "A", Usage(1, 2, 3), at=3.0)]
+
+
+def test_the_union_of_events_leaves_none_out() -> None:
+    assert {*get_args(AnyEvent)} == {*KINDS.values()} - {Error}

@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
+
+import pytest
+from later import needs
 
 import hira
 
@@ -17,19 +19,8 @@ def test_the_public_names_are_exactly_these() -> None:
     }  # fmt: skip
     assert len(hira.__all__) <= 20
     assert set(dir(hira)) == set(hira.__all__)
-
-
-def test_every_public_name_is_there() -> None:
     assert all(getattr(hira, name) is not None for name in hira.__all__)
-
-
-def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
     assert not hasattr(hira, "Manager")
-
-
-def test_the_version_is_the_packages() -> None:
-    declared = tomllib.loads((Path(hira.__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
-    assert hira.__version__ == declared["project"]["version"]
 
 
 def loaded_by(code: str) -> set[str]:
@@ -51,3 +42,11 @@ def test_importing_hira_loads_nothing_heavy() -> None:
 def test_asking_the_command_for_help_loads_nothing_heavy() -> None:
     code = "import contextlib, io\nfrom hira.cli import main\nwith contextlib.redirect_stdout(io.StringIO()): main(['--help'])"
     assert not loaded_by(code) & HEAVY
+
+
+@needs("mypy")
+@pytest.mark.heavy(seconds=90)
+def test_mypy_in_strict_mode_accepts_a_program_with_typed_answers_tools_and_hooks() -> None:
+    command = [sys.executable, "-m", "mypy", "--strict", "tests/data/user_program.py"]
+    done = subprocess.run(command, cwd=Path(hira.__file__).parents[1], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout

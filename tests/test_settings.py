@@ -72,20 +72,14 @@ def test_a_key_is_never_shown(folder: Path, home: Path) -> None:
     assert "secret" not in str(error.value)
 
 
-def test_an_unknown_key_of_a_file_is_an_error_that_names_the_nearest_one(folder: Path, home: Path) -> None:
+def test_an_unknown_key_is_an_error_that_names_the_nearest_one(folder: Path, home: Path) -> None:
     path = project(folder, 'modle = "x"')
     with pytest.raises(UsageError) as error:
         load({}, {}, folder, home)
     assert str(error.value) == f"unknown key 'modle' in hira.toml\nin {path}\ndid you mean 'model'?"
-
-
-def test_an_unknown_key_of_a_role_is_an_error_that_names_the_nearest_one(folder: Path, home: Path) -> None:
     project(folder, "[roles.planner]\ntemprature = 0.1")
     with pytest.raises(UsageError, match="did you mean 'temperature'"):
         load({}, {}, folder, home)
-
-
-def test_settings_made_by_hand_know_their_keys_too() -> None:
     with pytest.raises(UsageError, match="unknown setting 'modle'\ndid you mean 'model'"):
         Settings(modle="x")  # type: ignore[call-arg]
 
@@ -154,42 +148,48 @@ def test_a_wrong_value_is_told_with_where_it_was_set(folder: Path, home: Path) -
     assert (error.value.where, error.value.fix) == (f"set by {path}", "did you mean 'tags'?")
 
 
-def test_a_file_that_is_no_toml_is_told_with_its_place(folder: Path, home: Path) -> None:
-    path = project(folder, "model = ")
-    with pytest.raises(UsageError) as error:
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("model = ", "is not valid TOML"),
+        ("roles = 3", "roles in hira.toml is not a table"),
+        ("a = " + "[" * 50_000, "is not valid TOML"),
+        ("a" + ".a" * 40_000 + " = 1", "no file of at most 64 KB"),
+        (None, "no file of at most 64 KB"),
+    ],
+    ids=["no value", "no table", "deep", "long", "a pipe"],
+)
+def test_a_file_that_cannot_be_read_is_named(folder: Path, home: Path, text: str | None, says: str) -> None:
+    path = folder / "hira.toml"
+    if text is None:
+        os.mkfifo(path)
+    else:
+        path.write_text(text)
+    with pytest.raises(UsageError, match=says) as error:
         load({}, {}, folder, home)
-    assert error.value.where == f"in {path}"
-    project(folder, "roles = 3")
-    with pytest.raises(UsageError, match=r"roles in hira\.toml is not a table"):
-        load({}, {}, folder, home)
+    assert str(path) in error.value.where
 
 
-def test_a_file_that_is_nested_too_deeply_is_told_in_one_line(folder: Path, home: Path) -> None:
-    project(folder, "a = " + "[" * 50_000)
-    with pytest.raises(UsageError, match="is not valid TOML"):
-        load({}, {}, folder, home)
-
-
-def test_a_file_without_measure_and_a_pipe_are_refused_unread(folder: Path, home: Path) -> None:
-    path = project(folder, "a" + ".a" * 40_000 + " = 1")
-    with pytest.raises(UsageError, match="no file of at most 64 KB"):
-        load({}, {}, folder, home)
-    path.unlink()
-    os.mkfifo(path)
-    with pytest.raises(UsageError, match="no file of at most 64 KB"):
-        load({}, {}, folder, home)
-
-
-def test_roles_are_merged_value_by_value(folder: Path, home: Path) -> None:
-    config(home, '[roles.planner]\nmodel = "big"\ntemperature = 0.1\n[roles.code]\nmodel = "coder"')
-    settings = load({"roles": {"planner": {"model": "other"}}}, {}, folder, home)
+def test_values_of_files_and_variables_are_merged_and_paths_start_at_the_folder(folder: Path, home: Path) -> None:
+    project(folder, 'docs = ["papers"]')
+    roles = '[roles.planner]\nmodel = "big"\ntemperature = 0.1\n[roles.code]\nmodel = "coder"'
+    config(home, f'[search_keys]\nserper = "file"\njina = "file"\n{roles}')
+    environ = {"SERPER_API_KEY": "environment", "BRAVE_API_KEY": "environment", "HIRA_WITHOUT": "code, search"}
+    settings = load({"roles": {"planner": {"model": "other"}}}, environ, folder, home)
+    keys = {name: key.get_secret_value() for name, key in settings.search_keys.items()}
+    assert keys == {"serper": "environment", "jina": "file", "brave": "environment"}
     planner = settings.roles["planner"]
     assert (planner.model, planner.temperature, settings.roles["code"].model) == ("other", 0.1, "coder")
+    assert (settings.without, settings.docs) == ({"code", "search"}, (folder / "papers",))
+    assert load({}, {"HIRA_DOCS": "a:b"}, folder, home).docs == (folder / "a", folder / "b")
 
 
-def test_relative_documents_of_a_file_start_at_its_folder(folder: Path, home: Path) -> None:
-    project(folder, 'docs = ["papers"]')
-    assert load({}, {}, folder, home).docs == (folder / "papers",)
+def test_only_the_user_sets_the_sandbox_and_the_collector(folder: Path, home: Path) -> None:
+    assert load({}, {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, folder, home).otel == "http://c:4318"
+    for name, value in (("sandbox", "off"), ("otel", "http://elsewhere")):
+        project(folder, f'{name} = "{value}"')
+        with pytest.raises(UsageError, match=f"'{name}' may not be set by a project's file"):
+            load({}, {}, folder, home)
 
 
 def test_a_projects_file_names_nothing_outside_its_folder(folder: Path, home: Path) -> None:
@@ -208,29 +208,6 @@ def test_a_projects_file_names_nothing_outside_its_folder(folder: Path, home: Pa
     assert load({}, {}, folder, home).docs == (folder / "papers",)
 
 
-def test_the_key_of_a_file_goes_with_the_base_url_of_that_file(folder: Path, home: Path) -> None:
-    config(home, 'base_url = "https://elsewhere/v1"\napi_key = "theirs"')
-    settings = load({}, {"OPENAI_API_KEY": "openai"}, folder, home)
-    assert settings.api_key.get_secret_value() == "theirs"
-
-
-def test_a_base_url_of_a_projects_file_gets_no_key_that_was_meant_for_another_endpoint(
-    folder: Path, home: Path
-) -> None:
-    project(folder, 'base_url = "https://attacker.example/v1"')
-    config(home, 'api_key = "mine"')
-    settings = load({}, {"OPENAI_API_KEY": "openai", TRUST: "https://attacker.example/v1"}, folder, home)
-    assert not settings.api_key.get_secret_value()
-    assert "the key from OPENAI_API_KEY is not sent" in settings.withheld[0]
-
-
-def test_a_role_whose_base_url_is_replaced_does_not_hand_its_key_to_the_new_one(folder: Path, home: Path) -> None:
-    config(home, '[roles.planner]\nbase_url = "https://mine/v1"\napi_key = "mine"')
-    project(folder, '[roles.planner]\nbase_url = "https://attacker.example/v1"')
-    environ = {TRUST: "https://attacker.example/v1"}
-    assert not load({}, environ, folder, home).roles["planner"].api_key.get_secret_value()
-
-
 def test_documents_named_closer_than_a_web_search_keep_the_question_off_the_web(folder: Path, home: Path) -> None:
     config(home, 'search = "serper"')
     settings = load({"docs": ["notes"]}, {}, folder, home)
@@ -239,19 +216,6 @@ def test_documents_named_closer_than_a_web_search_keep_the_question_off_the_web(
     assert load({"docs": ["notes"], "search": "brave"}, {}, folder, home).search == "brave"
     config(home, 'search = "serper"\ndocs = ["notes"]')
     assert load({}, {}, folder, home).search == "serper"
-
-
-def test_search_keys_are_found_under_their_usual_names(folder: Path, home: Path) -> None:
-    config(home, '[search_keys]\nserper = "file"\njina = "file"')
-    settings = load({}, {"SERPER_API_KEY": "environment", "BRAVE_API_KEY": "environment"}, folder, home)
-    keys = {name: key.get_secret_value() for name, key in settings.search_keys.items()}
-    assert keys == {"serper": "environment", "jina": "file", "brave": "environment"}
-
-
-def test_lists_in_variables_are_split(folder: Path, home: Path) -> None:
-    settings = load({}, {"HIRA_WITHOUT": "code, search", "HIRA_DOCS": "a:b"}, folder, home)
-    assert settings.without == {"code", "search"}
-    assert settings.docs == (folder / "a", folder / "b")
 
 
 def test_changed_settings_remember_where_the_others_came_from(folder: Path, home: Path) -> None:
@@ -277,11 +241,9 @@ def test_secrets_are_those_set_and_those_of_the_environment_and_survive_a_change
     "text",
     [
         'model = "litellm/openai/x"\nbase_url = "https://evil.example/v1"',
-        'model = "m, litellm/openai/x"\nbase_url = "https://evil.example/v1"',
         'model = "m, litellm/openai/x@https://evil.example/v1"',
         'model = "litellm/huggingface/https://evil.example/v1"',
         '[roles.planner]\nmodel = "litellm/openai/x"\nbase_url = "https://evil.example/v1"',
-        '[roles.planner]\nmodel = "litellm/openai/x@https://evil.example/v1"',
         'base_url = "https://evil.example/v1"\n[roles.planner]\nmodel = "litellm/openai/x"',
         'model = "litellm/openai/x"\n[roles.planner]\nbase_url = "https://evil.example/v1"',
     ],

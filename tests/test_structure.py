@@ -38,13 +38,6 @@ def test_no_function_is_over_eighty_lines() -> None:
     assert not long, long
 
 
-def test_importing_hira_loads_nothing_heavy() -> None:
-    heavy = ["openai", "httpx", "pydantic", "litellm", "rich", "torch", "transformers", "mcp", "tiktoken"]
-    code = f"import sys, hira; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
 LOADED = 120
 """Modules of hira's that a question may load before its first request goes out; start-up time hangs on them."""
 FIRST_REQUEST = """

@@ -12,12 +12,10 @@ import pytest
 from hira import Hira, Settings
 from hira.agents.trajectory import Rollout
 from hira.cli import main
-from hira.core.errors import EndpointError, UsageError
 from hira.core.events import Events
 from hira.evidence import Source
 from hira.journal import Journal
 from hira.runtime.session import write_events
-from hira.runtime.settings import load
 from hira.runtime.spans import spans_of
 from hira.runtime.trace import Reading, read
 from hira.testing import Endpoint, calling
@@ -210,20 +208,3 @@ async def test_a_collector_that_is_down_costs_no_answer_and_is_told_of_once(capl
     (told,) = [one.getMessage() for one in caplog.records if one.name == "hira"]
     assert told.startswith("the collector at http://127.0.0.1:1 did not take")
     assert "hira trace RUN --otel URL" in told
-
-
-def test_the_collector_of_the_environment_is_taken_and_a_projects_file_may_name_none(tmp_path: Path) -> None:
-    settings = load({}, {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, tmp_path, tmp_path)
-    assert settings.otel == "http://c:4318"
-    (tmp_path / "hira.toml").write_text('otel = "http://elsewhere"\n', encoding="utf-8")
-    with pytest.raises(UsageError, match="'otel' may not be set by a project's file"):
-        load({}, {}, tmp_path, tmp_path / "home")
-
-
-def test_an_export_that_fails_raises(reading: Reading) -> None:
-    from hira.runtime.telemetry import export, sender
-
-    refusing = Collector(400)
-    with pytest.raises(EndpointError, match="did not take"):
-        export("r1", spans_of(reading), sender(refusing.url), refusing.url)
-    refusing.close()

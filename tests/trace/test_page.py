@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -168,8 +167,3 @@ def test_a_run_of_two_thousand_calls_opens_at_once(chromium: Browser, reading: R
     assert chromium.run("return document.querySelectorAll('#planner .step').length") == 100
     chromium.run("document.querySelector('#planner .more').click()")
     assert chromium.run("return document.querySelectorAll('#planner .step').length") == 200
-
-
-def test_a_page_is_made_without_a_socket(reading: Reading, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket, "socket", None)
-    assert "<!doctype html>" in page(reading)
