@@ -29,7 +29,7 @@ class Flip:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class Difference:
     """One way of asking in both. `p` is McNemar's exact test for one seed, random changes of sign for several;
     `difference` is of accuracies, with its bootstrap interval over questions; `effect` is None if it is infinite,
     because every question differs by the same amount."""
@@ -46,7 +46,7 @@ class Pair:
     flips: tuple[Flip, ...]
 
 
-def compare_folders(before: Path, after: Path) -> list[Pair]:
+def compare_folders(before: Path, after: Path) -> list[Difference]:
     """Compare the folders of two evaluations. Ways of asking are paired by name, or directly if each folder has only
     one.
 
@@ -67,7 +67,7 @@ def compare_folders(before: Path, after: Path) -> list[Pair]:
     return [_pair(one, other, first[one], second[other]) for one, other in shared]
 
 
-def compare_within(folder: Path, ways: Sequence[str] = ()) -> Pair:
+def compare_within(folder: Path, ways: Sequence[str] = ()) -> Difference:
     """Compare two ways of asking in one evaluation: those with the given names, workflows or models, or its only two.
 
     Raises `UsageError` for a name that fits none or several, and without names unless there are exactly two.
@@ -116,18 +116,22 @@ def _questions(groups: Mapping[str, Sequence[Record]]) -> list[str]:
     return [f"{record.id} {record.question}" for records in groups.values() for record in records]
 
 
-def _pair(name: str, other: str, before: Sequence[Record], after: Sequence[Record]) -> Pair:
+def _pair(name: str, other: str, before: Sequence[Record], after: Sequence[Record]) -> Difference:
     first, second = _shares(before), _shares(after)
     both = [key for key in first if key in second]
     if not both:
         raise UsageError(f"no question is scored in both for {name}", fix="read records.jsonl to see why")
     differences = [second[key][0] - first[key][0] for key in both]
-    flips = [_flip(first[key], second[key]) for key in both if first[key][0] != second[key][0]]
+    flips = [
+        Flip(record.id, record.question, record.gold, before_share, second[key][0])
+        for key, (before_share, record) in first.items()
+        if key in second and before_share != second[key][0]
+    ]
     single = all(share in (0.0, 1.0) for key in both for share in (first[key][0], second[key][0]))
     better = sum(difference > 0 for difference in differences)
     worse = sum(difference < 0 for difference in differences)
     effect = cohens_d(differences)
-    return Pair(
+    return Difference(
         name,
         other,
         len(both),
@@ -150,12 +154,7 @@ def _shares(records: Sequence[Record]) -> dict[tuple[str, str], tuple[float, Rec
     return {key: (fmean([float(bool(one.score.correct)) for one in own]), own[0]) for key, own in sorted(found.items())}
 
 
-def _flip(before: tuple[float, Record], after: tuple[float, Record]) -> Flip:
-    (was, first), (became, _) = before, after
-    return Flip(first.id, first.question, first.gold, was, became)
-
-
-def format_difference(pairs: Sequence[Pair]) -> str:
+def format_difference(pairs: Sequence[Difference]) -> str:
     """Format the comparison for a person: each pair in a line or two, then the questions that flipped."""
     lines: list[str] = []
     for pair in pairs:

@@ -18,7 +18,7 @@ from hira.evaluation.files import rows_of
 from hira.evaluation.record import Record, read
 from hira.evaluation.report import format_table
 from hira.evaluation.rewards.rubric_judge import pairwise, pointwise, score
-from hira.evaluation.rewards.rubrics import GENERAL
+from hira.evaluation.rewards.rubrics import write_general
 from hira.evaluation.run import RECORDS
 from hira.evaluation.scorers import begin_judgement, open_judge
 from hira.evaluation.statistics import Interval, bootstrap, cohens_d, wilson
@@ -30,7 +30,7 @@ SHARES = (8, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class Preference:
     """A triple (q, r_acc, r_rej). Splits are balanced by `topic`."""
 
     id: str
@@ -40,10 +40,10 @@ class Pair:
     topic: str = ""
 
 
-def pairs_of(path: Path) -> list[Pair]:
+def pairs_of(path: Path) -> list[Preference]:
     """Return the pairs of a file. Raises `UsageError` with the row of a pair that lacks a part or has the same report
     twice."""
-    found: dict[str, Pair] = {}
+    found: dict[str, Preference] = {}
     for at, row in enumerate(rows_of(path), 1):
         where, one = f"row {at} of {path}", _as_preferred(row)
         parts = [str(one.get(name) or "").strip() for name in NEEDED]
@@ -55,7 +55,7 @@ def pairs_of(path: Path) -> list[Pair]:
         name = str(row.get("id") or at)
         if name in found:
             raise UsageError(f"the id {name!r} is used twice", where=where, fix="give each pair its own, or none")
-        found[name] = Pair(name, parts[0], parts[1], parts[2], str(row.get("topic") or ""))
+        found[name] = Preference(name, parts[0], parts[1], parts[2], str(row.get("topic") or ""))
     if not found:
         raise UsageError("there are no preferences", where=f"in {path}")
     return list(found.values())
@@ -67,13 +67,13 @@ def _as_preferred(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**row, "accepted": row.get(order[0]), "rejected": row.get(order[1])} if order else row
 
 
-def split(pairs: Sequence[Pair], shares: Sequence[int] = SHARES, *, seed: int = 0) -> list[list[Pair]]:
+def split(pairs: Sequence[Preference], shares: Sequence[int] = SHARES, *, seed: int = 0) -> list[list[Preference]]:
     """Split the pairs by these shares, with each topic split alike; pairs of one query stay together, so that no part
     has a query of another."""
-    topics: dict[str, dict[str, list[Pair]]] = defaultdict(lambda: defaultdict(list))
+    topics: dict[str, dict[str, list[Preference]]] = defaultdict(lambda: defaultdict(list))
     for pair in pairs:
         topics[pair.topic][pair.query].append(pair)
-    parts: list[list[Pair]] = [[] for _ in shares]
+    parts: list[list[Preference]] = [[] for _ in shares]
     chance = random.Random(seed)
     for topic in sorted(topics):
         queries = sorted(topics[topic])
@@ -98,7 +98,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class OrderAgreement:
     """`accuracy` is the share of pairs whose accepted report has the higher score; ties do not count. The paper calls
     it AUC, which it equals only without ties: `auc` counts a tie as a half. `d` is the paired Cohen's d, None for a way
     without scores, and if all margins are equal. `unscored` pairs are in no figure."""
@@ -115,7 +115,7 @@ class Agreement:
         return asdict(self)
 
 
-def agreement(way: str, margins: Sequence[float | None], *, scored: bool = True, draws: int = 2_000) -> Agreement:
+def agreement(way: str, margins: Sequence[float | None], *, scored: bool = True, draws: int = 2_000) -> OrderAgreement:
     """Return the figures of margins S(accepted) - S(rejected), None for a report without a score.
 
     `scored` is False if margins are only signs. The intervals are Wilson's and, of d, the percentile bootstrap's.
@@ -124,10 +124,10 @@ def agreement(way: str, margins: Sequence[float | None], *, scored: bool = True,
     ties = sum(margin == 0 for margin in known)
     right = sum(margin > 0 for margin in known)
     if not known:
-        return Agreement(way, len(margins), len(margins), 0, None, None, None)
+        return OrderAgreement(way, len(margins), len(margins), 0, None, None, None)
     effect = _effect(known, draws) if scored and len(known) > 1 else None
     auc = (right + ties / 2) / len(known)
-    return Agreement(way, len(margins), len(margins) - len(known), ties, wilson(right, len(known)), auc, effect)
+    return OrderAgreement(way, len(margins), len(margins) - len(known), ties, wilson(right, len(known)), auc, effect)
 
 
 def _effect(margins: Sequence[float], draws: int) -> Effect | None:
@@ -138,7 +138,7 @@ def _effect(margins: Sequence[float], draws: int) -> Effect | None:
     return Effect(found.value, low, high)
 
 
-def format_agreements(found: Sequence[Agreement]) -> str:
+def format_agreements(found: Sequence[OrderAgreement]) -> str:
     """Format the figures as in the paper's Table 1, in Markdown, with ties and unscored pairs."""
     body = []
     for one in found:
@@ -161,7 +161,7 @@ def _bound(bound: float | None, without: str) -> str:
     return without if bound is None else f"{bound:.2f}"
 
 
-Way = Callable[[RunContext, Pair], Awaitable[float | None]]
+Way = Callable[[RunContext, Preference], Awaitable[float | None]]
 """Returns the margin of the accepted report over the rejected one; None if a judge or a generator fails."""
 Generator = Callable[[RunContext, str], Awaitable[Rubric | None]]
 SIGNS = frozenset({"pairwise"})
@@ -176,13 +176,8 @@ async def write_rubric(context: RunContext, query: str) -> Rubric | None:
         return None
 
 
-async def general(context: RunContext, query: str) -> Rubric | None:
-    del context, query
-    return GENERAL
-
-
 def by_rubric(generator: Generator) -> Way:
-    async def margin(context: RunContext, pair: Pair) -> float | None:
+    async def margin(context: RunContext, pair: Preference) -> float | None:
         rubric = await generator(context, pair.query)
         if rubric is None:
             return None
@@ -195,7 +190,7 @@ def by_rubric(generator: Generator) -> Way:
     return margin
 
 
-async def by_points(context: RunContext, pair: Pair) -> float | None:
+async def by_points(context: RunContext, pair: Preference) -> float | None:
     """Rate each report separately, from 1 to 10, scaled to 0 to 1."""
     conversations = [context.conversation("judge", name) for name in "ab"]
     reports = (pair.accepted, pair.rejected)
@@ -205,7 +200,7 @@ async def by_points(context: RunContext, pair: Pair) -> float | None:
     return None if accepted is None or rejected is None else (accepted - rejected) / 9
 
 
-async def by_pair(context: RunContext, pair: Pair) -> float | None:
+async def by_pair(context: RunContext, pair: Preference) -> float | None:
     """Compare both reports in both orders: 1 or -1 if the verdicts agree, 0 if the order decided."""
     first, second = [context.conversation("judge", name) for name in "ab"]
     told: list[Literal["first", "second"] | None] = await together(
@@ -220,7 +215,7 @@ async def by_pair(context: RunContext, pair: Pair) -> float | None:
 
 
 WAYS: dict[str, Way] = {
-    "general": by_rubric(general),
+    "general": by_rubric(lambda _, query: write_general(query)),
     "pointwise": by_points,
     "pairwise": by_pair,
     "rubric": by_rubric(write_rubric),
@@ -228,11 +223,11 @@ WAYS: dict[str, Way] = {
 
 
 async def margins(
-    way: Way, pairs: Sequence[Pair], context: RunContext, concurrency: int = 8
+    way: Way, pairs: Sequence[Preference], context: RunContext, concurrency: int = 8
 ) -> AsyncGenerator[tuple[str, float | None], None]:
     """Yield the id and the margin of each pair as they arrive; each pair has a separate run context."""
 
-    async def one(pair: Pair) -> tuple[str, float | None]:
+    async def one(pair: Preference) -> tuple[str, float | None]:
         return pair.id, await way(begin_judgement(context, pair.query), pair)
 
     async with aclosing(map_concurrently(pairs, concurrency, one)) as found:
@@ -242,7 +237,7 @@ async def margins(
 
 async def evaluate_preferences(
     path: Path, names: Sequence[str], settings: Settings, judge: str | None = None, concurrency: int = 8
-) -> list[Agreement]:
+) -> list[OrderAgreement]:
     """Return the figures of each way over the pairs of a file; the role `judge` rates, the role `rubric` writes
     rubrics."""
     if strange := [name for name in names if name not in WAYS]:

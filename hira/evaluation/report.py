@@ -6,7 +6,6 @@ import platform
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -52,17 +51,13 @@ def versions() -> Mapping[str, str]:
 @cache
 def prompts() -> Mapping[str, Any]:
     """Return the digest of every prompt that hira sends, by its file, and of all together."""
-    each: dict[str, str] = {}
-    pending = [(files("hira"), "")]
-    while pending:
-        folder, path = pending.pop()
-        for entry in folder.iterdir():
-            name = f"{path}{entry.name}"
-            if entry.is_dir():
-                pending.append((entry, f"{name}/"))
-            elif name.endswith(".md"):
-                each[name] = hashlib.sha256(entry.read_bytes()).hexdigest()[:12]
-    each = {name: each[name] for name in sorted(each) if not name.startswith("evaluation/mini/")}
+    home = Path(__file__).parents[1]
+    paths = {path.relative_to(home).as_posix(): path for path in home.rglob("*.md")}
+    each = {
+        name: hashlib.sha256(paths[name].read_bytes()).hexdigest()[:12]
+        for name in sorted(paths)
+        if not name.startswith("evaluation/mini/")
+    }
     return {"all": hashlib.sha256(repr(each).encode()).hexdigest()[:16], "each": each}
 
 

@@ -7,18 +7,19 @@ import pytest
 
 from hira.core.errors import UsageError
 from hira.core.policy import Request
-from hira.evaluation.preferences import GENERAL, WAYS, Pair, agreement, format_agreements, margins, pairs_of, split
+from hira.evaluation.preferences import WAYS, Preference, agreement, format_agreements, margins, pairs_of, split
+from hira.evaluation.rewards.rubrics import GENERAL
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 
-PAIR = Pair("1", "Which?", "good", "bad")
+PAIR = Preference("1", "Which?", "good", "bad")
 
 
 def test_pairs_are_read_and_what_is_wrong_with_a_row_is_told(tmp_path: Path) -> None:
     path = tmp_path / "pairs.jsonl"
     row = {"query": "q", "accepted": "a", "rejected": "b", "topic": "law"}
     path.write_text(json.dumps(row))
-    assert pairs_of(path) == [Pair("1", "q", "a", "b", "law")]
+    assert pairs_of(path) == [Preference("1", "q", "a", "b", "law")]
     for wrong, told in (
         ({"rejected": ""}, "no 'rejected'"),
         ({"rejected": "a"}, "the same report"),
@@ -61,7 +62,7 @@ def test_an_effect_size_without_bounds_is_valid_json(margins: list[float], told:
 
 
 def test_each_topic_is_shared_out_eight_to_one_to_one() -> None:
-    pairs = [Pair(f"{topic}{at}", f"{topic}{at}", "a", "b", topic) for topic in "xyz" for at in range(20)]
+    pairs = [Preference(f"{topic}{at}", f"{topic}{at}", "a", "b", topic) for topic in "xyz" for at in range(20)]
     parts = split(pairs)
     assert [len(part) for part in parts] == [48, 6, 6]
     assert all(sum(one.topic == topic for one in parts[2]) == 2 for topic in "xyz")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hira.agents.conversation import Conversation
-from hira.agents.rubrics import WRITER, Item, Rubric, Scores, Written, generate
+from hira.agents.rubrics import WRITER, Item, Rubric, Written, generate
 from hira.agents.run_context import RoleConfig, RunContext, together
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import Once
@@ -169,16 +169,11 @@ def read_rubric(rollout: Rollout) -> Rubric | None:
         return None
 
 
-def by_definition(scores: Scores, formula: Literal["normalised", "paper"]) -> float | None:
-    """Return S of a report: by eq. 2, for weights that add up to more than 0; `normalised` orders alike and always
-    exists."""
-    return scores.normalised if formula == "normalised" else scores.weighted_mean
-
-
 @dataclass(frozen=True, slots=True)
 class Hybrid:
     """Rewards a rollout of `hira.workflows.rubric`. The references of its query are two reports: the preferred one,
-    then the other. Parts with a weight of 0 make no calls."""
+    then the other. Parts with a weight of 0 make no calls. `formula` is eq. 2 ("paper"), for weights that add up to
+    more than 0, or `normalised`, which orders alike and always exists."""
 
     part: RoleConfig
     weights: Weights = Weights()
@@ -217,7 +212,7 @@ class Hybrid:
         found = await together(
             [score(context, rubric, query, report, name) for name, report in zip("ab", references, strict=True)]
         )
-        accepted, rejected = (by_definition(one, self.formula) for one in found)
+        accepted, rejected = (one.normalised if self.formula == "normalised" else one.weighted_mean for one in found)
         return accepted, rejected
 
     async def _quality(self, conversation: Conversation, query: str, rubric: Rubric) -> float | None:
