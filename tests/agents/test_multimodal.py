@@ -1,22 +1,30 @@
-"""The expert that has pictures, sounds and videos looked at, over real HTTP."""
+"""The expert that has pictures, sounds and videos looked at, over real HTTP, also by endpoints that do not take them."""
 
 import base64
 import wave
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hira.agents.expert import Task
+from hira.agents.expert import Account, Task
 from hira.agents.experts import Multimodal
+from hira.agents.run_context import RunContext
 from hira.api import Hira
+from hira.core.errors import UsageError
+from hira.core.events import Event, Notice
+from hira.core.messages import Media, user
+from hira.core.policy import Request
 from hira.journal import Journal
+from hira.policies.accepted import no_media
 from hira.runtime.factory import open_session
 from hira.runtime.replay import replay
-from hira.runtime.session import Session
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, calling
+from hira.testing.faults import FAULTS, error, refuses
 
 Image = pytest.importorskip("PIL.Image")
+NO_VIDEO = "Invalid value: 'video_url'. Supported values are: 'text', 'image_url', 'input_audio', and 'file'."
 
 
 @pytest.fixture
@@ -36,8 +44,18 @@ def seen(docs: Path) -> Path:
     return docs
 
 
-async def opened(docs: Path, endpoint: Endpoint, dialect: str = "native") -> Session:
-    return await open_session(Settings(model="m", base_url=endpoint.base_url, docs=(docs,), dialect=dialect), ports=())  # type: ignore[arg-type]
+async def worked(
+    docs: Path, endpoint: Endpoint, notices: list[str] | None = None, dialect: Any = None
+) -> tuple[Account, RunContext]:
+    def told(event: Event) -> None:
+        if isinstance(event, Notice) and notices is not None:
+            notices.append(event.text)
+
+    made = await open_session(Settings(model="m", base_url=endpoint.base_url, docs=(docs,), dialect=dialect), ports=())
+    async with made.open_context("r", "What was seen?", (), [told]) as context:
+        account = await Multimodal().work(Task("1", "What was seen?"), context)
+    await made.aclose()
+    return account, context
 
 
 async def test_a_picture_a_sound_and_a_video_are_looked_at_by_a_model_that_is_sent_them(seen: Path) -> None:
@@ -51,10 +69,7 @@ async def test_a_picture_a_sound_and_a_video_are_looked_at_by_a_model_that_is_se
         r"\boxed{A dog walks to the red tower [s1].}",
     ]
     with Endpoint(replies) as endpoint:
-        made = await opened(seen, endpoint)
-        async with made.open_context("r", "What was seen?", (), ()) as context:
-            account = await Multimodal().work(Task("1", "What was seen?"), context)
-        await made.aclose()
+        account, context = await worked(seen, endpoint)
         endpoint.assert_done()
     assert account.conclusion == "A dog walks to the red tower [s1]."
     assert [source.kind for source in context.rollout.sources.read.values()] == ["media"] * 3
@@ -72,19 +87,13 @@ async def test_a_picture_a_sound_and_a_video_are_looked_at_by_a_model_that_is_se
 
 async def test_what_can_be_looked_at_is_named_in_the_prompt_where_calls_are_text(seen: Path) -> None:
     with Endpoint(["Nothing."]) as endpoint:
-        made = await opened(seen, endpoint, "tags")
-        async with made.open_context("r", "What was seen?", (), ()) as context:
-            await Multimodal().work(Task("1", "What was seen?"), context)
-        await made.aclose()
+        await worked(seen, endpoint, dialect="tags")
     assert "- trip/tower.png" in endpoint.calls[0].body["messages"][0]["content"]
 
 
 async def test_a_path_that_is_not_there_is_told_to_the_model(seen: Path) -> None:
     with Endpoint([calling("look", data="/etc/passwd", question="What?"), "It is not to be seen."]) as endpoint:
-        made = await opened(seen, endpoint)
-        async with made.open_context("r", "What was seen?", (), ()) as context:
-            await Multimodal().work(Task("1", "What was seen?"), context)
-        await made.aclose()
+        await worked(seen, endpoint)
     assert "there is no file '/etc/passwd' here" in endpoint.calls[1].body["messages"][-1]["content"]
 
 
@@ -92,7 +101,7 @@ async def test_the_expert_is_offered_only_where_there_is_something_to_be_seen(do
     picture = tmp_path / "attached.png"
     Image.new("RGB", (4, 3), "red").save(picture)
     with Endpoint() as endpoint:
-        made = await opened(docs, endpoint)
+        made = await open_session(Settings(model="m", base_url=endpoint.base_url, docs=(docs,)), ports=())
         for files, there in (((), False), ((picture,), True)):
             async with made.open_context("r", "?", files, ()) as context:
                 assert context.tools.has("media") is there
@@ -128,3 +137,110 @@ async def test_what_was_looked_at_is_paid_for_in_a_resumed_and_a_replayed_run_to
         assert answer.rollout.trajectories["1/look"].usage.calls == 1
         assert answer.rollout.usage == resumed.answer.rollout.usage
     assert again.same
+
+
+async def test_a_model_without_eyes_is_said_to_be_one_and_is_not_sent_a_picture_again(seen: Path) -> None:
+    look = calling("look", data="trip/tower.png", question="What colour?")
+    replies = [look, "It cannot be told.", look, "It cannot be told."]
+    notices: list[str] = []
+    with Endpoint(replies, faults=lambda number: "400-no-images" if number == 2 else "") as endpoint:
+        for _ in range(2):  # two runs of one process
+            account, context = await worked(seen, endpoint, notices)
+            assert account.conclusion == "It cannot be told."
+            assert not context.rollout.sources.read
+        sent = [str(one.body) for one in endpoint.calls]
+    assert ["'type': 'image_url'" in body for body in sent] == [False, True, False, False, False]
+    assert "look failed: the model takes no pictures" in sent[2]
+    assert "look failed: the model takes no pictures" in sent[4]
+    assert [note for note in notices if "use a model that takes pictures for the role look" in note]
+
+
+def video(path: Path, colours: list[str], *, rate: int = 4) -> Path:
+    av: Any = pytest.importorskip("av")
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=rate)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for colour in colours:
+            for _ in range(rate):
+                frame = av.VideoFrame.from_image(Image.new("RGB", (64, 48), colour))
+                container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return path
+
+
+async def test_a_video_that_is_refused_is_shown_as_pictures_out_of_it(
+    docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    video(docs / "walk.mp4", ["red"] * 2 + ["blue"] * 2)
+    monkeypatch.setitem(FAULTS, "no-video", refuses(400, error(NO_VIDEO)))  # type: ignore[arg-type]
+    look = calling("look", data="walk.mp4", question="What happens?")
+    again = calling("look", data="walk.mp4", question="And then?")
+    replies = [look, "Red, then blue.", again, "Nothing.", r"\boxed{It turns blue [s1].}"]
+    notices: list[str] = []
+    with Endpoint(replies, faults=lambda number: "no-video" if number == 2 else "") as endpoint:
+        account, context = await worked(docs, endpoint, notices)
+        asked = [one.body["messages"][0]["content"] for one in endpoint.calls]
+    assert account.conclusion == "It turns blue [s1]."
+    assert asked[1][1]["type"] == "video_url"
+    for parts in (asked[2], asked[4]):  # the second time, the video is not sent first
+        assert [part["type"] for part in parts] == ["text"] + ["image_url"] * 8
+        assert "8 pictures" in parts[0]["text"]
+    assert "walk.mp4#second=12" in str(endpoint.calls[0].body)
+    assert any("8 pictures of a video, without its sound" in note for note in notices)
+    assert [source.location for source in context.rollout.sources.read.values()] == ["walk.mp4"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "said"),
+    [
+        ("image", 400, "Invalid content type. image_url is only supported by certain models."),
+        (
+            "image",
+            422,
+            "Failed to deserialize the JSON body: messages[0]: unknown variant `image_url`, expected `text`",
+        ),
+        (
+            "image",
+            500,
+            "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+        ),
+        ("image", 400, "At most 0 image(s) may be provided in one prompt."),
+        ("image", 400, "tiny is not a multimodal model"),
+        ("image", 404, "No endpoints found that support image input"),
+        ("image", 500, "this model is missing data required for image input"),
+        ("audio", 500, "audio input is not supported - hint: you may need to provide the mmproj"),
+        ("audio", 400, "This model does not support audio inputs"),
+        ("video", 400, NO_VIDEO),
+        ("video", 500, "unsupported content[].type"),
+    ],
+)
+def test_what_servers_say_of_what_they_never_take(kind: Any, status: int, said: str) -> None:
+    assert no_media(status, said, Request((user("See.", Media(kind, "data:,")),))) == kind
+    assert not no_media(status, said, Request((user("See."),)))
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "You uploaded an unsupported image. Use one of the following formats: ['png', 'jpeg', 'gif', 'webp']."),
+        (400, "Failed to download the image at image_url"),
+        (400, "Invalid image data: cannot identify image file"),
+        (400, "image_url: invalid base64"),
+        (413, "the image is too large"),
+        (429, "too many requests with images are not supported on this tier"),
+        (400, "temperature is not supported with this model"),
+        (503, "vision models are not available right now"),
+    ],
+)
+def test_what_is_said_of_one_picture_is_not_taken_for_all(status: int, said: str) -> None:
+    assert not no_media(status, said, Request((user("See.", Media("image", "data:,")),)))
+
+
+@pytest.mark.parametrize("workflow", ["hira", "rag"])
+async def test_where_nobody_sees_a_folder_of_pictures_is_refused_before_any_work(tmp_path: Path, workflow: str) -> None:
+    Image.new("RGB", (4, 3), "red").save(tmp_path / "tower.png")
+    model = "offline" if workflow == "hira" else "m"
+    settings = Settings(model=model, base_url="http://127.0.0.1:9/v1", docs=(tmp_path,), workflow=workflow)
+    with pytest.raises(UsageError, match="only pictures, sounds or videos") as error:
+        await open_session(settings, ports=())
+    assert "[roles.look]" in error.value.fix
