@@ -23,7 +23,7 @@ from hira.cli.dry_run import print_bound
 from hira.cli.parser import LIMITS, check_options
 from hira.cli.progress import View, open_view
 from hira.cli.runs import load_settings
-from hira.cli.shell import Shell
+from hira.cli.shell import Shell, read_text
 from hira.core.errors import HiraError, UsageError
 from hira.core.sanitize import printable, without_userinfo
 from hira.runtime.answer import Answer
@@ -49,7 +49,7 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
         from hira.cli.batch import batch  # one question does without it
 
         return batch(args, settings, shell)
-    schema = read_schema(shell.folder / args.schema) if args.schema else None
+    schema = read_schema(args.schema, shell) if args.schema else None
     for flag in ("concurrency", "ray"):
         if getattr(args, flag) is not None:
             raise UsageError(f"--{flag} works only with --batch", fix="name the file of questions with --batch")
@@ -82,20 +82,18 @@ def read_question(told: str | None, shell: Shell, name: str = "question", comman
     return question
 
 
-def read_schema(path: Path) -> Mapping[str, Any]:
+def read_schema(name: str, shell: Shell) -> Mapping[str, Any]:
     """The JSON schema in a file."""
     try:
-        schema = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"--schema: {why}", where=str(path), fix="name a file that holds a JSON schema") from None
+        schema = json.loads(read_text(name, "--schema", shell))
+    except ValueError as error:
+        raise UsageError(f"--schema {name}: {error}", fix="name a file that holds a JSON schema") from None
     if not isinstance(schema, dict):
-        raise UsageError("--schema: a JSON schema is an object", where=str(path), fix='begin with {"type": "object"')
+        raise UsageError(f"--schema {name}: a JSON schema is an object", fix='begin with {"type": "object"')
     try:
         OutputType(schema)
     except UsageError as error:
-        where = f"{path}: {error.where}" if error.where else str(path)
-        raise UsageError(f"--schema: {error.what}", where=where, fix=error.fix) from None
+        raise UsageError(f"--schema {name}: {error.what}", where=error.where, fix=error.fix) from None
     return schema
 
 

@@ -15,7 +15,7 @@ from hira.cli.ask import announce_model, shown
 from hira.cli.batch_files import Answers, questions_of
 from hira.cli.output import CODES
 from hira.cli.progress import Counts, open_view
-from hira.cli.shell import Shell, short_pauses
+from hira.cli.shell import Shell, read_text, short_pauses
 from hira.core.errors import UsageError
 from hira.core.events import Event, Reader, record
 from hira.runtime.batch import CONCURRENCY, Batch, Question
@@ -30,7 +30,8 @@ def batch(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
     """Ask the unanswered questions. All faults are reported before the first question is asked."""
     check(args)
     name = "standard input" if args.batch == "-" else args.batch
-    questions = questions_of(_read(args.batch, shell), name, shell.folder / Path(args.batch).parent)
+    text = shell.stdin.read() if args.batch == "-" else read_text(args.batch, "--batch", shell)
+    questions = questions_of(text, name, shell.folder / Path(args.batch).parent)
     if not args.output:
         raise UsageError("a batch needs a file for its answers", fix="name it with --output answers.jsonl")
     with Answers((shell.folder / args.output).absolute(), questions) as answers:
@@ -111,13 +112,6 @@ def worst(statuses: Sequence[Status]) -> Status:
 
 def _describe_rest(args: argparse.Namespace) -> str:
     return f"run the same command to ask what is missing in {args.output}"
-
-
-def _read(name: str, shell: Shell) -> str:
-    try:
-        return shell.stdin.read() if name == "-" else (shell.folder / name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the questions cannot be read: {error}", fix="name a text file, or - for input") from None
 
 
 def _tell_events(question: Question, run: str, shell: Shell) -> Reader:

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import platform
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -56,6 +55,12 @@ EXTRAS = {
 """For each extra, the module by which its presence is seen, and what it is for."""
 
 
+SHAPING = (
+    *("workflow", "max_subtasks", "parallel", "without", "temperature", "top_p", "top_k", "seed", "reasoning_effort"),
+    *("dialect", "continuation", "max_reply_tokens", "max_tokens", "max_cost", "max_time", "max_calls"),
+)
+
+
 @dataclass(slots=True)
 class Report:
     """Lines under headings; `off` are things that could be turned on, and how; `code` is the exit code."""
@@ -70,6 +75,10 @@ class Report:
     def row(self, name: str, value: str, origin: str = "") -> None:
         self.lines.append(f"  {name:<16}{value}" + (f"  ({origin})" if origin else ""))
 
+    def fail(self, name: str, error: HiraError, origin: str = "") -> None:
+        self.row(name, "; ".join(str(error).splitlines()), origin)
+        self.code = code_of(error)
+
 
 def doctor(args: argparse.Namespace, shell: Shell) -> int:
     settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
@@ -83,8 +92,7 @@ def doctor(args: argparse.Namespace, shell: Shell) -> int:
     asyncio.run(_python(report, settings))
     _extras(report)
     _limits(report, settings)
-    for line in settings.withheld:
-        report.off.append(line)
+    report.off += settings.withheld
     if report.off:
         report.head("Off, and how to turn it on")
         report.lines += [f"  - {line}" for line in report.off]
@@ -97,8 +105,7 @@ async def _model(report: Report, settings: Settings, *, probing: bool) -> None:
     try:
         settings = await find_model(settings, LOCAL_PORTS)
     except HiraError as error:
-        report.row("problem", "; ".join(str(error).splitlines()))
-        report.code = code_of(error)
+        report.fail("problem", error)
         return
     report.row("model", settings.model, settings.origin("model"))
     if settings.model == OFFLINE:
@@ -142,8 +149,7 @@ async def _file(report: Report, settings: Settings, name: str, *, probing: bool)
             await _capabilities(report, settings, await server.base_url(), server.key)
             await policy.aclose()
     except HiraError as error:
-        report.row("problem", "; ".join(str(error).splitlines()))
-        report.code = code_of(error)
+        report.fail("problem", error)
 
 
 def _describe_reach(found: Probe, model: str) -> str:
@@ -215,7 +221,10 @@ def _searches(report: Report, settings: Settings) -> None:
     report.row("web search", ", ".join(searches) or "off", settings.origin("search") if settings.search else "")
     if proxy := of_environment("https", "example.org"):
         report.row("proxy", without_userinfo(proxy))
-        report.off += _unusable(proxy)
+        try:
+            read_proxy(proxy)
+        except UsageError as error:
+            report.off.append(f"pages: {error.what}; {error.fix}")
     for name in SEARCH_KEYS:
         if name in settings.search_keys:
             report.row(f"key {name}", "set", settings.origin(f"search_keys.{name}"))
@@ -224,15 +233,6 @@ def _searches(report: Report, settings: Settings) -> None:
         report.off.append(
             f"web search: --search NAME with a key ({keys}, …), SEARXNG_BASE_URL, or --search wikipedia without a key"
         )
-
-
-def _unusable(proxy: str) -> list[str]:
-    """Return why pages cannot be opened through this proxy, as lines; empty if they can."""
-    try:
-        read_proxy(proxy)
-    except UsageError as error:
-        return [f"pages: {error.what}; {error.fix}"]
-    return []
 
 
 async def _mcp(report: Report, settings: Settings) -> None:
@@ -247,8 +247,7 @@ async def _mcp(report: Report, settings: Settings) -> None:
                 names = ", ".join(tool.name for tool in tools)
             report.row(server.name, f"{count}: {names}" if tools else count, settings.origin(f"mcp.{server.name}"))
         except HiraError as error:
-            report.row(server.name, "; ".join(str(error).splitlines()), settings.origin(f"mcp.{server.name}"))
-            report.code = code_of(error)
+            report.fail(server.name, error, settings.origin(f"mcp.{server.name}"))
         if own.roles:
             report.row("", f"for {', '.join(own.roles)}")
 
@@ -291,27 +290,10 @@ def _is_installed(module: str) -> bool:
 
 
 def _limits(report: Report, settings: Settings) -> None:
+    """Report the settings that shape a run."""
     report.head("A run")
-    for name, value in _set(settings):
-        report.row(name, value, settings.origin(name))
-
-
-def _set(settings: Settings) -> Iterator[tuple[str, str]]:
-    """List the settings that shape a run, with their values."""
-    for name in (
-        "workflow",
-        "max_subtasks",
-        "parallel",
-        "temperature",
-        "top_p",
-        "top_k",
-        "seed",
-        "reasoning_effort",
-        "dialect",
-        "continuation",
-    ):
-        if (value := getattr(settings, name)) is not None:
-            yield name, str(value)
-    for name in ("without", "max_reply_tokens", "max_tokens", "max_cost", "max_time", "max_calls"):
-        if value := getattr(settings, name):
-            yield name, ", ".join(sorted(value)) if isinstance(value, frozenset) else f"{value:g}"
+    for name in SHAPING:
+        value = getattr(settings, name)
+        if value not in (None, frozenset()):
+            told = ", ".join(sorted(value)) if isinstance(value, frozenset) else str(value)
+            report.row(name, told, settings.origin(name))

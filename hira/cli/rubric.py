@@ -3,14 +3,13 @@
 import argparse
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 from hira.agents.rubrics import Rubric, Scores, generate
 from hira.agents.run_context import RunContext
 from hira.cli import OK, PARTIAL, explain
 from hira.cli.parser import collect_flags
-from hira.cli.shell import Shell
+from hira.cli.shell import Shell, read_text
 from hira.core.errors import DialectError, EndpointError, HiraError, UsageError
 from hira.core.events import Event, Events, Notice
 from hira.evaluation.rewards.rubric_judge import score
@@ -25,8 +24,8 @@ def rubric(args: argparse.Namespace, shell: Shell) -> int:
     query = args.query.strip()
     if not query:
         raise UsageError("the query is empty", fix='hira rubric "query"')
-    report = _read_text(args.report, "--report", shell) if args.report else ""
-    known = _parse_rubric(_read_text(args.rubric, "--rubric", shell), args.rubric) if args.rubric else None
+    report = read_text(args.report, "--report", shell) if args.report else ""
+    known = _parse_rubric(read_text(args.rubric, "--rubric", shell), args.rubric) if args.rubric else None
     settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
     found, scores = asyncio.run(_make_rubric(query, report, known, settings, shell))
     shell.say(_as_json(query, found, scores) if args.json else _format_rubric(found, scores))
@@ -98,18 +97,6 @@ def _as_json(query: str, found: Rubric, scores: Scores | None) -> str:
         told["ratings"] = list(scores.ratings)
         told["score"], told["weighted_mean"] = scores.normalised, scores.weighted_mean
     return json.dumps(told, ensure_ascii=False, indent=2)
-
-
-def _read_text(name: str, flag: str, shell: Shell) -> str:
-    """The text of a file that a flag names."""
-    path = shell.folder / Path(name).expanduser()
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{flag} {name} cannot be read: {error}", fix="name a text file in UTF-8") from None
-    if not text.strip():
-        raise UsageError(f"{flag} {name} is empty", fix="name a file that is not empty")
-    return text
 
 
 def _parse_rubric(text: str, name: str) -> Rubric:

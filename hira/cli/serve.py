@@ -5,12 +5,11 @@ import asyncio
 import signal
 import socket
 from ipaddress import ip_address
-from pathlib import Path
 
 from hira.cli import OK
 from hira.cli.ask import announce_model
 from hira.cli.parser import collect_flags
-from hira.cli.shell import Shell, short_pauses
+from hira.cli.shell import Shell, read_text, short_pauses
 from hira.core.errors import UsageError
 from hira.runtime.settings import KeySettings, Settings, load
 
@@ -75,10 +74,7 @@ def _read_key(key: str | None, shell: Shell) -> str | None:
     """The key of --api-key, out of the file that `@FILE` names."""
     if key is None or not key.startswith("@"):
         return key
-    try:
-        return (shell.folder / Path(key[1:]).expanduser()).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the file of --api-key cannot be read: {error}") from None
+    return read_text(key[1:], "--api-key", shell).strip()
 
 
 def _add_key(settings: Settings, key: str | None) -> Settings:

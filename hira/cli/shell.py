@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from hira.core.errors import HiraError
+from hira.core.errors import HiraError, UsageError
 from hira.core.events import Event, Notice, record
 
 YOUNG = 10_000
@@ -115,6 +115,18 @@ class Shell:
 def open_shell() -> Shell:
     """Return this process's streams, in UTF-8 unless PYTHONIOENCODING says otherwise; printing never fails."""
     return Shell(_usable(sys.stdin), _usable(sys.stdout), _usable(sys.stderr), os.environ, Path.cwd(), Path.home())
+
+
+def read_text(name: str, flag: str, shell: Shell) -> str:
+    """Return the text of a file that a flag names. Raises `UsageError` where there is none."""
+    try:
+        text = (shell.folder / Path(name).expanduser()).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{flag} {name} cannot be read: {why}", fix="name a text file in UTF-8") from None
+    if not text.strip():
+        raise UsageError(f"{flag} {name} is empty", fix="name a file that is not empty")
+    return text
 
 
 def _usable(stream: TextIO | None) -> TextIO:

@@ -43,8 +43,8 @@ def test_without_a_value_the_text_goes_to_stderr_and_the_code_is_4(hira: Command
 @pytest.mark.parametrize(
     ("schema", "says"),
     [
-        ("missing.json", "--schema: No such file or directory"),
-        ("alta.txt", "--schema: Expecting value"),
+        ("missing.json", "--schema missing.json cannot be read: "),
+        ("alta.txt", "--schema alta.txt: Expecting value"),
         ("typo.json", "'objec' is not one of ['array', 'boolean', "),
     ],
 )
