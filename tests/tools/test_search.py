@@ -1,6 +1,7 @@
 import asyncio
 import json
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from importlib.util import find_spec
 
 import pytest
@@ -301,6 +302,12 @@ async def test_a_query_is_answered_from_disk_also_by_a_later_process_until_its_a
         assert backend.asked == asked
         cache.close()
     assert other.asked == 5  # answers without hits are not kept
+    with closing(sqlite3.connect(path)) as db, db:  # an earlier version kept more about each hit
+        db.execute("UPDATE answers SET hits = replace(hits, '}', ', \"rank\": 1}')")
+    cache = Cache(path, seconds=60, clock=lambda: now[0])
+    assert await Cached(backend, cache).search("The Kama", 5) == KAMA
+    assert backend.asked == 3
+    cache.close()
     assert path.stat().st_mode & 0o777 == 0o600
 
 

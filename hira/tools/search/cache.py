@@ -56,7 +56,8 @@ class Cache:
         with self._lock, suppress(sqlite3.Error):
             since = self.clock() - self.seconds
             rows = self._db.execute("SELECT hits FROM answers WHERE asked = ? AND at >= ?", (asked, since)).fetchall()
-        return [Hit(**hit) for (hits,) in rows for hit in json.loads(hits)]
+        kept = [hit for (hits,) in rows for hit in json.loads(hits)]  # of an earlier version with more about each
+        return [Hit(hit["title"], hit["url"], hit["snippet"], hit["date"]) for hit in kept]
 
     def put(self, asked: str, hits: list[Hit]) -> None:
         row = (asked, self.clock(), json.dumps([asdict(hit) for hit in hits], ensure_ascii=False))
