@@ -1,15 +1,18 @@
-"""A real server in a thread of the test, for clients that speak HTTP."""
+"""A real server, in a thread of the test or in its loop, and how tests drive its pages."""
 
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import httpx
 import uvicorn
+from browser import Browser
 
 from hira.core.policy import Completion, Policy, Request, Usage, Watch
 from hira.runtime.settings import Settings
@@ -58,6 +61,21 @@ def served(
         assert not thread.is_alive()
 
 
+@asynccontextmanager
+async def connect(settings: Settings, policy: Policy | None = None, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
+    """Serve these settings in this loop, with this policy if there is one, and yield a client with these headers."""
+    async with (
+        application(settings, policies={"*": policy} if policy else None) as app,
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", headers=headers) as client,
+    ):
+        yield client
+
+
+def limit_key(settings: Settings, **limits: int) -> Settings:
+    """Return the settings with one key, `k`, and its limits."""
+    return settings.with_values({"keys": {"someone": {"key": "k", **limits}}}, "test")
+
+
 class Slow:
     """A policy whose calls take `seconds`. It counts the calls that began and the calls that were cancelled."""
 
@@ -82,3 +100,24 @@ class Slow:
 
     async def aclose(self) -> None:
         pass
+
+
+ASK = "document.getElementById('question').value = arguments[0]; document.getElementById('ask').requestSubmit()"
+
+
+def go(driven: Browser, url: str) -> None:
+    """Open the page, and wait until it has loaded or asks for a key."""
+    driven.send("POST", "/url", {"url": url})
+    until(
+        driven,
+        "return document.querySelectorAll('#workflows input').length > 10 || document.querySelector('#key').open",
+    )
+
+
+def until(driven: Browser, script: str, what: Callable[[Any], bool] = bool) -> Any:
+    """Run the script until `what` accepts its result, and return that result."""
+    deadline = time.monotonic() + 20
+    while not what(found := driven.run(script)):
+        assert time.monotonic() < deadline, f"{script}: {found!r}, {driven.run('return document.body.innerText')!r}"
+        time.sleep(0.05)
+    return found

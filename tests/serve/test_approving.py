@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 import pytest
-from browser import Browser, browser, missing
-from serving import Served, get, post, served
+from browser import Browser, missing
+from serving import Served, get, go, post, served, until
 
 from hira import tool
 from hira.agents.trajectory import Rejected, Subtask
@@ -194,25 +194,10 @@ def test_a_run_that_was_stopped_while_it_waited_goes_on_waiting_when_it_is_resum
     assert "Lund" in ended(server, run)["answer"]["answer"]
 
 
-@pytest.fixture
-def driven(tmp_path: Path) -> Iterator[Browser]:
-    with browser(tmp_path / "profile") as one:
-        yield one
-
-
-def until(driven: Browser, script: str) -> Any:
-    deadline = time.monotonic() + 20
-    while not (found := driven.run(script)):
-        assert time.monotonic() < deadline, f"{script}: {driven.run('return document.body.innerText')!r}"
-        time.sleep(0.05)
-    return found
-
-
 @pytest.mark.heavy
 @pytest.mark.skipif(bool(missing()), reason=missing())
 def test_in_the_page_a_subtask_is_changed_in_a_form_and_another_rejected(driven: Browser, server: Served) -> None:
-    driven.send("POST", "/url", {"url": f"{server.url}/"})
-    until(driven, "return document.querySelectorAll('#workflows input').length > 10")
+    go(driven, f"{server.url}/")
     driven.run(
         "document.getElementById('approve').click(); document.getElementById('question').value = arguments[0];"
         "document.getElementById('ask').requestSubmit()",

@@ -9,15 +9,15 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from serving import Served, get, served
+from pydantic import BaseModel
+from serving import Served, get, post, served
 
 from hira.runtime.settings import KeySettings, Settings
-from hira.testing import Endpoint
+from hira.testing import Endpoint, ScriptedPolicy
 from hira.workflows import WORKFLOWS
 
 TOWERS = {"Alta": 31, "Brava": 42}
 QUESTION = "How high is the tower of Alta?"
-PICTURE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
 
 
 @pytest.fixture(scope="module")
@@ -180,3 +180,38 @@ def test_an_endpoint_that_refuses_its_key_is_no_fault_of_the_client(docs: Path) 
     assert failed.value.status_code == 502
     assert "secret-of-the-server" not in str(failed.value)
     assert endpoint.base_url not in str(failed.value)
+
+
+ANSWER = r"\boxed{The tower of Alta is 31 metres high [s1].}"
+
+
+class Tower(BaseModel):
+    height: int
+
+
+def structured(docs: Path) -> Settings:
+    return Settings(docs=(docs / "Alta.txt",), verify="lexical", journal=None)
+
+
+def test_the_official_client_parses_a_model_whole_and_streamed(docs: Path) -> None:
+    speaks = ScriptedPolicy([ANSWER, '{"height": 31}'] * 2)
+    asked: list[Any] = [{"role": "user", "content": "How high is the tower of Alta?"}]
+    with (
+        served(structured(docs), {"*": speaks}) as server,
+        openai.OpenAI(api_key="none", base_url=f"{server.url}/v1") as client,
+    ):
+        whole = client.chat.completions.parse(model="rag", messages=asked, response_format=Tower)
+        with client.chat.completions.stream(model="rag", messages=asked, response_format=Tower) as stream:
+            streamed = stream.get_final_completion()
+    assert [one.choices[0].message.parsed for one in (whole, streamed)] == [Tower(height=31)] * 2
+    assert whole.model_extra
+    assert whole.model_extra["hira"]["output_sources"] == {"height": ["s1"]}
+
+
+def test_without_a_value_the_text_is_a_refusal(docs: Path) -> None:
+    form = {"type": "json_schema", "json_schema": {"name": "tower", "schema": Tower.model_json_schema()}}
+    asked = {"model": "rag", "messages": [{"role": "user", "content": "How high?"}], "response_format": form}
+    with served(structured(docs), {"*": ScriptedPolicy([ANSWER, "tall", "very tall"])}) as server:
+        message = post(f"{server.url}/v1/chat/completions", json=asked).json()["choices"][0]["message"]
+    assert message["content"] is None
+    assert "31 metres" in message["refusal"]

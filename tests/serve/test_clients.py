@@ -1,35 +1,26 @@
 """Limits of a client: its work ends when it leaves, it spends only its budget, and it never learns where the server's
-model is."""
+model is. And endpoints that are down: what the server reports at its start, and what a client gets."""
 
 import asyncio
 import json
-from contextlib import closing
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from serving import Slow
+from serving import Slow, connect, limit_key
 
 from hira.core.errors import EndpointError
 from hira.core.policy import Completion, Request, Usage, Watch
 from hira.journal import Journal
-from hira.runtime.settings import KeySettings, Settings
-from hira.server.app import application
+from hira.runtime.settings import RoleSettings, Settings
+from hira.server.app import application, unready
 
 ASKED = {"model": "direct", "messages": [{"role": "user", "content": "How high is the tower of Alta?"}]}
 WHERE = "http://10.1.2.3:9000/v1"
-
-
-def settings_of(tmp_path: Path, **more: Any) -> Settings:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    (docs / "alta.txt").write_text("The tower of Alta is 31 metres high.\n", encoding="utf-8")
-    return Settings(model="offline", docs=(docs,), journal=tmp_path / "journal.sqlite", **more)
-
-
-def client_of(app: Any, **headers: str) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", headers=headers)
 
 
 class Failing(Slow):
@@ -42,7 +33,7 @@ class Failing(Slow):
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_a_client_that_leaves_at_once_leaves_no_run_behind(tmp_path: Path, *, stream: bool) -> None:
+async def test_a_client_that_leaves_at_once_leaves_no_run_behind(settings: Settings, *, stream: bool) -> None:
     slow = Slow(30)
     body = json.dumps({**ASKED, "stream": stream}).encode()
     scope = {
@@ -61,25 +52,23 @@ async def test_a_client_that_leaves_at_once_leaves_no_run_behind(tmp_path: Path,
     async def send(_message: Any) -> None:
         await asyncio.sleep(0)
 
-    async with application(settings_of(tmp_path), policies={"*": slow}) as app:
+    async with application(settings, policies={"*": slow}) as app:
         await app(scope, receive, send)
-        for _ in range(100):
-            await asyncio.sleep(0.01)
-            async with client_of(app) as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+            for _ in range(100):
+                await asyncio.sleep(0.01)
                 (run,) = (await client.get("/api/runs")).json()["runs"]
-            if run["status"] == "interrupted":
-                break
-        assert run["status"] == "interrupted"
-        assert slow.begun == slow.left
-        async with client_of(app) as client:
+                if run["status"] == "interrupted":
+                    break
             told = (await client.get(f"/api/runs/{run['id']}")).json()
-    assert told["error"] == "the client disconnected"
+    assert (told["status"], told["error"]) == ("interrupted", "the client disconnected")
+    assert slow.begun == slow.left
 
 
-async def test_what_was_spent_before_a_client_left_counts_against_its_key(tmp_path: Path) -> None:
+async def test_what_was_spent_before_a_client_left_counts_against_its_key(settings: Settings) -> None:
     slow = Slow(0.2, Usage(1, 40_000, 100))
-    settings = settings_of(tmp_path, keys={"someone": KeySettings.model_validate({"key": "k", "max_tokens": 100_000})})
-    async with application(settings, policies={"*": slow}) as app, client_of(app, authorization="Bearer k") as client:
+    settings = limit_key(settings, max_tokens=100_000)
+    async with connect(settings, slow, authorization="Bearer k") as client:
         leaving = asyncio.ensure_future(client.post("/v1/chat/completions", json={**ASKED, "model": "marsrl"}))
         while slow.begun < 2:
             await asyncio.sleep(0.01)
@@ -97,24 +86,24 @@ async def test_what_was_spent_before_a_client_left_counts_against_its_key(tmp_pa
     assert slow.begun - slow.left == 3, "what the run had spent whose client left is missing"
 
 
-async def test_where_the_model_is_stays_the_servers_own(tmp_path: Path) -> None:
-    failing, settings = Failing(0), settings_of(tmp_path)
-    async with application(settings, policies={"*": failing}) as app, client_of(app) as client:
+async def test_where_the_model_is_stays_the_servers_own(settings: Settings) -> None:
+    failing = Failing(0)
+    async with connect(settings, failing) as client:
         told = (await client.post("/v1/chat/completions", json={**ASKED, "model": "marsrl"})).json()
         assert told["hira"]["error"] == "the model of this server: the endpoint answered 503"
         assert told["choices"][0]["finish_reason"] == "length"
         run = told["hira"]["run_id"]
         live = (await client.get(f"/api/runs/{run}")).text
-    async with application(settings) as app, client_of(app) as client:
+    async with connect(settings) as client:
         past = (await client.get(f"/api/runs/{run}")).text
     for text in (json.dumps(told), live, past):
         assert "503" in text
         assert WHERE not in text
 
 
-async def test_a_run_is_gone_on_with_once_however_often_that_is_asked(tmp_path: Path) -> None:
+async def test_a_run_is_gone_on_with_once_however_often_that_is_asked(settings: Settings) -> None:
     slow = Failing(0)
-    async with application(settings_of(tmp_path), policies={"*": slow}) as app, client_of(app) as client:
+    async with connect(settings, slow) as client:
         run = (await client.post("/v1/chat/completions", json={**ASKED, "model": "marsrl"})).json()["hira"]["run_id"]
         replies = await asyncio.gather(*(client.post(f"/api/runs/{run}/resume", json={}) for _ in range(3)))
     assert sorted(reply.status_code for reply in replies) == [200, 200, 201]
@@ -129,22 +118,19 @@ async def test_a_run_is_gone_on_with_once_however_often_that_is_asked(tmp_path: 
     ],
     ids=["a folder", "too long", "a zero"],
 )
-async def test_a_strange_name_of_an_attachment_is_the_clients_fault(tmp_path: Path, part: dict[str, Any]) -> None:
+async def test_a_strange_name_of_an_attachment_is_the_clients_fault(settings: Settings, part: dict[str, Any]) -> None:
     content = [{"type": "text", "text": "What is this?"}, part]
-    async with application(settings_of(tmp_path)) as app, client_of(app) as client:
+    async with connect(settings) as client:
         asked = {"model": "direct", "messages": [{"role": "user", "content": content}]}
         reply = await client.post("/v1/chat/completions", json=asked)
     assert reply.status_code == 400
     assert "is not a file format" in reply.json()["error"]["message"]
 
 
-async def test_a_run_that_its_key_has_nothing_left_for_stays_as_it_ended(tmp_path: Path) -> None:
-    settings = settings_of(tmp_path, keys={"someone": KeySettings.model_validate({"key": "k", "max_tokens": 30_000})})
+async def test_a_run_that_its_key_has_nothing_left_for_stays_as_it_ended(settings: Settings) -> None:
+    settings = limit_key(settings, max_tokens=30_000)
     failing = Failing(0, Usage(1, 40_000, 100))
-    async with (
-        application(settings, policies={"*": failing}) as app,
-        client_of(app, authorization="Bearer k") as client,
-    ):
+    async with connect(settings, failing, authorization="Bearer k") as client:
         told = await client.post("/v1/chat/completions", json={**ASKED, "model": "marsrl"})
         run = told.json()["hira"]["run_id"]
         before = (await client.get("/api/runs")).json()["runs"]
@@ -152,26 +138,22 @@ async def test_a_run_that_its_key_has_nothing_left_for_stays_as_it_ended(tmp_pat
         after = (await client.get("/api/runs")).json()["runs"]
     assert refused.status_code == 429
     assert [one["status"] for one in before] == [one["status"] for one in after]
-    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+    with closing(Journal(settings.journal or Path())) as journal:
         assert journal.entry(run).status != "running"
 
 
 @pytest.mark.parametrize("soon", [True, False])
-async def test_a_run_that_ends_while_it_waits_for_a_place_can_be_gone_on_with(tmp_path: Path, *, soon: bool) -> None:
-    settings = settings_of(tmp_path, keys={"someone": KeySettings.model_validate({"key": "k", "concurrency": 1})})
-    path = tmp_path / "journal.sqlite"
-    async with (
-        application(settings, policies={"*": Failing(0)}) as app,
-        client_of(app, authorization="Bearer k") as client,
-    ):
+async def test_a_run_that_ends_while_it_waits_for_a_place_can_be_gone_on_with(
+    settings: Settings, *, soon: bool
+) -> None:
+    settings = limit_key(settings, concurrency=1)
+    path = settings.journal or Path()
+    async with connect(settings, Failing(0), authorization="Bearer k") as client:
         told = await client.post("/v1/chat/completions", json={**ASKED, "model": "marsrl"})
         run = told.json()["hira"]["run_id"]
     with closing(Journal(path)) as journal:
         ended = journal.entry(run)
-    async with (
-        application(settings, policies={"*": Slow(30)}) as app,
-        client_of(app, authorization="Bearer k") as client,
-    ):
+    async with connect(settings, Slow(30), authorization="Bearer k") as client:
         await client.post("/api/runs", json={"question": "How high?", "workflow": "direct"})
         reply = await client.post(f"/api/runs/{run}/resume", json={})
         assert (reply.status_code, reply.json()["status"]) == (201, "running")
@@ -182,10 +164,10 @@ async def test_a_run_that_ends_while_it_waits_for_a_place_can_be_gone_on_with(tm
     assert (entry.status, entry.answer, entry.usage) == (ended.status, ended.answer, ended.usage)
 
 
-async def test_a_run_that_only_calls_under_way_stand_against_may_be_asked_again(tmp_path: Path) -> None:
+async def test_a_run_that_only_calls_under_way_stand_against_may_be_asked_again(settings: Settings) -> None:
     slow = Slow(0.3)
-    settings = settings_of(tmp_path, keys={"someone": KeySettings.model_validate({"key": "k", "max_tokens": 3_000})})
-    async with application(settings, policies={"*": slow}) as app, client_of(app, authorization="Bearer k") as client:
+    settings = limit_key(settings, max_tokens=3_000)
+    async with connect(settings, slow, authorization="Bearer k") as client:
         first = asyncio.ensure_future(client.post("/v1/chat/completions", json=ASKED))
         while not slow.begun:
             await asyncio.sleep(0.01)
@@ -196,3 +178,69 @@ async def test_a_run_that_only_calls_under_way_stand_against_may_be_asked_again(
     assert (refused.status_code, error["code"]) == (429, "rate_limit_exceeded")
     assert "is held by other calls under way; try again" in error["message"]
     assert again.status_code == 200
+
+
+def nowhere() -> str:
+    """Return a base URL where nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return f"http://127.0.0.1:{one.getsockname()[1]}/v1"
+
+
+async def test_an_endpoint_that_is_down_is_told_with_the_models_that_are_asked_there() -> None:
+    url = nowhere()
+    settings = Settings(model="m", base_url=url, roles={"planner": RoleSettings(model="big")})
+    (line,) = await unready(settings)
+    assert line == f"{url} does not answer (nothing listens there): questions to big, m fail until it does"
+
+
+@asynccontextmanager
+async def answering(status: str, body: str = "{}") -> AsyncIterator[str]:
+    """Yield the base URL of a server that gives the same response to every request."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+        writer.write(f"{head}connection: close\r\n\r\n{body}".encode())
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+
+
+LISTED = '{"object": "list", "data": [{"id": "m"}, {"id": "other"}]}'
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "says"),
+    [
+        ("200 OK", LISTED, ""),
+        ("200 OK", LISTED.replace('"m"', '"n"'), "lists no model m; it has n, other"),
+        ("200 OK", "{}", ""),
+        ("404 Not Found", "{}", ""),
+        ("401 Unauthorized", "{}", "refuses the key, and questions to m fail"),
+        ("500 Internal Server Error", "{}", "answers with status 500: questions to m may fail"),
+    ],
+)
+async def test_an_endpoint_is_told_by_what_it_answers_to_a_list_of_models(status: str, body: str, says: str) -> None:
+    async with answering(status, body) as url:
+        told = await unready(Settings(model="m", base_url=url))
+    assert [line.removeprefix(f"{url} ").partition(";")[0] for line in told] == [says.partition(";")[0]] * bool(says)
+
+
+class Down(Slow):
+    """A policy whose endpoint is down."""
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        raise EndpointError("nothing listens there", where=f"at {nowhere()}")
+
+
+async def test_a_server_whose_model_is_down_is_well_itself_and_says_whose_fault_it_is(settings: Settings) -> None:
+    async with connect(limit_key(settings), Down(0)) as client:
+        for path in ("/health", "/healthz"):
+            well = await client.get(path)
+            assert (well.status_code, well.json()) == (200, {"status": "ok"})
+        reply = await client.post("/v1/chat/completions", json=ASKED, headers={"authorization": "Bearer k"})
+    assert reply.status_code == 502
+    assert reply.json()["error"]["message"] == "the model of this server: nothing listens there"

@@ -1,14 +1,12 @@
 """The live page in a real browser, on real runs."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from browser import Browser, browser, missing
-from pages import ASK, go, until
-from serving import served
+from browser import Browser, missing
+from serving import ASK, go, served, until
 
 from hira.core.policy import Request
 from hira.runtime.settings import Settings
@@ -26,12 +24,6 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         encoding="utf-8",
     )
     return folder
-
-
-@pytest.fixture
-def driven(tmp_path: Path) -> Iterator[Browser]:
-    with browser(tmp_path / "profile") as one:
-        yield one
 
 
 def test_a_question_grows_into_an_answer_whose_passage_can_be_opened_and_is_found_again(

@@ -1,38 +1,29 @@
-"""A client sees names instead of the server's paths, and nothing of the runs of other clients."""
+"""A client sees names instead of the server's paths, whole or in pieces, and nothing of the runs of other clients."""
 
 import base64
 import json
 import logging
+import random
 import secrets
+import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from serving import Slow
+from serving import Slow, connect
 
 from hira.core.errors import EndpointError
-from hira.core.policy import Completion, Request, Watch
+from hira.core.events import Event, TurnEnded, TurnText
+from hira.core.policy import Completion, Delta, Request, Usage, Watch
 from hira.journal import Journal
-from hira.runtime.settings import KeySettings, Settings
-from hira.server.app import application
+from hira.runtime.settings import Settings
 from hira.server.keys import tag_of
-from hira.server.outside import Outside, without_folders
+from hira.server.outside import Deltas, Hidden, Outside, without_folders
 
 QUESTION = "How high is the tower of Alta?"
-
-
-def client_of(app: Any, **headers: str) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", headers=headers)
-
-
-def settings_of(tmp_path: Path, *folders: str, **more: Any) -> Settings:
-    docs = tuple(tmp_path / name for name in folders or ("docs",))
-    for folder in docs:
-        folder.mkdir(parents=True)
-        (folder / "alta.txt").write_text("The tower of Alta is 31 metres high.\n", encoding="utf-8")
-    return Settings(model="offline", docs=docs, journal=tmp_path / "journal.sqlite", **more)
 
 
 async def all_that_is_told(client: httpx.AsyncClient, body: dict[str, Any]) -> str:
@@ -46,23 +37,28 @@ async def all_that_is_told(client: httpx.AsyncClient, body: dict[str, Any]) -> s
     return "\n".join(one.text for one in (reply, streamed, *pages))
 
 
-async def test_two_documents_of_one_name_are_told_without_the_folders_of_the_server(tmp_path: Path) -> None:
-    settings = settings_of(tmp_path, "here/docs", "there/docs")
-    async with application(settings) as app, client_of(app) as client:
+async def test_two_documents_of_one_name_are_told_without_the_folders_of_the_server(
+    settings: Settings, tmp_path: Path
+) -> None:
+    docs = tuple(tmp_path / name / "docs" for name in ("here", "there"))
+    for folder in docs:
+        shutil.copytree(tmp_path / "docs", folder)
+    settings = settings.with_values({"docs": docs}, "test")
+    async with connect(settings) as client:
         body = {"model": "hira", "messages": [{"role": "user", "content": QUESTION}]}
         told = await all_that_is_told(client, body)
         run = json.loads(told.splitlines()[0])["hira"]["run_id"]
-    async with application(settings) as app, client_of(app) as client:  # from the journal
+    async with connect(settings) as client:  # from the journal
         told += (await client.get(f"/api/runs/{run}")).text + (await client.get(f"/api/runs/{run}/events")).text
     assert "alta.txt" in told
     assert str(tmp_path) not in told
 
 
-async def test_an_attached_file_is_told_by_its_name_and_cited_where_the_text_does(tmp_path: Path) -> None:
+async def test_an_attached_file_is_told_by_its_name_and_cited_where_the_text_does(settings: Settings) -> None:
     data = base64.b64encode(b"The cook of the ferry is Bettine Aalto.\n").decode()
     file = {"filename": "session.txt", "file_data": f"data:text/plain;base64,{data}"}
     content = [{"type": "text", "text": "Who is the cook of the ferry?"}, {"type": "file", "file": file}]
-    async with application(settings_of(tmp_path)) as app, client_of(app) as client:
+    async with connect(settings) as client:
         told = await all_that_is_told(client, {"model": "mams", "messages": [{"role": "user", "content": content}]})
     assert "session.txt" in told
     assert "hira-serve-" not in told
@@ -92,11 +88,11 @@ class Broken(Slow):
     ids=["fault", "error"],
 )
 async def test_what_fails_is_told_without_paths_and_a_fault_stands_in_the_log(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, failure: Exception, says: str
+    settings: Settings, caplog: pytest.LogCaptureFixture, failure: Exception, says: str
 ) -> None:
     body = {"model": "direct", "messages": [{"role": "user", "content": QUESTION}]}
     with caplog.at_level(logging.ERROR, "hira.server"):
-        async with application(settings_of(tmp_path), policies={"*": Broken(failure)}) as app, client_of(app) as client:
+        async with connect(settings, Broken(failure)) as client:
             reply = await client.post("/v1/chat/completions", json=body)
             (run,) = (await client.get("/api/runs")).json()["runs"]
             page = await client.get(f"/api/runs/{run['id']}")
@@ -106,10 +102,9 @@ async def test_what_fails_is_told_without_paths_and_a_fault_stands_in_the_log(
     assert ("key.pem" in caplog.text) == isinstance(failure, KeyError)
 
 
-async def test_the_runs_of_others_hide_none_of_ones_own(tmp_path: Path) -> None:
-    keys = {name: KeySettings.model_validate({"key": f"key-of-{name}-1"}) for name in ("ada", "bob")}
-    settings = settings_of(tmp_path, keys=keys)
-    journal = Journal(tmp_path / "journal.sqlite")
+async def test_the_runs_of_others_hide_none_of_ones_own(settings: Settings) -> None:
+    keys = {name: {"key": f"key-of-{name}-1"} for name in ("ada", "bob")}
+    journal = Journal(settings.journal or Path())
     for at in range(205):
         name = "ada" if at < 3 else "bob"
         run = f"20260101-{at:06}-{tag_of(f'key-of-{name}-1')}-000000"
@@ -117,10 +112,10 @@ async def test_the_runs_of_others_hide_none_of_ones_own(tmp_path: Path) -> None:
         log.describe(f"question of {name}", "hira")
         log.end("answered", "", "")
     journal.close()
-    async with application(settings) as app:
+    async with connect(settings.with_values({"keys": keys}, "test")) as client:
         for name, many in (("ada", 3), ("bob", 200)):
-            async with client_of(app, authorization=f"Bearer key-of-{name}-1") as client:
-                runs = (await client.get("/api/runs")).json()["runs"]
+            headers = {"authorization": f"Bearer key-of-{name}-1"}
+            runs = (await client.get("/api/runs", headers=headers)).json()["runs"]
             assert [one["question"] for one in runs] == [f"question of {name}"] * many
 
 
@@ -150,7 +145,7 @@ def test_an_error_tells_the_last_name_of_a_path(text: str, told: str) -> None:
 
 
 @pytest.mark.heavy
-async def test_attached_files_go_with_their_run_and_those_of_a_refused_request_at_once(tmp_path: Path) -> None:
+async def test_attached_files_go_with_their_run_and_those_of_a_refused_request_at_once(settings: Settings) -> None:
     def asked(*parts: dict[str, Any]) -> dict[str, Any]:
         content = [{"type": "text", "text": "Who is the cook of the ferry?"}, *parts]
         return {"model": "direct", "messages": [{"role": "user", "content": content}]}
@@ -162,7 +157,7 @@ async def test_attached_files_go_with_their_run_and_those_of_a_refused_request_a
     def kept() -> int:
         return len(list(Path(tempfile.gettempdir()).glob(f"hira-serve-*/*/{name}")))
 
-    async with application(settings_of(tmp_path), policies={"*": Slow(0)}) as app, client_of(app) as client:
+    async with connect(settings, Slow(0)) as client:
         assert (await client.post("/v1/chat/completions", json=asked(file, {"type": "file"}))).status_code == 400
         assert kept() == 0
         for _ in range(3):
@@ -172,3 +167,90 @@ async def test_attached_files_go_with_their_run_and_those_of_a_refused_request_a
             await client.post("/v1/chat/completions", json=asked())
         assert kept() == 1
     assert kept() == 0
+
+
+SECRET = "sk-of-the-server"
+
+
+def tell_pieces(hidden: Hidden, pieces: list[str]) -> list[str]:
+    whole = Deltas(hidden)
+    events: list[Event] = [TurnText("1", one, reasoning=False) for one in pieces]
+    events.append(TurnEnded("1", "direct", "", Usage()))
+    return [one.text for event in events for one in whole(event) if isinstance(one, TurnText)]
+
+
+def cut(text: str, seed: int) -> list[str]:
+    """Cut the text into pieces of one to nine characters."""
+    drawn = random.Random(seed)
+    pieces = []
+    while text:
+        size = drawn.randint(1, 9)
+        pieces, text = [*pieces, text[:size]], text[size:]
+    return pieces
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_however_a_text_is_cut_it_is_told_as_if_it_were_whole(tmp_path: Path, seed: int) -> None:
+    docs, attached = tmp_path / "my papers", tmp_path / "attached"
+    outside = Outside(Settings(docs=(docs,)), attached)
+    text = (
+        f"In {docs}/a.txt, at file://{docs}/c d.md, in {attached}/tmp_x1/b.txt and {attached}/tmp2, of and/or 3/4, "
+        f"{str(docs)[:-3]} and {docs}"
+    )
+    pieces = tell_pieces(outside.hidden, cut(text, seed))
+    assert "".join(pieces) == text
+    assert "".join(map(outside, pieces)) == outside(text)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_secret_in_pieces_is_masked(seed: int) -> None:
+    hidden = Hidden(["/srv/papers"], ["/tmp/attached"], frozenset({SECRET}))
+    said = "".join(tell_pieces(hidden, cut(f"the key {SECRET} is sk-of-nobody, sk", seed)))
+    assert said == "the key [secret] is sk-of-nobody, sk"
+
+
+def test_only_what_may_be_hidden_is_held_back() -> None:
+    hidden = Hidden(["/srv/papers"], ["/tmp/attached"], frozenset())
+    assert tell_pieces(hidden, ["on ", "the ", "/s", "ea ", "/srv/pap", "ers/a"]) == [
+        "on ",
+        "the ",
+        "/sea ",
+        "/srv/papers/a",
+    ]
+    assert tell_pieces(hidden, ["to the end /srv"]) == ["to the end ", "/srv"]
+    longest = ["/tmp/attached/", *["x" * 50] * 9, " over"]
+    assert "".join(tell_pieces(hidden, longest)) == "".join(longest)
+    assert tell_pieces(Hidden([], [], frozenset()), ["/srv", "/x"]) == ["/srv", "/x"]
+
+
+class Writing(Slow):
+    """A policy that streams its text piece by piece."""
+
+    def __init__(self, pieces: list[str]) -> None:
+        super().__init__(0)
+        self.pieces = pieces
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        for one in self.pieces:
+            if watch:
+                watch(Delta(one))
+        return Completion("".join(self.pieces), usage=self.usage)
+
+
+def events(text: str) -> Iterator[dict[str, str]]:
+    return (json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: "))
+
+
+async def test_a_page_is_told_no_folder_of_the_server_live_or_later(settings: Settings, tmp_path: Path) -> None:
+    policy = Writing(cut(f"It stands in {tmp_path}/docs/alta.txt that it is 31 metres high.", 3))
+    told_of = []
+    async with connect(settings, policy) as client:
+        run = (await client.post("/api/runs", json={"question": "How high?", "workflow": "direct"})).json()["id"]
+        told_of.append((await client.get(f"/api/runs/{run}/events")).text)
+    async with connect(settings) as client:
+        told_of.append((await client.get(f"/api/runs/{run}/events")).text)
+    said = "".join(one["text"] for one in events(told_of[0]) if one["event"] == "TurnText")
+    assert said.startswith("It stands in alta.txt that")
+    assert all(str(tmp_path) not in text for text in told_of)
+    live, later = ([one["event"] for one in events(text)] for text in told_of)
+    assert [one for one in live if one != "TurnText"] == later, "pieces of text are shown live and not recorded"

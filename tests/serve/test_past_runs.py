@@ -1,20 +1,18 @@
 """Runs of the journal, as the server shows them: of every workflow, of other versions, deleted, and of programs."""
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from serving import connect
 
 from hira import Hira, tool
 from hira.core.events import Event, Notice
 from hira.journal import Journal
 from hira.runtime.settings import Settings
-from hira.server.app import application
 
 QUESTION = "Where did the builder of the tower of Alta study?"
 
@@ -24,14 +22,6 @@ def settings(tmp_path: Path) -> Settings:
     text = "The builder of the tower of Alta was Edda Brand.\n\nEdda Brand studied in Lund.\n"
     (tmp_path / "towers.txt").write_text(text, encoding="utf-8")
     return Settings(model="offline", docs=(tmp_path / "towers.txt",), journal=tmp_path / "journal.sqlite")
-
-
-@asynccontextmanager
-async def asking(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
-    async with application(settings) as app:
-        sent = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=sent, base_url="http://localhost") as client:
-            yield client
 
 
 async def ran(client: httpx.AsyncClient, workflow: str = "hira") -> str:
@@ -48,10 +38,10 @@ async def told(client: httpx.AsyncClient, run: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("workflow", ["mars", "matpo", "codeact"])
 async def test_a_run_of_any_workflow_is_told_from_the_journal_as_it_was(settings: Settings, workflow: str) -> None:
-    async with asking(settings) as client:
+    async with connect(settings) as client:
         run = await ran(client, workflow)
         live = (await client.get(f"/api/runs/{run}")).json()
-    async with asking(settings) as client:
+    async with connect(settings) as client:
         later = (await client.get(f"/api/runs/{run}")).json()
     assert "Lund" in live["answer"]["answer"]
     assert later["answer"] == live["answer"]
@@ -60,7 +50,7 @@ async def test_a_run_of_any_workflow_is_told_from_the_journal_as_it_was(settings
 
 async def test_what_is_deleted_from_the_journal_is_told_no_more(settings: Settings) -> None:
     assert settings.journal is not None
-    async with asking(settings) as client:
+    async with connect(settings) as client:
         kept, listed, opened = [await ran(client) for _ in range(3)]
         await client.get("/api/runs")
         journal = Journal(settings.journal)
@@ -106,7 +96,7 @@ async def test_what_another_version_recorded_does_not_end_the_stream(settings: S
         log.event(event)
     log.end("answered", "", "")
     journal.close()
-    async with asking(settings) as client:
+    async with connect(settings) as client:
         first, *pieces, last, ended = await told(client, "20260101-000000-000000")
     assert (first["event"], first["text"]) == ("Dreamt", "of bees")
     assert {one["event"] for one in pieces} == {"TurnText"}
@@ -125,7 +115,7 @@ async def test_a_run_that_a_program_made_with_tools_of_its_own_does_not_go_on_he
         run = hira.stream(QUESTION)
         async for _ in run:
             break
-    async with asking(settings) as client:
+    async with connect(settings) as client:
         (line,) = (await client.get("/api/runs")).json()["runs"]
         assert (line["status"], line["resumable"]) == ("interrupted", False)
         reply = await client.post(f"/api/runs/{run.id}/resume", json={})
@@ -143,6 +133,6 @@ async def test_files_that_a_journal_of_a_folder_names_are_not_read_from_the_page
             break
     named = settings.with_values({"journal": settings.journal}, str(tmp_path / "hira.toml"))
     for given, status in ((named, 409), (settings, 201)):
-        async with asking(given) as client:
+        async with connect(given) as client:
             reply = await client.post(f"/api/runs/{run.id}/resume", json={})
             assert (reply.status_code, "hira resume" in reply.text) == (status, status == 409), reply.text
