@@ -118,7 +118,7 @@ def open_shell() -> Shell:
 
 
 def read_text(name: str, flag: str, shell: Shell) -> str:
-    """Return the text of a file that a flag names. Raises `UsageError` where there is none."""
+    """Return the text of a file that a flag names. Raises `UsageError` if it has no text."""
     try:
         text = (shell.folder / Path(name).expanduser()).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
