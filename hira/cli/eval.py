@@ -161,7 +161,7 @@ def _preferences(args: argparse.Namespace, shell: Shell) -> int:
     settings = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
     found = asyncio.run(evaluate_preferences(shell.folder / args.file, args.way or (), settings))
     told = (
-        json.dumps([one.json() for one in found], ensure_ascii=False, indent=2)
+        json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=2)
         if args.json
         else format_agreements(found).rstrip()
     )

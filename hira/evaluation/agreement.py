@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hira.core.concurrency import map_concurrently
 from hira.core.errors import Stop, UsageError
-from hira.evaluation.files import rows_of
+from hira.evaluation.files import require_columns, rows_of
 from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.evaluation.rewards.match import extract_answer
 from hira.evaluation.scorers import begin_judgement, open_judge
@@ -73,12 +73,10 @@ def read_labels(path: Path) -> list[tuple[str, str, str, bool]]:
     rows = []
     for at, row in enumerate(rows_of(path), 1):
         where = f"row {at} of {path}"
-        if missing := [name for name in NEEDED if row.get(name) in (None, "")]:
-            raise UsageError(f"there is no {missing[0]!r}", where=where, fix=f"each row needs {', '.join(NEEDED)}")
-        question, answer, response, label = (str(row[name]) for name in NEEDED)
-        if label.strip().lower() not in LABELS:
+        question, answer, response, label = require_columns(row, NEEDED, where)
+        if label.lower() not in LABELS:
             raise UsageError(f"the label {label!r} is not true or false", where=where, fix="write true or false")
-        rows.append((question, answer, response, LABELS[label.strip().lower()]))
+        rows.append((question, answer, response, LABELS[label.lower()]))
     if not rows:
         raise UsageError("there are no labels", where=f"in {path}", fix=f"each row needs {', '.join(NEEDED)}")
     return rows

@@ -92,6 +92,15 @@ def rows_of(path: Path) -> list[Mapping[str, Any]]:
     return list(_lines(text, path))
 
 
+def require_columns(row: Mapping[str, Any], names: Sequence[str], where: str) -> list[str]:
+    """Return the texts of these columns. Raises `UsageError` for one that is missing or empty."""
+    texts = ["" if row.get(name) is None else str(row[name]).strip() for name in names]
+    if "" in texts:
+        what = f"there is no {names[texts.index('')]!r}"
+        raise UsageError(what, where=where, fix=f"each row needs {', '.join(names)}")
+    return texts
+
+
 def _cells(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if path.suffix == ".tsv" else ",")
     try:

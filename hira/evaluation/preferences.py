@@ -6,7 +6,7 @@ import random
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,10 +14,10 @@ from hira.agents.rubrics import Rubric, generate
 from hira.agents.run_context import RunContext, together
 from hira.core.concurrency import map_concurrently
 from hira.core.errors import DialectError, UsageError
-from hira.evaluation.files import rows_of
+from hira.evaluation.files import require_columns, rows_of
 from hira.evaluation.record import Record, read
 from hira.evaluation.report import format_table
-from hira.evaluation.rewards.rubric_judge import pairwise, pointwise, score
+from hira.evaluation.rewards.rubric_judge import pairwise, pointwise, score_pair
 from hira.evaluation.rewards.rubrics import write_general
 from hira.evaluation.run import RECORDS
 from hira.evaluation.scorers import begin_judgement, open_judge
@@ -45,17 +45,14 @@ def pairs_of(path: Path) -> list[Preference]:
     twice."""
     found: dict[str, Preference] = {}
     for at, row in enumerate(rows_of(path), 1):
-        where, one = f"row {at} of {path}", _as_preferred(row)
-        parts = [str(one.get(name) or "").strip() for name in NEEDED]
-        if not all(parts):
-            missing = NEEDED[parts.index("")]
-            raise UsageError(f"there is no {missing!r}", where=where, fix=f"each needs {', '.join(NEEDED)}")
-        if parts[1] == parts[2]:
+        where = f"row {at} of {path}"
+        query, accepted, rejected = require_columns(_as_preferred(row), NEEDED, where)
+        if accepted == rejected:
             raise UsageError("accepted and rejected are the same report", where=where, fix="remove the row")
         name = str(row.get("id") or at)
         if name in found:
             raise UsageError(f"the id {name!r} is used twice", where=where, fix="give each pair its own, or none")
-        found[name] = Preference(name, parts[0], parts[1], parts[2], str(row.get("topic") or ""))
+        found[name] = Preference(name, query, accepted, rejected, str(row.get("topic") or ""))
     if not found:
         raise UsageError("there are no preferences", where=f"in {path}")
     return list(found.values())
@@ -110,9 +107,6 @@ class OrderAgreement:
     accuracy: Interval | None
     auc: float | None
     d: Effect | None
-
-    def json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def agreement(way: str, margins: Sequence[float | None], *, scored: bool = True, draws: int = 2_000) -> OrderAgreement:
@@ -181,8 +175,7 @@ def by_rubric(generator: Generator) -> Way:
         rubric = await generator(context, pair.query)
         if rubric is None:
             return None
-        reports = (("a", pair.accepted), ("b", pair.rejected))
-        accepted, rejected = await together([score(context, rubric, pair.query, one, name) for name, one in reports])
+        accepted, rejected = await score_pair(context, rubric, pair.query, (pair.accepted, pair.rejected))
         if accepted.normalised is None or rejected.normalised is None:
             return None
         return accepted.normalised - rejected.normalised

@@ -1,6 +1,7 @@
 """Preference data, its split, and how well scores agree with it (rubrics paper, eq. 6 and 7)."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def test_eq_6_and_7_worked_by_hand() -> None:
 )
 def test_an_effect_size_without_bounds_is_valid_json(margins: list[float], told: str) -> None:
     found = agreement("rubric", margins)
-    json.dumps(found.json(), allow_nan=False)
+    json.dumps(asdict(found), allow_nan=False)
     assert told in format_agreements([found])
 
 

@@ -39,15 +39,11 @@ async def test_each_judge_reads_its_verdicts(name: str) -> None:
     assert not bad.correct
 
 
-@pytest.mark.parametrize("name", JUDGES)
-async def test_a_reply_that_cannot_be_read_is_asked_for_once_more_and_then_nothing_is_scored(name: str) -> None:
-    verdict, policy = await judged(name, "It is incorrect, not correct.", "correct")
-    assert verdict is None
-    assert len(policy.requests) == 2
-
-
 async def test_a_verdict_that_only_sounds_right_is_none() -> None:
-    assert (await judged("hira", '{"verdict": "not correct"}', '{"verdict": "Correct!"}'))[0] is None
+    verdict, policy = await judged("hira", "It is incorrect, not correct.", '{"verdict": "Correct!"}')
+    assert verdict is None
+    assert len(policy.requests) == 2, "it is asked once more"
+    assert (await judged("hira", '{"verdict": "not correct"}', "correct"))[0] is None
     assert (await judged("simpleqa", '{"grade": "C"}', '{"grade": "correct"}'))[0] is None
 
 

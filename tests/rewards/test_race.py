@@ -1,4 +1,4 @@
-"""RACE by hand, and a published table from its figures by query."""
+"""RACE by hand."""
 
 import pytest
 

@@ -57,6 +57,16 @@ async def score(context: RunContext, rubric: Rubric, query: str, report: str, un
     return Scores(rubric, tuple(ratings))
 
 
+async def score_pair(
+    context: RunContext, rubric: Rubric, query: str, reports: tuple[str, ...]
+) -> tuple[Scores, Scores]:
+    """Score two reports by a rubric, concurrently."""
+    first, second = await together(
+        [score(context, rubric, query, report, name) for name, report in zip("ab", reports, strict=True)]
+    )
+    return first, second
+
+
 async def rate(conversation: Conversation, item: Item, query: str, report: str) -> int | None:
     """Return how far one item is true of a report, from 1 to 10, whether that is good or bad; None if the judge
     failed."""

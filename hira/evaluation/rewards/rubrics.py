@@ -6,12 +6,12 @@ from typing import Literal
 
 from hira.agents.conversation import Conversation
 from hira.agents.rubrics import WRITER, Item, Rubric, Written, generate
-from hira.agents.run_context import RoleConfig, RunContext, together
+from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import Once
 from hira.core.errors import DialectError, EndpointError, Stop, UsageError
 from hira.evaluation.rewards.answers import Score, collect_notices
-from hira.evaluation.rewards.rubric_judge import quality, score
+from hira.evaluation.rewards.rubric_judge import quality, score, score_pair
 from hira.policies.dialects.answer import read_record
 
 Rubrics = Callable[[str], Awaitable[Rubric | None]]
@@ -209,9 +209,7 @@ class Hybrid:
     ) -> tuple[float | None, float | None]:
         if not self.weights.preference:
             return None, None
-        found = await together(
-            [score(context, rubric, query, report, name) for name, report in zip("ab", references, strict=True)]
-        )
+        found = await score_pair(context, rubric, query, references)
         accepted, rejected = (one.normalised if self.formula == "normalised" else one.weighted_mean for one in found)
         return accepted, rejected
 
