@@ -1,4 +1,4 @@
-"""What a run does with a model that never ends, only thinks, or is only slow: it ends, in time, and says why."""
+"""Models that never end, only think, are only slow, or do not do what they are asked: each run ends soon and says why."""
 
 import asyncio
 import itertools
@@ -20,6 +20,9 @@ from hira.testing.faults import Fault, delta
 from hira.testing.server import Exchange
 
 QUESTION = "When was ASEAN founded?"
+FACT = "ASEAN was founded on 8 August 1967 [s1]."
+READ = "- Passages read so far, without a conclusion yet:\n“ASEAN was founded on 8 August 1967 in Bangkok.” [s1]"
+WORKFLOWS = ["rag", "react", "hira"]
 
 
 @pytest.fixture
@@ -125,3 +128,61 @@ async def test_what_has_streamed_in_is_the_answer_when_the_time_after_an_interru
     assert took < 2
     assert answer.status == "interrupted"
     assert answer.text.startswith("0 1 2 3")
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS)
+async def test_a_model_that_echoes_its_prompt_gives_no_answer(workflow: str, docs: Path) -> None:
+    def echo(request: Request) -> str:
+        return "\n\n".join(message.text for message in request.messages)
+
+    with Endpoint(echo) as endpoint:
+        answer, heard, _ = await ask(endpoint, docs, workflow=workflow)
+    assert answer.status == "failed"
+    assert "the model wrote no answer" in answer.error
+    assert answer.text == (READ if workflow == "rag" else ""), "nothing of the prompt is an answer"
+    assert len(endpoint.calls) <= 4
+    assert any("repeats its prompt" in text for text in heard)
+
+
+async def test_what_a_model_says_after_an_echo_is_its_answer(docs: Path) -> None:
+    with Endpoint(lambda request: f"{request.messages[-1].text}\n{FACT}") as endpoint:
+        answer, _, _ = await ask(endpoint, docs, workflow="rag")
+    assert (answer.text, answer.status, len(endpoint.calls)) == (FACT, "answered", 1)
+
+
+@pytest.mark.parametrize("workflow", ["rag", "react"])
+async def test_json_where_prose_is_asked_for_is_the_answer_as_it_is(workflow: str, docs: Path) -> None:
+    with Endpoint(lambda _: f'{{"answer": "{FACT}"}}') as endpoint:
+        answer, _, _ = await ask(endpoint, docs, workflow=workflow)
+    assert answer.text.replace(" [s1]", "") == '{"answer": "ASEAN was founded on 8 August 1967."}'
+    assert len(endpoint.calls) <= 4
+
+
+@pytest.mark.parametrize("mark", ["[s1]", "[1]", r"\boxed{s1}"])
+async def test_the_id_of_a_source_is_no_answer(mark: str, docs: Path) -> None:
+    with Endpoint(lambda _: mark) as endpoint:
+        answer, _, _ = await ask(endpoint, docs, workflow="rag")
+    assert (answer.status, answer.text) == ("failed", "")
+    assert "the model wrote no answer" in answer.error
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS)
+async def test_a_window_of_two_thousand_tokens_is_kept_to(workflow: str, docs: Path) -> None:
+    for at in range(30):
+        text = " ".join(f"ASEAN was founded in the year {year} as note {at} says." for year in range(300))
+        (docs / f"note{at}.txt").write_text(text, encoding="utf-8")
+    asked: list[Request] = []
+
+    def reply(request: Request) -> str:
+        asked.append(request)
+        return FACT
+
+    entry = {"id": "scripted", "object": "model", "max_model_len": 2048}
+    pages = {"/v1/models": {"object": "list", "data": [entry]}}
+    with Endpoint(reply, pages=pages) as endpoint:
+        answer, _, _ = await ask(endpoint, docs, workflow=workflow)
+    assert len(endpoint.calls) <= 10
+    assert answer.status in ("answered", "insufficient_evidence", "unverified")
+    sizes = [sum(len(message.text) for message in request.messages) for request in asked]
+    assert max(sizes) < 2048 * 4.5
+    assert all((request.sampling.max_tokens or 0) <= 2048 for request in asked)

@@ -99,24 +99,16 @@ async def test_follow_up_questions_are_resumed_and_replayed_with_what_came_befor
         journal.close()
 
 
-async def test_a_question_is_asked_when_the_one_before_it_is_answered(docs: Path, settings: Settings) -> None:
-    async with Hira(docs=docs, policies={"*": script(READS)}, settings=settings) as hira:
+async def test_a_question_is_refused_while_the_one_before_has_no_answer(docs: Path, settings: Settings) -> None:
+    async with Hira(docs=docs, policies={"*": script(READS, KNOWS)}, settings=settings) as hira:
         chat = hira.chat()
-        run = await chat.stream(FIRST)
-        async with aclosing(aiter(run)) as events:
+        first, second = await asyncio.gather(chat.ask(FIRST), chat.ask(SECOND), return_exceptions=True)
+        assert isinstance(second, UsageError)
+        assert [run.answer for run in chat.runs] == [first]
+        async with aclosing(aiter(await chat.stream(SECOND))) as events:
             await anext(events)
             with pytest.raises(UsageError, match="the question before has no answer yet"):
-                await chat.ask(SECOND)
-
-
-async def test_of_two_questions_asked_at_once_one_is_refused(docs: Path, settings: Settings) -> None:
-    hira = Hira(docs=docs, policies={"*": script(READS, KNOWS)}, settings=settings)
-    chat = hira.chat()
-    first, second = await asyncio.gather(chat.ask(FIRST), chat.ask(SECOND), return_exceptions=True)
-    await hira.aclose()
-
-    assert isinstance(second, UsageError)
-    assert [run.answer for run in chat.runs] == [first]
+                await chat.ask(THIRD)
 
 
 class FailsOnce:

@@ -1,11 +1,21 @@
-"""Marks such as `[s1]` in what was read: a page cites none of our sources, and code stays code."""
+"""Marks such as `[s1]`: a page cites none of our sources, code stays code, and an answer lists what its numbers mean."""
 
 import re
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hira.evidence import Source, Sources, drop_unknown, has_only_marks, inert, remove_marks
+from hira.evidence import Source, Sources, drop_unknown, find_cited, has_only_marks, inert, remove_marks
+from hira.evidence.citations import is_chinese, language, number_references, references, without_references
+
+
+@pytest.fixture
+def sources() -> Sources:
+    made = Sources()
+    made.add(Source("tower.md", "The tower", "It was built in 1894."))
+    return made
 
 
 @pytest.mark.parametrize(
@@ -60,20 +70,69 @@ def test_a_text_full_of_marks_takes_time_in_proportion(text: str) -> None:
         ("Built in 1894 [/s9].", "Built in 1894."),
     ],
 )
-def test_the_end_of_a_frame_stands_in_no_answer(said: str, shown: str) -> None:
-    sources = Sources()
-    sources.add(Source("tower.md", "The tower", "It was built in 1894."))
+def test_the_end_of_a_frame_stands_in_no_answer(said: str, shown: str, sources: Sources) -> None:
     assert drop_unknown(said, sources)[0] == shown
 
 
-def test_citations_of_what_nobody_read_are_dropped_and_reported() -> None:
-    sources = Sources()
-    sources.add(Source("tower.md", "The tower", "It was built in 1894."))
+def test_citations_of_what_nobody_read_are_dropped_and_reported(sources: Sources) -> None:
     assert drop_unknown("Built in 1894 [s1, s7] , once [s9].", sources) == ("Built in 1894 [s1], once.", ["s7", "s9"])
 
 
 @pytest.mark.parametrize(("answer", "empty"), [("s1 [s1].", True), ("[1]", True), ("[7]", False), ("[1] 1887", False)])
-def test_an_answer_that_only_names_what_was_read_says_nothing(answer: str, empty: bool) -> None:
-    sources = Sources()
-    sources.add(Source("a.md", "A", "Ada painted it."))
+def test_an_answer_that_only_names_what_was_read_says_nothing(answer: str, empty: bool, sources: Sources) -> None:
     assert has_only_marks(answer, sources) is empty
+
+
+READ = {f"s{at}": Source(f"{at}.txt", f"Title {at}", "", id=f"s{at}") for at in range(1, 9)}
+
+
+def test_numbers_count_from_one_in_the_order_of_first_citation() -> None:
+    text = "Three [s3]. One and three [s1, s3]. Two [s2]."
+    assert number_references(text, READ) == "Three [1]. One and three [1][2]. Two [3]."
+    assert [(one.number, one.source.id) for one in references(text, READ)] == [(1, "s3"), (2, "s1"), (3, "s2")]
+
+
+@given(st.lists(st.sampled_from(sorted(READ)), max_size=12))
+def test_every_citation_leads_to_its_source(ids: list[str]) -> None:
+    text = " ".join(f"Claim [{one}]." for one in ids)
+    listed = {one.number: one.source.id for one in references(text, READ)}
+    assert list(listed) == list(range(1, len(set(ids)) + 1))
+    shown = number_references(text, READ, "<{}>")
+    assert [listed[int(part.split(">")[0])] for part in shown.split("<")[1:]] == ids
+    assert set(listed.values()) == set(find_cited(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "chinese"),
+    [
+        ("介绍 iPhone 的历史", True),
+        ("What does 你好 mean in English, and since when?", False),
+        ("灯台の歴史について", False),
+    ],
+)
+def test_a_topic_in_chinese_is_known(text: str, *, chinese: bool) -> None:
+    assert is_chinese(text) is chinese
+    assert language(text) == ("Chinese (中文)" if chinese else "the language of the topic")
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "## References\n\n1. Tides - https://example.org/tides\n2. Moon",
+        "**Sources:**\n\n- [s1] Tides\n- [s2] Moon",
+        "参考文献：\n[1] 潮汐 https://example.org",
+    ],
+)
+def test_a_list_of_references_at_the_end_is_taken_off(tail: str) -> None:
+    assert without_references(f"# Report\n\nText [s1].\n\n{tail}\n") == "# Report\n\nText [s1]."
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "# Energy\n\n## Sources\n\n- Sun gives most of it [s1].\n- Wind the rest [s2].",
+        "# Report\n\n## References\n\nThe letter refers to three others [s1].",
+    ],
+)
+def test_a_section_that_says_something_stays(whole: str) -> None:
+    assert without_references(whole) == whole

@@ -47,7 +47,8 @@ class Harbour:
 
 
 class Echo:
-    name: Any = "echo"
+    def __init__(self, name: Any = "echo") -> None:
+        self.name = name
 
     async def run(self, question: str, context: RunContext) -> str:
         return f"{question} {context.rollout.run}"
@@ -58,12 +59,6 @@ class Blocking:
 
     def run(self, question: str, context: RunContext) -> str:
         return f"{question} {context.rollout.run}"
-
-
-def nameless() -> Echo:
-    made = Echo()
-    made.name = None
-    return made
 
 
 @pytest.mark.parametrize(
@@ -80,7 +75,7 @@ def nameless() -> Echo:
         ({"experts": [Harbour(work=len)]}, "the expert 'harbour' has no async method work", "docs/experts.md"),
         ({"experts": [Harbour(needs="search")]}, "`needs` of the expert 'harbour' must be a collection", "frozenset"),
         ({"experts": [Harbour(name="code")]}, "contain the name 'code' twice", "rename"),
-        ({"workflow": nameless()}, "workflow has no name", "docs/workflows.md"),
+        ({"workflow": Echo(name=None)}, "workflow has no name", "docs/workflows.md"),
         ({"workflow": Echo}, "workflow: Echo is a class", "Echo()"),
         ({"workflow": Blocking()}, "workflow 'blocking' has no async method run", "docs/workflows.md"),
         ({"docs": 3}, "`docs` must be a path, got 3", "docs="),
