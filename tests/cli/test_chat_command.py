@@ -11,11 +11,10 @@ QUESTION, SUMMIT = "When was ASEAN founded?", "Who hosted the 2023 summit of ASE
 
 @pytest.fixture
 def hira(tmp_path: Path) -> Command:
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    (folder / "asean.txt").write_text("ASEAN was founded on 8 August 1967 in Bangkok.\n", encoding="utf-8")
-    (folder / "summit.txt").write_text("Indonesia hosted the 2023 summit of ASEAN.\n", encoding="utf-8")
-    return Command(tmp_path, {})
+    made = Command(tmp_path)
+    asean, summit = "ASEAN was founded on 8 August 1967 in Bangkok.", "Indonesia hosted the 2023 summit of ASEAN."
+    made.write(asean=asean, summit=summit)
+    return made
 
 
 def test_the_command_continues_a_recorded_run_with_its_documents(hira: Command) -> None:

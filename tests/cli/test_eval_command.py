@@ -86,19 +86,19 @@ def test_an_evaluation_is_not_written_over_its_documents(folder: Path, out: str)
     assert not list(folder.rglob("plan.json"))
 
 
-def test_two_folders_are_compared_with_the_questions_that_flipped(folder: Path) -> None:
-    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "direct", "--output", "before", "--quiet")
-    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "rag", "--output", "after", "--quiet")
+def test_two_ways_of_asking_are_compared_in_one_folder_and_in_two(folder: Path) -> None:
+    for workflows, output in (
+        ("direct,rag,react", "one"),
+        ("rag,direct", "two"),
+        ("direct", "before"),
+        ("rag", "after"),
+    ):
+        hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", workflows, "--output", output, "--quiet")
     said = hira(folder, "eval", "diff", "before", "after")
     assert said.code == 0
     assert "33.3 → 66.7 over 3 questions" in said.out
     assert "+ a: How high is the tower of Alta?" in said.out
-    found = json.loads(hira(folder, "eval", "diff", "before", "after", "--json").out)
-    assert found["pairs"][0]["p"] == 1.0
-
-
-def test_two_ways_of_asking_in_one_folder_are_compared(folder: Path) -> None:
-    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "direct,rag,react", "--output", "one", "--quiet")
+    assert json.loads(hira(folder, "eval", "diff", "before", "after", "--json").out)["pairs"][0]["p"] == 1.0
     said = hira(folder, "eval", "diff", "one", "direct", "rag")
     assert "direct · offline → rag · offline: 33.3 → 66.7 over 3 questions" in said.out
     for words, says in {
@@ -110,7 +110,6 @@ def test_two_ways_of_asking_in_one_folder_are_compared(folder: Path) -> None:
     }.items():
         refused = hira(folder, "eval", "diff", "one", *words)
         assert (refused.code, says in refused.err) == (2, True), refused.err
-    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "rag,direct", "--output", "two", "--quiet")
     assert "rag · offline → direct · offline: 66.7 → 33.3" in hira(folder, "eval", "diff", "two").out
 
 

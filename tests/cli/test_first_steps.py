@@ -12,16 +12,15 @@ BAD_NAME = os.fsdecode(b"caf\xe9.txt")
 
 
 @pytest.fixture
-def docs(tmp_path: Path) -> Path:
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    (folder / "asean.txt").write_text("ASEAN was founded on 8 August 1967 in Bangkok.\n", encoding="utf-8")
-    return folder
+def hira(tmp_path: Path) -> Command:
+    made = Command(tmp_path, {"HIRA_MODEL": "offline"})
+    made.write(asean="ASEAN was founded on 8 August 1967 in Bangkok.")
+    return made
 
 
 @pytest.fixture
-def hira(tmp_path: Path) -> Command:
-    return Command(tmp_path, {"HIRA_MODEL": "offline"})
+def docs(hira: Command) -> Path:
+    return hira.folder / "docs"
 
 
 def named_badly(folder: Path) -> Path:

@@ -37,8 +37,7 @@ def docs_at(endpoint: Endpoint) -> tuple[str, ...]:
     return ("--docs", "docs", *at(endpoint), "--parallel", "3")
 
 
-def test_runs_lists_what_was_asked_with_status_and_cost(hira: Command, endpoint: Endpoint) -> None:
-    assert "no runs are recorded yet" in hira("runs").err
+def test_a_run_is_listed_shown_exported_and_deleted(hira: Command, endpoint: Endpoint) -> None:
     hira("ask", QUESTION, *docs_at(endpoint), "--quiet")
     (listed,) = json.loads(hira("runs", "--json").out)
     assert (listed["question"], listed["status"]) == (QUESTION, "answered")
@@ -47,24 +46,29 @@ def test_runs_lists_what_was_asked_with_status_and_cost(hira: Command, endpoint:
     assert line.startswith(listed["run_id"])
     assert QUESTION in line
 
-
-def test_show_tells_subtasks_experts_costs_answer_and_verdicts(hira: Command, endpoint: Endpoint) -> None:
-    hira("ask", QUESTION, *docs_at(endpoint), "--quiet")
     out = hira("show", "last").out
-    for told in (
-        "2. How long is the river Oka?",
-        "simple_search",
-        "tokens",
-        "The river Oka is 1500 kilometres long",
-        "supported",
-        "[s1] ",
-    ):
+    answer = "The river Oka is 1500 kilometres long"
+    for told in ("2. How long is the river Oka?", "simple_search", "tokens", answer, "supported", "[s1] "):
         assert told in out
     shown = json.loads(hira("show", "last", "--json").out)
     assert [one["expert"] for one in shown["subtasks"]] == ["simple_search"] * 3
     assert {one["verdict"] for one in shown["citations"]} == {"supported"}
     assert len(shown["turns"]) == len(endpoint.calls)
     assert {tool["tool"] for tool in shown["tools"]} == {"search"}
+
+    assert hira("runs", "export", "-o", "data.jsonl").code == 0
+    lines = [json.loads(line) for line in (hira.folder / "data.jsonl").read_text(encoding="utf-8").splitlines()]
+    planner = next(line for line in lines if line["role"] == "planner")
+    assert (planner["status"], planner["question"]) == ("answered", QUESTION)
+    assert sum(len(line["turns"]) for line in lines) == len(endpoint.calls)
+    assert planner["messages"] in [call.body["messages"] for call in endpoint.calls]
+    assert planner["turns"][-1]["completion"]["text"].startswith(r"\boxed{The river Kama is 1805")
+
+    assert hira("runs", "delete").code == 2
+    assert "0 runs deleted" in hira("runs", "delete", "--older", "1").err
+    assert "1 run deleted" in hira("runs", "delete", "last").err
+    assert json.loads(hira("runs", "--json").out) == []
+    assert b"Kama" not in hira.journal.read_bytes()
 
 
 @pytest.mark.parametrize("presses", [1, 2])
@@ -191,28 +195,6 @@ def test_a_model_may_judge_every_claim_and_one_that_fails_is_told_of(hira: Comma
         said = hira("verify", "last", "--json", "--model", other.model, "--base-url", other.base_url)
     assert said.code == 0, "what words support stays supported"
     assert "not fully checked: the verifier failed" in said.err
-
-
-def test_export_writes_one_line_a_conversation_with_what_was_said(hira: Command, endpoint: Endpoint) -> None:
-    hira("ask", QUESTION, *docs_at(endpoint), "--quiet")
-    said = hira("runs", "export", "-o", "data.jsonl")
-    assert said.code == 0
-    lines = [json.loads(line) for line in (hira.folder / "data.jsonl").read_text(encoding="utf-8").splitlines()]
-    planner = next(line for line in lines if line["role"] == "planner")
-    assert (planner["status"], planner["question"]) == ("answered", QUESTION)
-    assert sum(len(line["turns"]) for line in lines) == len(endpoint.calls)
-    sent = [call.body["messages"] for call in endpoint.calls]
-    assert planner["messages"] in sent
-    assert planner["turns"][-1]["completion"]["text"].startswith(r"\boxed{The river Kama is 1805")
-
-
-def test_deleted_runs_leave_nothing_behind(hira: Command, endpoint: Endpoint) -> None:
-    hira("ask", QUESTION, *docs_at(endpoint), "--quiet")
-    assert hira("runs", "delete").code == 2
-    assert "0 runs deleted" in hira("runs", "delete", "--older", "1").err
-    assert "1 run deleted" in hira("runs", "delete", "last").err
-    assert json.loads(hira("runs", "--json").out) == []
-    assert b"Kama" not in hira.journal.read_bytes()
 
 
 def test_with_cache_sources_keep_their_ids_though_parallel_subtasks_read_in_another_order(hira: Command) -> None:

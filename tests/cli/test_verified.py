@@ -1,4 +1,5 @@
-"""What `hira ask` and `hira verify` print about an answer that was checked, and the codes they end with."""
+"""What `hira ask` and `hira verify` print about an answer that was checked, answers as JSON (`--schema`), and the codes
+they end with."""
 
 import json
 from collections.abc import Callable
@@ -8,7 +9,7 @@ import pytest
 
 from hira.core.policy import Request
 from hira.testing import Endpoint
-from tests.cli.command import Command, Said
+from tests.cli.command import Command, Said, at
 
 MILL = "The mill of Orsk was built in 1742 by Ida Lorn.\nIn 1790 a flood took its wheel.\n"
 RIGHT = "According to the documents, the mill of Orsk was built by Ida Lorn."
@@ -32,8 +33,7 @@ def answering(answer: str, verdict: str = "unsupported", quote: str = "") -> Cal
 
 
 def ask(hira: Command, endpoint: Endpoint, *more: str) -> Said:
-    where = ("--docs", "docs", "--base-url", endpoint.base_url, "--model", endpoint.model)
-    return hira("ask", "Who built the mill of Orsk?", "--workflow", "rag", "--quiet", *where, *more)
+    return hira("ask", "Who built the mill of Orsk?", "--workflow", "rag", "-q", "--docs", "docs", *at(endpoint), *more)
 
 
 def test_an_unsupported_answer_is_printed_and_marked_and_nothing_is_suggested_that_was_done(hira: Command) -> None:
@@ -76,3 +76,48 @@ def test_verify_shows_the_verdicts_of_the_run_without_a_network_and_judges_again
     assert by_model.code == 4
     assert by_model.out.startswith("unsupported ")
     assert (hira("replay", "last", "--quiet").code, hira("show", "last").code) == (0, 0)
+
+
+SCHEMA = {"type": "object", "properties": {"year": {"type": "integer"}}, "required": ["year"]}
+BUILT = r"\boxed{The mill of Orsk was built in 1742 [s1].}"
+
+
+@pytest.fixture
+def typed(hira: Command) -> Command:
+    (hira.folder / "year.json").write_text(json.dumps(SCHEMA), encoding="utf-8")
+    (hira.folder / "typo.json").write_text('{"type": "objec"}', encoding="utf-8")
+    return hira
+
+
+def ask_typed(typed: Command, replies: list[str], schema: str = "year.json") -> Said:
+    with Endpoint(replies) as endpoint:
+        return ask(typed, endpoint, "--verify", "lexical", "--schema", schema)
+
+
+def test_with_a_schema_stdout_is_the_json(typed: Command) -> None:
+    said = ask_typed(typed, [BUILT, '{"year": 1742}'])
+    assert (said.code, json.loads(said.out)) == (0, {"year": 1742})
+
+
+def test_without_a_value_the_text_goes_to_stderr_and_the_code_is_4(typed: Command) -> None:
+    said = ask_typed(typed, [BUILT, "1742", "the year 1742"])
+    assert (said.code, said.out) == (4, "")
+    assert "The mill of Orsk was built in 1742 [s1]." in said.err
+    assert "use a stronger model" in said.err
+    said = typed("ask", "Who built the mill?", "--docs", "docs", "-m", "offline", "--schema", "year.json")
+    assert said.code == 4
+    assert said.err.endswith("name a model\n  --model NAME connects one (hira doctor)\n")
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        ("missing.json", "--schema missing.json cannot be read: "),
+        ("docs/mill.md", "--schema docs/mill.md: Expecting value"),
+        ("typo.json", "'objec' is not one of ['array', 'boolean', "),
+    ],
+)
+def test_a_file_without_a_schema_is_refused_before_any_call(typed: Command, schema: str, says: str) -> None:
+    said = ask_typed(typed, [], schema)
+    assert (said.code, said.out, said.err.count(schema)) == (2, "", 1)
+    assert says in said.err
