@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from hira.cli import main as hira_main
 from hira.cli.shell import Shell
 from hira.cli.training import main as train_main
 from hira.policies.local.template import Template
 from hira.trainers.configuration import Configuration, ModelConfig, SftConfig, TrainConfig
+from hira.trainers.demo.tiny import Shape, make_model, make_tokenizer
 from hira.trainers.lessons import read_lessons
 from hira.trainers.muon import Muon
 from hira.trainers.sft import LessonOrder, SftTrainer
@@ -28,10 +27,6 @@ from hira.trainers.sft import LessonOrder, SftTrainer
 RIVERS = {"Arnby": "Vell", "Birkholm": "Lorn", "Calden": "Tarn", "Dunmore": "Ruhl"}
 WINDOW = 1024
 UNSURE = 0.8
-TEMPLATE = (
-    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
 RUN = """
 recipe = "matpo"
 out = "runs/first"
@@ -119,7 +114,7 @@ def made(folder: Path) -> Place:
     return place
 
 
-def _tokenizer(conversations: Path) -> PreTrainedTokenizerFast:
+def _tokenizer(conversations: Path) -> Any:
     """Letters; the lines of prompts that name no place, and the words of all that is said."""
     names = re.compile("|".join([*RIVERS, *(town.lower() for town in RIVERS), *RIVERS.values()]))
     pieces: dict[str, None] = {}
@@ -131,38 +126,11 @@ def _tokenizer(conversations: Path) -> PreTrainedTokenizerFast:
                     whole = not own and not names.search(one) and not re.search(r"\d{4}-\d\d-\d\d", one)
                     parts = [one] if whole else [part for found in re.findall(r"\w+|\W+", one) for part in [found]]
                     pieces.update(dict.fromkeys(parts))
-    letters = dict.fromkeys([*map(chr, range(32, 127)), "\n", *sorted({sign for one in pieces for sign in one})])
-    vocabulary = {one: at for at, one in enumerate(["<|pad|>", "<|im_start|>", "<|im_end|>", "<|?|>", *letters])}
-    inner = Tokenizer(models.WordLevel(vocabulary, unk_token="<|?|>"))
-    inner.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
-    inner.decoder = decoders.Fuse()
-    inner.add_special_tokens(["<|pad|>", "<|im_start|>", "<|im_end|>"])
-    inner.add_tokens([AddedToken(one, normalized=False) for one in pieces if len(one) > 1])
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=inner, eos_token="<|im_end|>", pad_token="<|pad|>", unk_token="<|?|>", model_max_length=WINDOW
-    )
-    tokenizer.chat_template = TEMPLATE
-    return tokenizer
+    return make_tokenizer([one for one in pieces if len(one) > 1], [], WINDOW)
 
 
 def _learned(tokenizer: Any, folder: Path) -> Any:
-    torch.manual_seed(0)
-    config = Qwen3Config(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        head_dim=32,
-        max_position_embeddings=WINDOW,
-        initializer_range=0.06,
-        tie_word_embeddings=True,
-        pad_token_id=tokenizer.pad_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        bos_token_id=None,
-    )
-    base = Qwen3ForCausalLM(config)
+    base = make_model(tokenizer, 0, Shape(WINDOW, hidden=64, heads=2))
     rows = read_lessons(folder / "conversations.jsonl", Template(tokenizer)).rows
     whole = Configuration(
         model=ModelConfig(bits=32),

@@ -131,10 +131,8 @@ def test_the_ratio_of_a_sequence_is_clipped_as_one(tmp_path: Path) -> None:
     old = {at: torch.tensor(one.row.logprobs) for at, one in enumerate(credited.rows)}
     found, loss = trained(tmp_path, model(), given, grpo, old="sampler", ratio="sequence")
     made = model()
-    from tiny import _all_wanted, logprobs
+    from tiny import logprobs
 
-    made.set_adapter("default")
-    _all_wanted(made)
     total = torch.zeros(())
     for at, one in enumerate(credited.rows):
         own = torch.tensor(one.row.mask, dtype=torch.float32)

@@ -15,6 +15,7 @@ from hira.trainers.configuration import Configuration, ModelConfig, TrainConfig
 from hira.trainers.credit import Credit
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.rows import Attempt, Collected, Credited, Group, Row
+from hira.trainers.weights import activate, all_trainable
 
 VOCABULARY = 40
 torch.set_num_threads(1)
@@ -115,12 +116,6 @@ def logprobs(model: Any, row: Row) -> torch.Tensor:
     return scores[places, ids[0, places + 1]]
 
 
-def _all_wanted(model: Any) -> None:
-    """PEFT freezes all but one adapter whenever it switches."""
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_("lora_" in name)
-
-
 def hand_written(
     model: Any,
     credited: Credited,
@@ -134,8 +129,7 @@ def hand_written(
     """-(1/Z) Σ_i Σ_t m_it (w_i min(ρ A, clip(ρ) A) - β w_i (exp(δ) - δ - 1)), as the papers write it."""
     total = torch.zeros(())
     for at, one in enumerate(credited.rows):
-        model.set_adapter(adapter_of(one.row.role, adapters))
-        _all_wanted(model)
+        activate(model, adapter_of(one.row.role, adapters))
         now = logprobs(model, one.row)
         before = now.detach() if old is None else old[at]
         ratio = torch.exp(now - before)
@@ -143,7 +137,7 @@ def hand_written(
         if beta:
             with torch.no_grad(), model.disable_adapter():
                 apart = logprobs(model, one.row)
-            _all_wanted(model)
+            all_trainable(model)
             apart = apart - now
             gained = gained - beta * (apart.exp() - apart - 1)
         total = total - (torch.tensor(one.row.mask) * one.weight * gained).sum()
