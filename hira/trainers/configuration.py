@@ -16,7 +16,7 @@ steps = 200
 """
 
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -254,13 +254,7 @@ def load_configuration(file: Path | None, overrides: Sequence[str] = ()) -> Conf
     values = _read(file) if file else {}
     for text in overrides:
         _override(values, text)
-    given = {text.partition("=")[0] for text in overrides}
-    return check_configuration(values, str(file) if file else "the command line", given)
-
-
-def check_configuration(values: Mapping[str, Any], where: str, given: Collection[str] = ()) -> Configuration:
-    """Return the configuration of these values. Errors name `where`, or the command line for the dotted names in
-    `given`."""
+    where = str(file) if file else "the command line"
     try:
         return Configuration(**values)
     except UsageError as error:
@@ -269,7 +263,7 @@ def check_configuration(values: Mapping[str, Any], where: str, given: Collection
         first = error.errors(include_input=True)[0]
         key = ".".join(map(str, first["loc"]))
         said = first["msg"].lower().removeprefix("value error, ")
-        if key in given:
+        if key in {text.partition("=")[0] for text in overrides}:
             where = "the command line"
         raise UsageError(f"{key}: {said}", where=f"in {where}", fix=f"it was {first['input']!r}") from None
 

@@ -30,20 +30,16 @@ async def take_exam(rollouts: Rollouts, attempts: int = 1) -> list[Score]:
     return [one.score for one in done if one.attempt.status != "infra_failed"]
 
 
-def accuracy_of(score: Score) -> float | None:
-    """Return the accuracy of an answer: the reward's part of that name, else the reward itself."""
-    return score.parts.get(ACCURACY, score.value)
-
-
 def summarise_scores(scores: Sequence[Score], name: str) -> dict[str, float | None]:
-    """Return the mean accuracy as `NAME`, and the mean of each part as `NAME/PART`, over the scores that have it.
+    """Return the mean accuracy as `NAME`, and the mean of each part as `NAME/PART`, over the scores that have it. The
+    accuracy of an answer is the reward's part of that name, else the reward itself.
 
     If scores have a `margin`, that of a preferred report over another, `NAME/d` is its effect size: the paired Cohen's
     d (rubrics paper, eq. 7), None without spread.
     """
     means = Means()
     for score in scores:
-        means.add(name, accuracy_of(score))
+        means.add(name, score.parts.get(ACCURACY, score.value))
         for part, value in score.parts.items():
             means.add(f"{name}/{part}", value)
     margins = [score.parts["margin"] for score in scores if "margin" in score.parts]

@@ -108,10 +108,14 @@ def test_the_command_ends_with_1_where_there_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_the_folder_of_a_demo_is_examined_like_that_of_any_run(tmp_path: Path) -> None:
-    write_configuration(Demo(tmp_path / "demo", MATPO_DEMO, 0, MATPO_DEMO.small).plan)
+    demo = Demo(tmp_path / "demo", MATPO_DEMO, 0, MATPO_DEMO.small)
+    write_configuration(demo.plan)
+    demo.place.mkdir()
+    (demo.place / "config.json").write_text(json.dumps({"max_position_embeddings": MATPO_DEMO.shape.window}))
     records.append(tmp_path / "demo" / records.METRICS, HEALTHY.steps)
     records.append(tmp_path / "demo" / records.EXAMS, HEALTHY.exams)
     out = io.StringIO()
     assert main(["doctor", "demo"], Shell(io.StringIO(), out, io.StringIO(), {}, tmp_path, tmp_path)) == 0
     assert "held-out questions: 2 exams" in out.getvalue()
+    assert "window: 256 tokens; the model itself takes 256" in out.getvalue()
     assert "questions: 0" not in out.getvalue()

@@ -27,6 +27,8 @@ from hira.trainers.records import last_checkpoint
 from hira.trainers.rows import Row
 
 AT_ONCE = 256
+PRETRAINED_WINDOW = 8192
+"""The tokens that SmolLM2 takes."""
 SAVE_EVERY = 5
 """Updates between checkpoints."""
 
@@ -158,7 +160,11 @@ class Demo:
             seed=self.seed,
             model=ModelConfig(name=str(self.place), rank=own.rank, alpha=2 * own.rank, bits=32),
             rollouts=RolloutConfig(
-                questions=own.questions, attempts=own.attempts, refill=own.refill, concurrency=AT_ONCE
+                questions=own.questions,
+                attempts=own.attempts,
+                refill=own.refill,
+                concurrency=AT_ONCE,
+                window=PRETRAINED_WINDOW if self.recipe.pretrained else self.recipe.shape.window,
             ),
             marsrl=self.recipe.stages,
             train=TrainConfig(
