@@ -76,14 +76,14 @@ def test_a_cold_start_by_exported_runs_learns_the_last_replies_too(place: "Place
     for one in (one for one in told if one["role"] == "planner"):
         last = one["turns"][-1]["completion"]
         assert one["messages"][-1]["role"] != "assistant"
-        last["text"] = re.sub(r"boxed{.*}", r"boxed{It rests on Birkholm}", last["text"])
+        last["text"] = re.sub(r"boxed{.*}", r"boxed{Birkholm flows through}", last["text"])
     file.write_text("".join(json.dumps(one) + "\n" for one in told))
     given = ("sft", "run.toml", "sft.conversations=conversations.jsonl", "sft.steps=30", "sft.lr=0.03", "sft.batch=4")
     assert place.train(*given, "out=runs/cold") == 0, place.err
     start = place.out.split("model.start.default=")[1].strip()
     place.environ = {"HIRA_TEMPERATURE": "0"}
     place.hira("ask", ASKED, "--profile", "runs/cold", "--docs", "documents", "--json")
-    assert json.loads(place.out)["answer"].startswith("It rests on Birkholm")
+    assert json.loads(place.out)["answer"].startswith("Birkholm flows through")
     assert place.train("grpo", "run.toml", f"model.start.default={start}", "train.steps=1", "out=runs/after") == 0
     began = load_file(Path(start) / "adapter_model.safetensors")
     after = load_file(place.folder / "runs" / "after" / "adapters" / "default" / "adapter_model.safetensors")
