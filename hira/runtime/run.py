@@ -10,11 +10,11 @@ from typing import Any, Protocol
 from hira.agents.history import Earlier
 from hira.agents.output import OutputType, find_recorded_output
 from hira.agents.run_context import RunContext
-from hira.agents.trajectory import Rollout
+from hira.agents.trajectory import Rollout, Status
 from hira.core.errors import HiraError, Interrupted, Stop, UsageError
 from hira.core.events import AnyEvent, Notice, Reader, RunEnded
 from hira.core.policy import Usage
-from hira.journal import Entry, Log, StillGoing
+from hira.journal import Entry, Journal, Log, StillGoing
 from hira.runtime.answer import Answer, answer_of
 from hira.runtime.session import HANDED, Session
 from hira.runtime.validation import question_of
@@ -187,9 +187,7 @@ class Run:
             if log and not self._begun:
                 log.describe(self.question, session.workflow.name)
             self.give_up(why)
-            record = self._context.rollout if self._context else Rollout(self.id, self.question, session.workflow.name)
-            record.status, record.failure = "interrupted", record.failure or Interrupted(why)
-            self._answer = answer_of(record, session.model, self.output)
+            self._break_off(session, "interrupted", Interrupted(why))
             if cut:
                 return
             raise
@@ -200,11 +198,16 @@ class Run:
                 log.describe(self.question, session.workflow.name)
                 log.end("failed", "", why)
                 await log.settle()
-            record = self._context.rollout if self._context else Rollout(self.id, self.question, session.workflow.name)
-            record.status, record.failure = "failed", error if isinstance(error, HiraError) else HiraError(why)
-            self._answer = answer_of(record, session.model, self.output)
+            self._break_off(session, "failed", error if isinstance(error, HiraError) else HiraError(why))
             raise
         self.failure = None if isinstance(record.failure, Stop) else record.failure
+        self._answer = answer_of(record, session.model, self.output)
+
+    def _break_off(self, session: Session, status: Status, failure: HiraError) -> None:
+        """Make the answer of a run that was interrupted or failed."""
+        record = self._context.rollout if self._context else Rollout(self.id, self.question, session.workflow.name)
+        record.status = status
+        record.failure = (record.failure or failure) if status == "interrupted" else failure
         self._answer = answer_of(record, session.model, self.output)
 
 
@@ -228,6 +231,11 @@ async def resume_run(owner: SessionOwner, run: str) -> Run:
     if entry.workflow not in ("", session.workflow.name):
         what = f"run {entry.id} used the workflow {entry.workflow!r}, not {session.workflow.name!r}"
         raise UsageError(what, fix=f"give it: Hira(workflow={entry.workflow!r})")
+    return await continue_run(owner, session, journal, entry)
+
+
+async def continue_run(owner: SessionOwner, session: Session, journal: Journal, entry: Entry) -> Run:
+    """Claim the record of a run, and return the run that continues it."""
     from hira.runtime.trace.reading import read_earlier
 
     earlier = await asyncio.to_thread(read_earlier, journal, entry)

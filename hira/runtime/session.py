@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -102,23 +102,13 @@ class Session:
             events.readers.append(write_events(log))
         if self.settings.max_cost is not None:
             events.readers.append(warn_of_missing_prices(events))
-        watching = self.telemetry.watching() if self.telemetry else nullcontext()
-        with watching as traced:
-            if traced:
-                events.readers.append(traced)
-            try:
-                async with self._context(run, question, files, events, stream=stream, log=log) as context:
-                    yield context
-            finally:
-                events.readers.clear()  # who reads may hold the run, and neither would be freed at once
-
-    @asynccontextmanager
-    async def _context(
-        self, run: str, question: str, files: Sequence[Path], events: Events, *, stream: bool, log: Log | None
-    ) -> AsyncIterator[RunContext]:
-        async with self.bench.toolbox(run, question, files, events) as opened:
-            told = Context(self.deps, run, question)
-            tools = replace(opened, extra=tuple(one.bind(told) for one in opened.extra))
+        async with AsyncExitStack() as stack:
+            if self.telemetry:
+                events.readers.append(stack.enter_context(self.telemetry.watching()))
+            stack.callback(events.readers.clear)  # who reads may hold the run, and neither would be freed at once
+            opened = await stack.enter_async_context(self.bench.toolbox(run, question, files, events))
+            context = Context(self.deps, run, question)
+            tools = replace(opened, extra=tuple(one.bind(context) for one in opened.extra))
             budget = replace(budget_of(self.settings), shared=self.shared)
             record = Rollout(run, question, self.workflow.name)
             if log:
@@ -133,29 +123,26 @@ class Session:
             learned = log.dialects if log else self.dialects()
             cast = in_dialects({role: self._learning(part) for role, part in self.cast.items()}, learned)
             cast = with_fresh_fallbacks(cast)
-            secrets = self.settings.secrets
-            try:
-                yield RunContext(
-                    cast,
-                    record,
-                    events,
-                    budget,
-                    tools,
-                    tuple(files),
-                    stream,
-                    secrets,
-                    log,
-                    approve=self.approve,
-                    verify=self.settings.verify or "lexical",
-                    verifier=self.verifier,
-                    instructions=self.settings.instructions,
-                    hooks=self.hooks,
-                    approve_tool=self.approve_tool,
-                    deps=self.deps,
-                )
-            finally:
-                if self.shared:
-                    self.shared.leave(id(budget))
+            if self.shared:
+                stack.callback(self.shared.leave, id(budget))
+            yield RunContext(
+                cast,
+                record,
+                events,
+                budget,
+                tools,
+                tuple(files),
+                stream,
+                secrets,
+                log,
+                approve=self.approve,
+                verify=self.settings.verify or "lexical",
+                verifier=self.verifier,
+                instructions=self.settings.instructions,
+                hooks=self.hooks,
+                approve_tool=self.approve_tool,
+                deps=self.deps,
+            )
 
     def _learning(self, part: RoleConfig) -> RoleConfig:
         return replace(part, learn=partial(self.learned.keep, *part.place, DIALECT)) if any(part.place) else part

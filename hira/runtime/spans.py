@@ -5,7 +5,7 @@ Prompts and replies are included only on request, as the conventions demand: the
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -51,7 +51,7 @@ def spans_of(reading: Reading, *, content: bool = False) -> list[Span]:
         made for one in reading.subtasks if (made := _subtask(one, [s for s in inner if s.parent == one.id], content))
     ]
     offered = {one.id for one in subtasks}
-    inner = [one if one.parent in offered else _as_root(one) for one in inner]
+    inner = [one if one.parent in offered else replace(one, parent=RUN) for one in inner]
     return [_run(reading, [*subtasks, *inner], content=content), *subtasks, *inner]
 
 
@@ -166,10 +166,6 @@ def _tool(key: str, tool: ReadTool, parent: str, *, content: bool) -> Span:
         told["gen_ai.tool.call.result"] = tool.text
     error = (tool.text or "failed") if tool.ok is False else ""
     return Span(key, parent, f"execute_tool {tool.name}", tool.began, tool.began + tool.seconds, told, error)
-
-
-def _as_root(span: Span) -> Span:
-    return Span(span.id, RUN, span.name, span.began, span.ended, span.attributes, span.error, span.remote)
 
 
 def _reply(reply: Completion) -> dict[str, Any]:

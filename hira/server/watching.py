@@ -3,21 +3,18 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from hira.agents.output import find_recorded_output
 from hira.core.events import RunEnded, TurnEnded, TurnText, record
 from hira.journal import Entry
 from hira.runtime.answer import Answer
 from hira.runtime.replay import find_needed_code, replay
-from hira.runtime.run import Run
+from hira.runtime.run import continue_run
 from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
-from hira.runtime.trace.reading import read_earlier
 from hira.server.keys import Client, Refused
 from hira.server.messages import check_length
 from hira.server.outside import Deltas, without_folders
@@ -202,11 +199,7 @@ async def _resume_once(door: AppState, client: Client, name: str) -> Response:
     desk = Desk(client) if APPROVAL in handed or TOOL_APPROVAL in handed else None
     owner = decide_at_desk(owner, desk, subtasks=APPROVAL in handed)
     client.check_budget()  # before the run is claimed
-    log = await asyncio.to_thread(owner.resume_log, journal, entry)
-    earlier = await asyncio.to_thread(read_earlier, journal, entry)
-    output = find_recorded_output(entry.settings)
-    files = tuple(map(Path, entry.files))
-    run = Run(owner, entry.question, files, run=entry.id, log=log, past=entry, earlier=earlier, output=output)
+    run = await continue_run(owner, owner, journal, entry)
     return JSONResponse(door.runs.go_on(client, run, entry.workflow, desk).describe(), 201)
 
 

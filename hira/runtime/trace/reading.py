@@ -1,7 +1,7 @@
 """A run read back from the journal: its rollout as it was, with the times that only the journal knows."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from hira.agents.history import CONTINUES, SENT, Earlier
@@ -305,10 +305,7 @@ class _Tools:
         number = event.call if event.call in waiting else waiting[0]
         waiting.remove(number)
         one = self.found[number]
-        self.found[number] = ReadTool(
-            one.conversation, one.name, one.arguments, one.after, one.began, one.seconds or event.seconds, event.ok,
-            event.text,
-        )  # fmt: skip
+        self.found[number] = replace(one, seconds=one.seconds or event.seconds, ok=event.ok, text=event.text)
 
 
 def tools_of(calls: Sequence[Call], events: Sequence[Event]) -> list[ReadTool]:
@@ -331,14 +328,12 @@ def subtasks_of(events: Sequence[Event]) -> list[ReadSubtask]:
             case SubtaskIssued():
                 found[event.subtask] = ReadSubtask(event.subtask, event.text)
             case SubtaskApproved() if one := found.get(event.subtask):
-                found[event.subtask] = ReadSubtask(one.id, event.text)
+                found[event.subtask] = replace(one, text=event.text)
             case SubtaskAssigned() if one := found.get(event.subtask):
-                found[event.subtask] = ReadSubtask(one.id, one.text, event.expert, event.reason, event.recalled)
+                found[event.subtask] = replace(one, expert=event.expert, reason=event.reason, recalled=event.recalled)
             case SubtaskDone() if one := found.get(event.subtask):
                 expert = one.expert or event.expert
-                found[event.subtask] = ReadSubtask(
-                    one.id, one.text, expert, one.reason, one.recalled, event.conclusion, event.ok
-                )
+                found[event.subtask] = replace(one, expert=expert, conclusion=event.conclusion, ok=event.ok)
     return list(found.values())
 
 
