@@ -246,14 +246,6 @@ def test_one_object_serves_one_loop_after_another(docs: Path) -> None:
     assert [asyncio.run(once()) for _ in range(2)] == ["answered", "answered"]
 
 
-async def test_many_questions_at_once_have_records_of_their_own(docs: Path) -> None:
-    async with Hira(docs=docs, settings=OFFLINE) as hira:
-        answers = await asyncio.gather(*(hira.ask(QUESTION) for _ in range(8)))
-    assert {answer.status for answer in answers} == {"answered"}
-    assert len({answer.rollout.run for answer in answers}) == 8
-    assert all([source.id for source in answer.sources] == ["s1"] for answer in answers)
-
-
 async def test_ones_own_expert_is_given_subtasks(docs: Path) -> None:
     class Oracle:
         name, description, ability, cost = "oracle", "knows when things were founded", "oracle", 1
@@ -321,20 +313,6 @@ async def test_a_missing_file_is_told_before_any_call(docs: Path) -> None:
         with pytest.raises(UsageError, match="does not exist"):
             await hira.ask(QUESTION, files=docs / "none.txt")
     assert not policy.requests
-
-
-async def test_the_work_folder_of_a_run_is_gone_when_it_ends(docs: Path) -> None:
-    wrote = "open('made.txt', 'w').write('x'); import os; print(os.getcwd())"
-    policy = script(
-        coordinator=['{"reason": "", "expert": "code"}', '{"reasoning": "", "conclusion": "made"}'],
-        code=[calling("python", code=wrote), "made it"],
-    )
-    async with Hira(docs=docs, policies={"*": policy}, settings=OFFLINE) as hira:
-        answer = await hira.ask(QUESTION)
-    printed = next(source.text for source in answer.sources if source.kind == "computation")
-    folder = Path(next(line for line in printed.splitlines() if line.startswith("/")))
-    assert "hira-" in str(folder)
-    assert not folder.exists()
 
 
 async def test_what_is_given_beside_settings_wins_over_them() -> None:

@@ -24,7 +24,6 @@ from hira.runtime.registry import AnyOf, make_workflow
 from hira.runtime.run import Run
 from hira.runtime.session import Session
 from hira.runtime.settings import Settings
-from hira.workflows import BuiltIn
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +88,9 @@ async def comparison(
     made = {name: make_workflow(settings.with_values({"workflow": name}, "--workflow")) for name in names}
     if not made:
         raise UsageError("there is no workflow to compare", fix="name some: --workflow hira,react,rag")
-    async with open_shared(settings, made, policies) as sessions:
-        yield Comparison(sessions, question, files)
-
-
-@asynccontextmanager
-async def open_shared(
-    settings: Settings, workflows: Mapping[str, BuiltIn], policies: Mapping[str, Policy] | None
-) -> AsyncIterator[dict[str, Session]]:
-    """A session for each workflow, all with the same connections, tools and record."""
-    common = await open_session(settings, workflow=AnyOf(workflows), policies=policies)
+    common = await open_session(settings, workflow=AnyOf(made), policies=policies)
     common.bench.once = Once()
     try:
-        yield {name: common.beside(workflow) for name, workflow in workflows.items()}
+        yield Comparison({name: common.beside(workflow) for name, workflow in made.items()}, question, files)
     finally:
         await common.aclose()

@@ -14,7 +14,7 @@ from hira.agents.history import Earlier
 from hira.server import chat, responses
 from hira.server.messages import Spoken, read_question, write_attachments
 from hira.server.records import find_earlier, read_response
-from hira.server.runs import NewRun, Watched, while_connected
+from hira.server.runs import NewRun, Watched
 from hira.server.state import AppState, body_of
 from hira.server.wire import STILL, about, as_refusal, content_of, describe_progress, error_of, now, pieces, sse
 
@@ -75,15 +75,15 @@ async def _write_files(door: AppState, messages: Sequence[Spoken], field: str) -
 
 async def _wait(watched: Watched, receive: Receive) -> None:
     """Return when the run has its answer. Raises what it failed with, and ends it when the client goes away."""
-    async with while_connected(watched):
-        assert watched.task is not None  # noqa: S101 - begin() has made it
-        gone = asyncio.ensure_future(_wait_until_gone(receive))
-        try:
-            await asyncio.wait((watched.task, gone), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            gone.cancel()
+    assert watched.task is not None  # noqa: S101 - begin() has made it
+    gone = asyncio.ensure_future(_wait_until_gone(receive))
+    try:
+        await asyncio.wait((watched.task, gone), return_when=asyncio.FIRST_COMPLETED)
         if not watched.task.done():
             raise ClientDisconnect
+    finally:
+        gone.cancel()
+        watched.leave()
     if watched.failure:
         raise as_refusal(watched.failure)
 
@@ -106,16 +106,17 @@ class RunStream(StreamingResponse):
         del scope
         gone = asyncio.ensure_future(_wait_until_gone(receive))
         gone.add_done_callback(lambda _: self.watched.leave())
-        async with while_connected(self.watched), aclosing(self.stream) as stream:
-            try:
+        try:
+            async with aclosing(self.stream) as stream:
                 await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
                 async for part in stream:
                     await send({"type": "http.response.body", "body": part, "more_body": True})
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
-            except OSError:
-                pass  # how some servers tell that the client has gone away
-            finally:
-                gone.cancel()
+        except OSError:
+            pass  # how some servers tell that the client has gone away
+        finally:
+            gone.cancel()
+            self.watched.leave()
 
 
 async def _stream_chat(

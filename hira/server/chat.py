@@ -38,7 +38,7 @@ def read_chat(body: bytes) -> Asked:
     """The request. Raises `Refused` for what is wrong with it, and for what the client would not get."""
     asked = read_request(body, Asked)
     if asked.n not in (None, 1):
-        raise Refused(400, "n: hira gives one answer; remove it", "invalid_request_error", "unsupported_value")
+        raise Refused(400, "n: hira gives one answer; remove it", "unsupported_value")
     refuse_tools(asked.tools or asked.functions, asked.tool_choice)
     output_of(asked)
     return asked
@@ -54,7 +54,7 @@ def output_of(asked: Asked) -> OutputType | None:
         told = form.get("json_schema")
         return read_output(told.get("schema") if isinstance(told, dict) else None, "response_format: json_schema")
     what = f"response_format: {kind!r} is not supported; use 'text' or 'json_schema'"
-    raise Refused(400, what, "invalid_request_error", "unsupported_value")
+    raise Refused(400, what, "unsupported_value")
 
 
 def completion(answer: Answer, text: str, model: str, reasoning: str, made: int) -> dict[str, Any]:

@@ -17,9 +17,9 @@ ANYBODY = 64
 
 
 class Refused(Exception):
-    """A request that is turned away, with what the OpenAI API calls such errors."""
+    """A request that is turned away, with what the OpenAI API calls such errors: a `code`, and the `kind` of error."""
 
-    def __init__(self, status: int, message: str, kind: str, code: str = "") -> None:
+    def __init__(self, status: int, message: str, code: str = "", *, kind: str = "invalid_request_error") -> None:
         super().__init__(message)
         self.status = status
         self.message = message
@@ -98,12 +98,12 @@ class Client:
         """Return the error of a run whose first call the key cannot pay for. Calls in flight of other runs may leave
         enough."""
         if spent.fix:
-            return Refused(429, f"{spent.what}; {spent.fix}", "requests", "rate_limit_exceeded")
+            return Refused(429, f"{spent.what}; {spent.fix}", "rate_limit_exceeded", kind="requests")
         return self.refuse_spent()
 
     def refuse_spent(self) -> Refused:
         what = f"the budget of the key {self.name!r} is used up"
-        return Refused(429, what, "insufficient_quota", "insufficient_quota")
+        return Refused(429, what, "insufficient_quota", kind="insufficient_quota")
 
 
 class Clients:
@@ -125,7 +125,7 @@ class Clients:
                 found = client
         if found is None:
             what = "the key is wrong" if told else "a key is needed: Authorization: Bearer KEY"
-            raise Refused(401, what, "authentication_error", "invalid_api_key")
+            raise Refused(401, what, "invalid_api_key", kind="authentication_error")
         return found
 
 

@@ -51,7 +51,7 @@ def read_request(body: bytes, shape: type[R]) -> R:
         first = error.errors(include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         what = f"{where}: {first['msg']}" if where else first["msg"]
-        raise Refused(400, what, "invalid_request_error") from None
+        raise Refused(400, what) from None
 
 
 def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> Question:
@@ -60,7 +60,7 @@ def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> Ques
     turns = [(one.role, _text(one, field)) for one in messages]
     last = next((at for at in reversed(range(len(turns))) if turns[at][0] == "user" and turns[at][1]), None)
     if last is None:
-        raise Refused(400, f"{field}: a user message with text is missing", "invalid_request_error")
+        raise Refused(400, f"{field}: a user message with text is missing")
     check_length(more + sum(len(text) for _, text in turns))
     told = [(role, text) for role, text in turns if text]
     instructions = "\n\n".join(text for role, text in told if role in INSTRUCTING)
@@ -74,18 +74,18 @@ INSTRUCTING = ("system", "developer")
 def read_output(schema: Any, field: str) -> OutputType:
     """The output that a JSON schema describes. Raises `Refused` for one that is not valid."""
     if not isinstance(schema, dict):
-        raise Refused(400, f"{field}.schema is missing", "invalid_request_error")
+        raise Refused(400, f"{field}.schema is missing")
     try:
         return OutputType(schema)
     except UsageError as error:
-        raise Refused(400, f"{field}: {error.what}", "invalid_request_error") from None
+        raise Refused(400, f"{field}: {error.what}") from None
 
 
 def refuse_tools(tools: Any, choice: Any) -> None:
     """Raises `Refused` for a client that brings tools."""
     if tools or choice not in (None, "auto", "none"):
         what = "tools: hira calls only its own tools; remove them"
-        raise Refused(400, what, "invalid_request_error", "unsupported_parameter")
+        raise Refused(400, what, "unsupported_parameter")
 
 
 def check_length(characters: int) -> None:
@@ -93,7 +93,7 @@ def check_length(characters: int) -> None:
     if characters > MOST_TEXT:
         what = f"{characters:,} characters, with all that was said before, are more than {MOST_TEXT:,}; "
         what += "attach long texts as files"
-        raise Refused(400, what, "invalid_request_error", "context_length_exceeded")
+        raise Refused(400, what, "context_length_exceeded")
 
 
 def _text(one: Spoken, field: str) -> str:
@@ -101,7 +101,7 @@ def _text(one: Spoken, field: str) -> str:
         return (one.content or "").strip()
     texts = [part.get("text") for part in one.content if part.get("type") == "text"]
     if not all(isinstance(text, str) for text in texts):
-        raise Refused(400, f"{field}: content of the type 'text' must contain a text", "invalid_request_error")
+        raise Refused(400, f"{field}: content of the type 'text' must contain a text")
     return "\n".join(map(str, texts)).strip()
 
 
@@ -134,7 +134,7 @@ def _write_part(part: Mapping[str, Any], field: str, path: Path) -> Path | None:
     found = _DATA.fullmatch(url)
     if found is None:
         what = f"{field}: content of the type {kind!r} must contain its data as a data: URI"
-        raise Refused(400, what, "invalid_request_error")
+        raise Refused(400, what)
     name = str(told.get("filename") or "")
     suffix = Path(name).suffix or mimetypes.guess_extension(found[1]) or ".bin"
     if _PLAIN.fullmatch(name) and not path.with_name(name).exists():
@@ -144,10 +144,10 @@ def _write_part(part: Mapping[str, Any], field: str, path: Path) -> Path | None:
 
 def _save(data: str, field: str, path: Path, suffix: str) -> Path:
     if not _SUFFIX.fullmatch(suffix):
-        raise Refused(400, f"{field}: {suffix[:20]!r} is not a file format", "invalid_request_error")
+        raise Refused(400, f"{field}: {suffix[:20]!r} is not a file format")
     path = path.with_name(path.name + suffix)
     try:
         path.write_bytes(base64.b64decode(data, validate=True))
     except (binascii.Error, ValueError):
-        raise Refused(400, f"{field}: attached data is not base64", "invalid_request_error") from None
+        raise Refused(400, f"{field}: attached data is not base64") from None
     return path

@@ -110,12 +110,12 @@ async def read_response(door: AppState, client: Client, name: str) -> Earlier:
             return await read_journal(read_conversation, journal, entry.id)
     except Refused:
         what = f"previous_response_id: there is no response {name[:80]!r}; send the earlier messages as input instead"
-        raise Refused(400, what, "invalid_request_error", "previous_response_not_found") from None
+        raise Refused(400, what, "previous_response_not_found") from None
     except UsageError as error:
-        raise Refused(400, f"previous_response_id: {error.what}", "invalid_request_error") from None
+        raise Refused(400, f"previous_response_id: {error.what}") from None
     if not watched.ended or not watched.run.ended or not watched.run.answer.text:
         what = f"previous_response_id: the response {name[:80]!r} has no answer to continue from"
-        raise Refused(400, what, "invalid_request_error")
+        raise Refused(400, what)
     return await _leave(door, watched)
 
 

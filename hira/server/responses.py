@@ -63,7 +63,7 @@ def read_response_request(body: bytes) -> Asked:
     refuse_tools(asked.tools, asked.tool_choice)
     for name, what in ELSEWHERE.items():
         if getattr(asked, name):
-            raise Refused(400, f"{name}: {what}", "invalid_request_error", "unsupported_parameter")
+            raise Refused(400, f"{name}: {what}", "unsupported_parameter")
     output_of(asked)
     return asked
 
@@ -77,7 +77,7 @@ def output_of(asked: Asked) -> OutputType | None:
     if kind == "json_schema":
         return read_output(form.get("schema"), "text.format")
     what = f"text.format: {kind!r} is not supported; use 'text' or 'json_schema'"
-    raise Refused(400, what, "invalid_request_error", "unsupported_value")
+    raise Refused(400, what, "unsupported_value")
 
 
 def messages_of(asked: Asked) -> list[Spoken]:
@@ -91,10 +91,10 @@ def messages_of(asked: Asked) -> list[Spoken]:
 def _message(item: Item) -> Spoken:
     if item.type not in (None, "message"):
         what = f"input: items of the type {item.type[:40]!r} are not supported; send messages"
-        raise Refused(400, what, "invalid_request_error", "unsupported_value")
+        raise Refused(400, what, "unsupported_value")
     if item.role not in ("user", "assistant", "system", "developer"):
         what = f"input: the role {str(item.role)[:40]!r} is not one of user, assistant, system and developer"
-        raise Refused(400, what, "invalid_request_error")
+        raise Refused(400, what)
     parts = item.content
     return Spoken(role=item.role, content=[_part(one) for one in parts] if isinstance(parts, list) else parts)  # type: ignore[arg-type]
 

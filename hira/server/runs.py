@@ -5,7 +5,6 @@ import secrets
 import shutil
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -73,11 +72,11 @@ class Desk:
 
     def _read(self, decision: Any) -> tuple[str, Decided]:
         if not isinstance(decision, dict) or not all(isinstance(one, str) for one in decision.values()):
-            raise Refused(400, SHAPE, "invalid_request_error")
+            raise Refused(400, SHAPE)
         name, text, reason = decision.get("id", ""), decision.get("text"), decision.get("rejected")
         if name not in self.waiting:
             kind = "call" if name.startswith("call-") else "subtask"
-            raise Refused(409, f"{kind} {name!r} does not wait for a decision", "invalid_request_error", "conflict")
+            raise Refused(409, f"{kind} {name!r} does not wait for a decision", "conflict")
         asked = self.waiting[name]
         check_length(len(text or "") + len(reason or ""))
         if isinstance(asked, ToolUse):
@@ -85,7 +84,7 @@ class Desk:
         if reason is not None:
             return name, Rejected(asked, printable(reason).strip())
         if text is not None and not text.strip():
-            raise Refused(400, f"the text of subtask {name!r} is empty; reject it instead", "invalid_request_error")
+            raise Refused(400, f"the text of subtask {name!r} is empty; reject it instead")
         return name, replace(asked, text=printable(text).strip()) if text else asked
 
 
@@ -96,7 +95,7 @@ def _read_call(use: ToolUse, text: str | None, reason: str | None) -> ToolUse | 
         return use
     arguments = parse_arguments(text)
     if arguments is None:
-        raise Refused(400, f"the arguments of {use.id!r} must be a JSON object", "invalid_request_error")
+        raise Refused(400, f"the arguments of {use.id!r} must be a JSON object")
     return replace(use, arguments=arguments)
 
 
@@ -224,7 +223,7 @@ class Runs:
         name = workflow.removeprefix("hira/") if workflow not in self.sessions else workflow
         if name not in self.sessions:
             what = f"the model {workflow[:80]!r} does not exist; there are {', '.join(self.sessions)}"
-            raise Refused(404, what, "invalid_request_error", "model_not_found")
+            raise Refused(404, what, "model_not_found")
         return self.sessions[name]
 
     def begin(self, client: Client, workflow: str, new: NewRun) -> Watched:
@@ -312,16 +311,7 @@ def decide_at_desk(session: Session, desk: Desk | None, *, subtasks: bool) -> Se
 
 def refuse_missing(run: str) -> Refused:
     what = f"there is no run {run[:80]!r}; it may have been deleted"
-    return Refused(404, what, "invalid_request_error", "not_found")
-
-
-@asynccontextmanager
-async def while_connected(watched: Watched) -> AsyncIterator[Watched]:
-    """End the run when its only client goes away."""
-    try:
-        yield watched
-    finally:
-        watched.leave()
+    return Refused(404, what, "not_found")
 
 
 def dump_event(event: Event) -> dict[str, Any]:

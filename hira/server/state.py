@@ -43,7 +43,7 @@ class AppState:
         under that name, and any other may send no JSON."""
         host = re.sub(r":\d+$", "", request.headers.get("host", "")).lower()
         if self.hosts is not None and host not in self.hosts:
-            raise Refused(403, f"this server is not called {host[:80]!r}", "invalid_request_error")
+            raise Refused(403, f"this server is not called {host[:80]!r}")
         return self.clients.of(request.headers.get("authorization", ""))
 
 
@@ -53,7 +53,7 @@ def guard(door: AppState, handler: Handler) -> Callable[[Request], Awaitable[Res
     async def answered(request: Request) -> Response:
         try:
             if request.method == "POST" and not _is_json(request):
-                raise Refused(415, "the body must be application/json", "invalid_request_error")
+                raise Refused(415, "the body must be application/json")
             if request.method == "POST":
                 async with door.turn:
                     await asyncio.sleep(0)
@@ -67,7 +67,7 @@ def guard(door: AppState, handler: Handler) -> Callable[[Request], Awaitable[Res
         except Exception as error:  # noqa: BLE001 - a fault of hira's own
             log.exception("a fault in hira at %s %s", request.method, request.url.path)
             what = f"a fault in hira ({type(error).__name__}); see the log of this server"
-            return refusal(Refused(500, what, "server_error"))
+            return refusal(Refused(500, what, kind="server_error"))
 
     return answered
 
@@ -97,12 +97,12 @@ async def body_of(request: Request, seconds: float = BODY_SECONDS) -> bytes:
         async with asyncio.timeout(seconds):
             return await _read(request, int(told) if told.isdecimal() else 0)
     except TimeoutError:
-        raise Refused(408, f"the body did not come within {seconds:g} seconds", "invalid_request_error") from None
+        raise Refused(408, f"the body did not come within {seconds:g} seconds") from None
 
 
 async def _read(request: Request, size: int) -> bytes:
     read = bytearray()
-    too_large = Refused(413, f"the body is larger than {LARGEST // 2**20} MB", "invalid_request_error")
+    too_large = Refused(413, f"the body is larger than {LARGEST // 2**20} MB")
     if size > LARGEST:
         raise too_large
     async for part in request.stream():

@@ -42,10 +42,10 @@ async def begin(door: AppState, request: Request) -> Response:
         asked = _Begun.model_validate_json(await body_of(request))
     except ValidationError:
         what = 'write {"question": "…", "workflow": "hira", "approve": false}'
-        raise Refused(400, what, "invalid_request_error") from None
+        raise Refused(400, what) from None
     question = asked.question.strip()
     if not question:
-        raise Refused(400, "the question is empty", "invalid_request_error")
+        raise Refused(400, "the question is empty")
     check_length(len(question))
     new = NewRun(question, approve=asked.approve or False, attended=True)
     watched = door.runs.begin(client, asked.workflow or "hira", new)
@@ -161,11 +161,11 @@ async def approve(door: AppState, request: Request) -> Response:
     try:
         decisions = json.loads(await body_of(request))["decisions"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise Refused(400, SHAPE, "invalid_request_error") from None
+        raise Refused(400, SHAPE) from None
     if not isinstance(decisions, list) or not decisions:
-        raise Refused(400, SHAPE, "invalid_request_error")
+        raise Refused(400, SHAPE)
     if watched.desk is None:
-        raise Refused(409, f"run {watched.id!r} does not ask for approval", "invalid_request_error", "conflict")
+        raise Refused(409, f"run {watched.id!r} does not ask for approval", "conflict")
     watched.desk.decide(decisions)
     return JSONResponse(watched.describe())
 
@@ -182,18 +182,18 @@ async def _resume_once(door: AppState, client: Client, name: str) -> Response:
         return JSONResponse(door.runs.of(client, name).describe())
     entry, journal = await find_entry(door, client, name)
     if entry.alive:
-        raise Refused(409, f"run {name!r} is running in another process", "invalid_request_error", "conflict")
+        raise Refused(409, f"run {name!r} is running in another process", "conflict")
     if entry.state in ("answered", "unverified", "insufficient_evidence"):
-        raise Refused(409, f"run {name!r} already has its answer", "invalid_request_error", "conflict")
+        raise Refused(409, f"run {name!r} already has its answer", "conflict")
     if lacking := _lacking(door, entry):
         what = f"run {name!r} was started by a program, with its own {', '.join(lacking)}; resume it there"
-        raise Refused(409, what, "invalid_request_error", "conflict")
+        raise Refused(409, what, "conflict")
     owner = door.runs.session(entry.workflow).spending(client.allowance)
     instructions = str(entry.settings.get("instructions") or "")
     foreign = entry.files or instructions != owner.settings.instructions
     if foreign and owner.settings.origin("journal").endswith(".toml"):  # it may have come with the folder
         what = f"run {name!r} has files or instructions of its own; resume it in a terminal: hira resume {name}"
-        raise Refused(409, what, "invalid_request_error", "conflict")
+        raise Refused(409, what, "conflict")
     owner = owner.with_instructions(instructions)
     handed = entry.settings.get(HANDED, ())
     desk = Desk(client) if APPROVAL in handed or TOOL_APPROVAL in handed else None

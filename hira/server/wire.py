@@ -101,13 +101,15 @@ def as_refusal(error: HiraError | Refused) -> Refused:
         return error
     if isinstance(error, UsageError):
         what = without_folders(f"{error.what}. {error.fix}".strip(". "))
-        return Refused(400, what, "invalid_request_error")
+        return Refused(400, what)
     if isinstance(error, ContextOverflow):
-        return Refused(400, without_folders(error.what), "invalid_request_error", "context_length_exceeded")
+        return Refused(400, without_folders(error.what), "context_length_exceeded")
     if isinstance(error, AccessDenied):
-        return Refused(502, "the model of this server refused its key", "api_error", "upstream_denied")
+        return Refused(502, "the model of this server refused its key", "upstream_denied", kind="api_error")
     what = without_folders(error.what)
-    return Refused(502, f"the model of this server: {what}" if isinstance(error, EndpointError) else what, "api_error")
+    if isinstance(error, EndpointError):
+        what = f"the model of this server: {what}"
+    return Refused(502, what, kind="api_error")
 
 
 def trouble(answer: Answer) -> str:
