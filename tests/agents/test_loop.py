@@ -13,7 +13,7 @@ from hira.agents.loop import Loop
 from hira.core.budget import Budget, size
 from hira.core.errors import ToolDown, ToolError
 from hira.core.events import Event, Events, Notice, ToolEnded, ToolStarted
-from hira.core.hooks import Hooks
+from hira.core.hooks import Hooks, Refusal
 from hira.core.messages import ToolCall, user
 from hira.core.policy import Completion
 from hira.evidence import Source
@@ -335,6 +335,38 @@ async def test_a_hook_leads_no_call_to_a_blocked_host() -> None:
     conversation = make_context([], hooks=hooks).conversation("worker")
     seen = await use(conversation, replace(page, blocked=("leak.example",)), {"path": "a.md"})
     assert (seen.ok, "https://leak.example/answers is blocked in this run" in seen.text) == (False, True)
+
+
+async def test_the_hook_after_a_call_sees_the_call_as_it_was_made() -> None:
+    seen: list[Any] = []
+    hooks = Hooks(
+        before_tool=lambda call: {"n": 4},
+        after_tool=lambda call, _: seen.append((call.name, call.arguments, call.role)),
+    )
+    await use(make_context([], hooks=hooks).conversation("worker"), double, {"n": 3})
+    assert seen == [("double", {"n": 4}, "worker")]
+
+
+async def test_a_refused_call_is_not_made_in_a_resumed_run_either(tmp_path: Path) -> None:
+    made: list[int] = []
+
+    @tool
+    def note(n: int) -> str:
+        "Note a number; later calls build on it."
+        made.append(n)
+        return "noted"
+
+    building = replace(note, stateful=True)
+    journal = Journal(tmp_path / "journal.sqlite")
+    hooks = Hooks(before_tool=lambda call: Refusal("no") if call.arguments == {"n": 1} else None)
+    log = journal.begin("r", settings={}, files=(), versions={})
+    await use(make_context([], log=log, hooks=hooks).conversation("worker"), building, {"n": 1})
+    log.end("interrupted", "", "")
+    conversation = make_context([], log=journal.resume("r"), hooks=hooks).conversation("worker")
+    for n in (1, 2):
+        await use(conversation, building, {"n": n})
+    assert made == [2]
+    journal.close()
 
 
 @both
