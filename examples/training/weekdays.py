@@ -22,7 +22,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hira.agents.marsrl import Review, Solution, steps
+from hira.agents import marsrl
+from hira.agents.marsrl import Review, Solution
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.cli.training.demo import run
@@ -322,12 +323,12 @@ class Alone:
         return self.workflow.roles
 
     async def run(self, question: str, context: RunContext) -> str:
-        task, problem = task_of(question), steps.Problem(question)
+        task, problem = task_of(question), marsrl.Problem(question)
         right, wrong = sound(task), flawed(task)
         flagged = Review(correct=False, report=report(right, wrong[-1].end))
-        await _tried(steps.verify(problem, Solution(solution(wrong)), context, WRONG))
-        await _tried(steps.verify(problem, Solution(solution(right)), context, RIGHT))
-        await _tried(steps.correct(problem, Solution(solution(wrong)), flagged, context, REPAIR))
+        await _tried(marsrl.verify(problem, Solution(solution(wrong)), context, WRONG))
+        await _tried(marsrl.verify(problem, Solution(solution(right)), context, RIGHT))
+        await _tried(marsrl.correct(problem, Solution(solution(wrong)), flagged, context, REPAIR))
         return await self.workflow.run(question, context)
 
     def bound(self, sizes: Bounds) -> dict[str, Usage]:
