@@ -54,6 +54,15 @@ def leave(_: Request) -> str:
     raise asyncio.CancelledError
 
 
+async def begin(hira: Hira) -> str:
+    """Begin a run that ends as the program does, and return its id."""
+    async with hira:
+        run = hira.stream("Order what we need.")
+        with pytest.raises(asyncio.CancelledError):
+            await run.finish()
+    return run.id
+
+
 async def test_a_call_is_made_as_the_person_lets_it_and_the_model_reads_the_reason_of_a_refusal() -> None:
     shop = Shop(None, Refusal("too expensive"), lambda use: replace(use, arguments={"thing": "boat", "number": 2}))
     calls = [calling("order", thing=name) for name in ("rope", "yacht", "boat")]
@@ -78,50 +87,33 @@ async def test_a_call_is_made_as_the_person_lets_it_and_the_model_reads_the_reas
 async def test_a_resumed_run_asks_nobody_again_and_replays(tmp_path: Path) -> None:
     journal, first, second = tmp_path / "journal.sqlite", Shop(None, Refusal("no")), Shop(None)
     hira, _ = first.hira([calling("order", thing="rope"), calling("order", thing="yacht"), leave], journal)
-    async with hira:
-        run = hira.stream("Order what we need.")
-        with pytest.raises(asyncio.CancelledError):
-            await run.finish()
+    run = await begin(hira)
     hira, _ = second.hira([calling("order", thing="rope"), r"\boxed{Done.}"], journal)
     async with hira:
-        await (await hira.resume(run.id)).finish()
+        await (await hira.resume(run)).finish()
     assert (first.ordered, second.ordered) == (["1 rope"], ["1 rope"])
     assert second.asked == [{"thing": "rope"}]  # the same call is another one
     opened = Journal(journal)
-    assert (await replay(opened, run.id)).same
+    assert (await replay(opened, run)).same
     opened.close()
 
 
-async def test_what_was_approved_before_a_crash_is_called_without_being_asked_again(tmp_path: Path) -> None:
-    journal, first, second = tmp_path / "journal.sqlite", Shop(None), Shop()
-
+@pytest.mark.parametrize("of_folder", [False, True], ids=["own journal", "journal of the folder"])
+async def test_what_was_approved_before_a_crash_is_asked_about_again_only_where_the_folder_names_the_journal(
+    tmp_path: Path, of_folder: bool
+) -> None:
+    journal, first, second = tmp_path / "journal.sqlite", Shop(None), Shop(Refusal("I never said so"))
     first.crashes = True
     hira, _ = first.hira([calling("order", thing="rope")], journal)
+    run = await begin(hira)
+    hira, policy = second.hira([r"\boxed{Done.}"], journal)
+    if of_folder:
+        (tmp_path / "hira.toml").write_text('journal = "journal.sqlite"\nworkflow = "react"\n', encoding="utf-8")
+        hira.settings = load({"verify": "lexical"}, {}, tmp_path, tmp_path / "home")
     async with hira:
-        run = hira.stream("Order a rope.")
-        with pytest.raises(asyncio.CancelledError):
-            await run.finish()
-    hira, _ = second.hira([r"\boxed{Done.}"], journal)
-    async with hira:
-        await (await hira.resume(run.id)).finish()
-    assert (second.ordered, second.asked) == (["1 rope"], [])
-
-
-async def test_what_a_journal_of_the_folder_says_was_approved_is_asked_about_again(tmp_path: Path) -> None:
-    first, second = Shop(None), Shop(Refusal("I never said so"))
-    first.crashes = True
-    hira, _ = first.hira([calling("order", thing="rope")], tmp_path / "journal.sqlite")
-    async with hira:
-        run = hira.stream("Order a rope.")
-        with pytest.raises(asyncio.CancelledError):
-            await run.finish()
-    (tmp_path / "hira.toml").write_text('journal = "journal.sqlite"\nworkflow = "react"\n', encoding="utf-8")
-    hira, policy = second.hira([r"\boxed{Done.}"])
-    hira.settings = load({"verify": "lexical"}, {}, tmp_path, tmp_path / "home")
-    async with hira:
-        await (await hira.resume(run.id)).finish()
-    assert (second.ordered, second.asked) == ([], [{"thing": "rope"}])
-    assert "I never said so" in policy.requests[0].messages[-1].text
+        await (await hira.resume(run)).finish()
+    assert (second.ordered, second.asked) == (([], [{"thing": "rope"}]) if of_folder else (["1 rope"], []))
+    assert ("I never said so" in policy.requests[0].messages[-1].text) is of_folder
 
 
 async def test_the_time_a_person_takes_counts_in_no_budget() -> None:
@@ -144,18 +136,9 @@ async def test_a_tool_that_needs_approval_is_refused_where_no_one_can_be_asked()
             pass
 
 
-async def test_the_function_that_approves_calls_may_be_sync() -> None:
-    shop = Shop()
-    hira, _ = shop.hira([calling("order", thing="rope"), calling("order", thing="yacht"), r"\boxed{Done.}"])
-    hira.approve_tool = lambda use: use if use.arguments["thing"] == "rope" else Refusal("too expensive")
-    async with hira:
-        await hira.ask("Order a rope.")
-    assert shop.ordered == ["1 rope"]
-
-
 async def test_a_secret_in_the_reason_of_a_refusal_is_neither_sent_nor_recorded(tmp_path: Path) -> None:
-    shop = Shop(Refusal("the shop says: key sk-of-the-shop is over its limit"))
-    hira, policy = shop.hira([calling("order", thing="rope"), r"\boxed{Done.}"])
+    hira, policy = Shop().hira([calling("order", thing="rope"), r"\boxed{Done.}"])
+    hira.approve_tool = lambda _: Refusal("the shop says: key sk-of-the-shop is over its limit")  # it may be sync
     journal = tmp_path / "journal.sqlite"
     hira.settings = Settings(workflow="react", verify="lexical", journal=journal, api_key=SecretStr("sk-of-the-shop"))
     async with hira:
