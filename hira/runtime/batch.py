@@ -16,7 +16,7 @@ from hira.core.concurrency import map_concurrently
 from hira.core.errors import AccessDenied, HiraError, UsageError, fault
 from hira.core.events import Reader
 from hira.journal import NoRun, StillGoing
-from hira.runtime.answer import Answer
+from hira.runtime.answer import Answer, answer_of
 from hira.runtime.run import Run, SessionOwner, resume_run
 
 CONCURRENCY = 8
@@ -145,7 +145,7 @@ async def work_alone(run: Run, readers: Sequence[Reader]) -> HiraError | None:
 def make_failed(question: Question, failure: HiraError, *, workflow: str, model: str) -> Done:
     """Return the failed answer of a question whose run ended without one."""
     record = Rollout(question.run, question.text, workflow, status="failed", failure=failure)
-    return Done(question, Answer("", "failed", (), (), record, model, str(failure)))
+    return Done(question, answer_of(record, model))
 
 
 def hopeless(done: Done) -> bool:

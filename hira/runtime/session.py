@@ -213,10 +213,6 @@ class Session:
         settings = self.settings.with_values({"instructions": instructions}, "request")
         return replace(self, settings=settings, _shown={})
 
-    def without_journal(self) -> "Session":
-        """The same for runs that the journal does not keep."""
-        return replace(self, journal=None)
-
     @property
     def tools_to_approve(self) -> list[str]:
         """The names of the tools that a person has to be asked about."""
@@ -228,10 +224,6 @@ class Session:
         if not self.tools_to_approve:
             return self
         return replace(self, approve_tool=approve, handed=(*self.handed, TOOL_APPROVAL))
-
-    def spending(self, shared: Allowance) -> "Session":
-        """The same for runs that spend of what they share with others."""
-        return replace(self, shared=shared)
 
     async def aclose(self) -> None:
         for task in self.iterated:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from hira.core.concurrency import Once
 from hira.core.errors import ToolError, UsageError
 from hira.core.events import DocumentsRead, Events, Notice
-from hira.core.messages import Media
 from hira.runtime.settings import SEARCH_KEYS, Settings, did_you_mean
 from hira.runtime.workspace import Surroundings, look_around, work_folder
 from hira.tools import Observation, Tool, Toolbox
@@ -70,13 +69,22 @@ class Toolset:
             events(self.notices.pop(0))
         search, browse, scholar = self._find_tools(question, events)
         async with work_folder(run) as folder:
+            attachments = media = None
+            if files:
+                from hira.tools.files import files_tool
+
+                attachments = files_tool(files, folder if self.python else None)
+            if around.shown:
+                from hira.tools.media import media_reader
+
+                media = media_reader((*around.readable, folder), around.shown)
             yield Toolbox(
                 search=search,
                 scholar=scholar,
                 browse=browse,
-                files=_files(files, folder if self.python else None) if files else None,
+                files=attachments,
                 python=self._python(folder, around.readable) if self.python else None,
-                media=_media((*around.readable, folder), around.shown) if around.shown else None,
+                media=media,
                 visible=tuple(around.shown),
                 extra=self.extra,
                 scoped=self.scoped,
@@ -303,18 +311,6 @@ def _web(
         browse_tool(fetcher, seen=seen),
         scholar,
     )
-
-
-def _files(files: Sequence[Path], written: Path | None) -> Tool:
-    from hira.tools.files import files_tool
-
-    return files_tool(files, written)
-
-
-def _media(readable: Sequence[Path], shown: Mapping[str, Path]) -> Callable[[str], Media]:
-    from hira.tools.media import media_reader
-
-    return media_reader(readable, shown)
 
 
 def both(documents: Tool, web: Tool) -> Tool:

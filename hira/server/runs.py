@@ -229,14 +229,14 @@ class Runs:
     def begin(self, client: Client, workflow: str, new: NewRun) -> Watched:
         """Begin a run of the client; it waits until the client's limits let it."""
         name = "-".join(part for part in (time.strftime("%Y%m%d-%H%M%S"), client.tag, secrets.token_hex(3)) if part)
-        session = self.session(workflow)
+        session = replace(self.session(workflow), shared=client.allowance)
         desk = Desk(client) if new.approve or (new.attended and session.tools_to_approve) else None
-        session = decide_at_desk(session.spending(client.allowance), desk, subtasks=new.approve)
+        session = decide_at_desk(session, desk, subtasks=new.approve)
         if new.instructions:
             session = session.with_instructions(
                 "\n\n".join(filter(None, (session.settings.instructions, new.instructions)))
             )
-        session = session if new.store else session.without_journal()
+        session = session if new.store else replace(session, journal=None)
         run = Run(session, new.question, new.files, run=name, earlier=new.earlier, output=new.output)
         whole, flow = Deltas(self.hidden), session.workflow.name
         watched = self._start(client, Watched(name, new.question, flow, run, whole, desk=desk, attached=new.files))

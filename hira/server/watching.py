@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -188,7 +189,7 @@ async def _resume_once(door: AppState, client: Client, name: str) -> Response:
     if lacking := _lacking(door, entry):
         what = f"run {name!r} was started by a program, with its own {', '.join(lacking)}; resume it there"
         raise Refused(409, what, "conflict")
-    owner = door.runs.session(entry.workflow).spending(client.allowance)
+    owner = replace(door.runs.session(entry.workflow), shared=client.allowance)
     instructions = str(entry.settings.get("instructions") or "")
     foreign = entry.files or instructions != owner.settings.instructions
     if foreign and owner.settings.origin("journal").endswith(".toml"):  # it may have come with the folder

@@ -29,7 +29,7 @@ from hira.core.policy import Completion, Request, Sampling, Usage
 from hira.evidence import Citation, Source, Sources, claims, verify
 from hira.journal import Call, Entry, Journal, NoRun
 from hira.journal.encoding import completion_of, digest_of_tool
-from hira.runtime.answer import Answer
+from hira.runtime.answer import Answer, answer_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,8 @@ class Reading:
     @property
     def answer(self) -> Answer:
         """The answer as it was given."""
-        record, entry = self.rollout, self.entry
-        sources = tuple(record.sources.read.values())
-        model = str(entry.settings.get("model", ""))
-        output = find_recorded_output(entry.settings)
-        return Answer(
-            record.answer, record.status, tuple(record.citations), sources, record, model, entry.error, output
-        )
+        settings = self.entry.settings
+        return answer_of(self.rollout, str(settings.get("model", "")), find_recorded_output(settings))
 
     def usage_of(self, subtask: str) -> Usage:
         """Return the usage of a subtask; the empty name means everything outside of subtasks."""
