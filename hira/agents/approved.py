@@ -82,8 +82,8 @@ async def _get_decisions(subtasks: Sequence[Subtask], context: RunContext) -> Se
     if log is None:
         decisions = await ask()
     else:
-        told = {"run": log.run, "subtasks": [[one.id, one.text] for one in subtasks]}  # no other run decides for it
-        asked = Asked("tool", APPROVAL, digest_of_tool(APPROVAL, told), PERSON, lambda: told)
+        record = {"run": log.run, "subtasks": [[one.id, one.text] for one in subtasks]}  # no other run decides for it
+        asked = Asked("tool", APPROVAL, digest_of_tool(APPROVAL, record), PERSON, lambda: record)
         decisions = await log.call(asked, ask, _record, _decisions)
     for issued, one in zip(subtasks, decisions, strict=True):
         if isinstance(one, Rejected):
@@ -176,9 +176,9 @@ async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, n
     if log is None:
         decision = await ask()
     else:
-        told = {"conversation": conversation.name, "arguments": dict(use.arguments), "nth": nth}
-        digest = digest_of_tool(f"{log.run} {use.name}", told)  # no other run decides for it
-        asked = Asked("tool", APPROVAL_OF_CALLS, digest, PERSON, lambda: {"tool": use.name, **told}, anywhere=True)
+        values = {"conversation": conversation.name, "arguments": dict(use.arguments), "nth": nth}
+        digest = digest_of_tool(f"{log.run} {use.name}", values)  # no other run decides for it
+        asked = Asked("tool", APPROVAL_OF_CALLS, digest, PERSON, lambda: {"tool": use.name, **values}, anywhere=True)
         decision = await log.call(asked, ask, _record_decision, decode)
     if isinstance(decision, Refusal):
         context.events(CallRefused(use.id, use.name, decision.reason))

@@ -116,8 +116,8 @@ class _Call:
         started = len(log.unfinished)
         observation = await log.call(asked, self._make_live, self._dump, self._load, prepare=self._prepare)
         if len(log.unfinished) > started and not self.refused:
-            told = f"{tool.name} had started when the run stopped, and was called again; it may have run twice"
-            context.events(Notice(told))
+            text = f"{tool.name} had started when the run stopped, and was called again; it may have run twice"
+            context.events(Notice(text))
         if tool.speaks and not self.live:
             _bring_back(self.conversation, tool.speaks, log)
         if tool.stateful and not (self.live or self.refused):
@@ -228,8 +228,8 @@ def _finish(observation: Observation, tool: Tool, arguments: Mapping[str, Any], 
 
 
 def _mask_passage(passage: Passage, secrets: frozenset[str]) -> Passage:
-    told = {name: redact(getattr(passage.source, name), secrets) for name in ("location", "title", "text")}
-    return Passage(replace(passage.source, **told), redact(passage.text, secrets))
+    record = {name: redact(getattr(passage.source, name), secrets) for name in ("location", "title", "text")}
+    return Passage(replace(passage.source, **record), redact(passage.text, secrets))
 
 
 def _record(observation: Observation) -> dict[str, Any]:

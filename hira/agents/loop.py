@@ -292,9 +292,9 @@ class Loop:
     def _count_repeat(self, call: Call, seen: Seen) -> None:
         """Count a repeatable call as a repeat if its tool returned the same again, or failed again."""
         brought = [seen.observation.text, *(one.text for one in seen.observation.passages)] if seen.ok else []
-        key, told = self._key(call), "\n".join(brought)
-        self.repeats += self._brought.get(key) == told
-        self._brought[key] = told
+        key, text = self._key(call), "\n".join(brought)
+        self.repeats += self._brought.get(key) == text
+        self._brought[key] = text
 
     def forget(self, call: Call) -> None:
         """Let a call be made again, because it failed; it counts as one that failed (MATPO, "Reward Function")."""

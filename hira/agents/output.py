@@ -97,8 +97,8 @@ class OutputType:
             raise
         except Exception as error:  # noqa: BLE001 - a schema that cannot be followed must not cost the answer
             raise DialectError(f"the schema cannot be followed: {type(error).__name__}") from None
-        told = [f"{'.'.join(map(str, one.path)) or 'object'}: {one.message}" for one in faults[:5]]
-        return f"Your JSON object does not fit: {'; '.join(told)}." if told else ""
+        lines = [f"{'.'.join(map(str, one.path)) or 'object'}: {one.message}" for one in faults[:5]]
+        return f"Your JSON object does not fit: {'; '.join(lines)}." if lines else ""
 
     def unwrap(self, value: Any) -> Any:
         if not _is_bare(self.value_schema):
@@ -210,9 +210,9 @@ def describe_wanted(question: str, output: OutputType | None) -> str:
 def _fields(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Iterator[str]:
     for name, field in _mapping(schema.get("properties")).items():
         one = _follow(field, whole)
-        told = " ".join(str(one.get("description", "")).split())
+        text = " ".join(str(one.get("description", "")).split())
         parts = ", ".join(_mapping(_follow(one.get("items", one), whole).get("properties")))
-        yield clean(f"{name}{f' ({parts})' if parts else ''}{f': {told}' if told else ''}")
+        yield clean(f"{name}{f' ({parts})' if parts else ''}{f': {text}' if text else ''}")
 
 
 def _follow(schema: Any, whole: Mapping[str, Any]) -> Mapping[str, Any]:

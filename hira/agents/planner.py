@@ -190,8 +190,8 @@ def means(tools: Toolbox, experts: Sequence[Expert]) -> Filled:
     nothing to say."""
     search = [tools.search] if tools.search and any("search" in expert.needs for expert in experts) else []
     own = [tool for expert in experts for tool in tools.extra_for(expert.name)]
-    told = [f"{tool.name} ({tool.description.partition('. ')[0].rstrip('.')})" for tool in (*search, *own)]
-    return TOOLS.fill(tools=", ".join(dict.fromkeys(told))) if told else Filled("")
+    lines = [f"{tool.name} ({tool.description.partition('. ')[0].rstrip('.')})" for tool in (*search, *own)]
+    return TOOLS.fill(tools=", ".join(dict.fromkeys(lines))) if lines else Filled("")
 
 
 def _unreadable() -> Filled:

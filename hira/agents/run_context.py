@@ -148,8 +148,8 @@ class RunContext:
         part = self.part(role)
         if reply is not None:
             part = replace(part, sampling=replace(part.sampling, max_tokens=reply))
-        told = INSTRUCTIONS.fill(instructions=sanitize(self.instructions)) if self.instructions else ""
-        return Conversation(self, trajectory, part, instructions="" if role in UNINSTRUCTED else told)
+        text = INSTRUCTIONS.fill(instructions=sanitize(self.instructions)) if self.instructions else ""
+        return Conversation(self, trajectory, part, instructions="" if role in UNINSTRUCTED else text)
 
     def read(self, source: Source) -> Source:
         """Enter a source into the run's record and return it with its id."""

@@ -198,11 +198,11 @@ class RecordedVerifier:
     async def verify(self, claims: Sequence[SourcedClaim], question: str) -> Sequence[Judgement]:
         if self.context.log is None:
             return await self.verifier.verify(claims, question)
-        told: Mapping[str, Any] = {
+        values: Mapping[str, Any] = {
             "question": question,
             "claims": [[one.text, *(_identify(source) for source in one.sources)] for one in claims],
         }
-        asked = Asked("tool", ROLE, digest_of_tool(ROLE, told), self.name, lambda: told)
+        asked = Asked("tool", ROLE, digest_of_tool(ROLE, values), self.name, lambda: values)
 
         async def make() -> Sequence[Judgement]:
             return await self.verifier.verify(claims, question)

@@ -156,12 +156,12 @@ def _describe_reach(found: Probe, model: str) -> str:
     if not found.ok:
         return f"no: {found.error}"
     count = f"{len(found.models)} model{'' if len(found.models) == 1 else 's'}"
-    told = ["yes", found.server or "server unknown", count]
+    lines = ["yes", found.server or "server unknown", count]
     if found.lacks_v1:
-        told.append(f"but the base URL lacks /v1: set it to {found.base_url}")
+        lines.append(f"but the base URL lacks /v1: set it to {found.base_url}")
     here = [name for name in names_of(model) if not (place_of(name)[1] or has_own_place(name))]
-    told += [f"{name!r} is not listed" for name in here if name not in found.models]
-    return ", ".join(told)
+    lines += [f"{name!r} is not listed" for name in here if name not in found.models]
+    return ", ".join(lines)
 
 
 async def _capabilities(report: Report, settings: Settings, base_url: str, key: str) -> None:
@@ -191,8 +191,8 @@ def _roles(report: Report, settings: Settings) -> None:
     if changed:
         report.head("Roles")
     for role, own in changed.items():
-        told = [f"{name} {getattr(own, name)}" for name in sorted(own.model_fields_set - {"api_key"})]
-        report.row(role, ", ".join([*told, *(["key set"] if "api_key" in own.model_fields_set else [])]))
+        lines = [f"{name} {getattr(own, name)}" for name in sorted(own.model_fields_set - {"api_key"})]
+        report.row(role, ", ".join([*lines, *(["key set"] if "api_key" in own.model_fields_set else [])]))
 
 
 async def _documents(report: Report, settings: Settings) -> None:
@@ -295,5 +295,5 @@ def _limits(report: Report, settings: Settings) -> None:
     for name in SHAPING:
         value = getattr(settings, name)
         if value not in (None, frozenset()):
-            told = ", ".join(sorted(value)) if isinstance(value, frozenset) else str(value)
-            report.row(name, told, settings.origin(name))
+            text = ", ".join(sorted(value)) if isinstance(value, frozenset) else str(value)
+            report.row(name, text, settings.origin(name))

@@ -58,8 +58,8 @@ def make_cells(args: argparse.Namespace, workflows: list[str]) -> list[Cell]:
 
 def read_workflows(named: list[str] | str | None) -> list[str]:
     """The workflows, from flags that may be repeated and may name several."""
-    told = [named] if isinstance(named, str) else named or ["hira"]
-    names = [name.strip() for one in told for name in one.split(",") if name.strip()]
+    lines = [named] if isinstance(named, str) else named or ["hira"]
+    names = [name.strip() for one in lines for name in one.split(",") if name.strip()]
     if "all" in names:
         return list(WORKFLOWS)
     if strange := [name for name in names if name not in WORKFLOWS]:
@@ -160,12 +160,12 @@ def _preferences(args: argparse.Namespace, shell: Shell) -> int:
 
     settings = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
     found = asyncio.run(evaluate_preferences(shell.folder / args.file, args.way or (), settings))
-    told = (
+    text = (
         json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=2)
         if args.json
         else format_agreements(found).rstrip()
     )
-    shell.say(told)
+    shell.say(text)
     return OK
 
 

@@ -195,8 +195,8 @@ def _add_asking(commands: Any) -> None:
         flag("-o --output", "FILE", f"{OUTPUT[1]['help']}; with --batch: the answers as JSON lines"),
         flag("--schema", "FILE", "answer with JSON that fits this JSON schema"),
     )
-    told = "Reads them from standard input, one per line, until its end or `exit`."
-    _add(commands, "chat", "ask questions that follow up on each other", *ASKING, more=told)
+    text = "Reads them from standard input, one per line, until its end or `exit`."
+    _add(commands, "chat", "ask questions that follow up on each other", *ASKING, more=text)
     named = f"{' or '.join(REPORTING)} (mams)"
     _add(
         commands,
@@ -281,8 +281,8 @@ def _add_evaluation(commands: Any) -> None:
         more="Rubrics paper, Table 1; --model judges.",
     )
     folder = flag("folder", "FOLDER", "the folder of an evaluation of reports")
-    told = "A person writes first or second into `preferred` of each line."
-    _add(what, "candidates", "print the two best reports of each query, for people to choose from", folder, more=told)
+    text = "A person writes first or second into `preferred` of each line."
+    _add(what, "candidates", "print the two best reports of each query, for people to choose from", folder, more=text)
 
 
 def _add_serving(commands: Any) -> None:

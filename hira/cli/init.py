@@ -111,8 +111,8 @@ def _model(found: Found) -> str:
 
 def _docs(docs: Sequence[str]) -> str:
     if docs:
-        told = "# Documents to search; without a search below, nothing else is searched."
-        return f"{told}\ndocs = {json.dumps(list(docs), ensure_ascii=False)}"
+        text = "# Documents to search; without a search below, nothing else is searched."
+        return f"{text}\ndocs = {json.dumps(list(docs), ensure_ascii=False)}"
     return '# Documents to search: files and folders.\n# docs = ["papers"]'
 
 

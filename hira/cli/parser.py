@@ -119,13 +119,13 @@ def check_options(texts: Iterable[str], workflows: Iterable[str]) -> None:
     used = list(workflows)
     for name in _options(texts):
         if name not in used:
-            told = f"--set names an option of {name!r}, and the workflow is {' and '.join(map(repr, used))}"
+            what = f"--set names an option of {name!r}, and the workflow is {' and '.join(map(repr, used))}"
             from hira.workflows import WORKFLOWS  # only here: `hira --help` does without them
 
             if name not in WORKFLOWS and any(":" in one for one in used):
-                raise UsageError(told, fix="a workflow of your own takes no --set; write its options into its class")
+                raise UsageError(what, fix="a workflow of your own takes no --set; write its options into its class")
             known = f"add --workflow {name}, or remove the option" if name in WORKFLOWS else ""
-            raise UsageError(told, fix=known or _near(name, [*used, *WORKFLOWS]) or "leave the option out")
+            raise UsageError(what, fix=known or _near(name, [*used, *WORKFLOWS]) or "leave the option out")
 
 
 def _role(text: str) -> tuple[str, dict[str, str]]:

@@ -103,8 +103,8 @@ def _item(answer: Answer, one: Reference, *, chinese: bool) -> str:
 def _format_verdicts(answer: Answer, one: Reference, *, chinese: bool) -> str:
     """Count the verdicts of the statements that cite a source: " (3 supported, 1 unsupported)"."""
     counts = Counter(citation.verdict for citation in answer.citations if citation.source == one.source.id)
-    told = [f"{counts[verdict]} {named}" for verdict, named in VERDICTS[chinese].items() if counts[verdict]]
-    return f" ({', '.join(told)})" if told else ""
+    lines = [f"{counts[verdict]} {named}" for verdict, named in VERDICTS[chinese].items() if counts[verdict]]
+    return f" ({', '.join(lines)})" if lines else ""
 
 
 def _describe_origin(answer: Answer, *, chinese: bool) -> str:

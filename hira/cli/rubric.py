@@ -92,11 +92,11 @@ def _format_figure(value: float | None) -> str:
 def _as_json(query: str, found: Rubric, scores: Scores | None) -> str:
     """The query and its rubric; with scores each item's rating, the score, and eq. 2."""
     items: list[dict[str, Any]] = found.json()
-    told: dict[str, Any] = {"query": query, "items": items}
+    record: dict[str, Any] = {"query": query, "items": items}
     if scores:
-        told["ratings"] = list(scores.ratings)
-        told["score"], told["weighted_mean"] = scores.normalised, scores.weighted_mean
-    return json.dumps(told, ensure_ascii=False, indent=2)
+        record["ratings"] = list(scores.ratings)
+        record["score"], record["weighted_mean"] = scores.normalised, scores.weighted_mean
+    return json.dumps(record, ensure_ascii=False, indent=2)
 
 
 def _parse_rubric(text: str, name: str) -> Rubric:

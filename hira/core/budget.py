@@ -106,10 +106,10 @@ class Purse:
         used = self.spent + self.held
         if short := self._short(call, used, reserve):
             limit, name, needed = short
-            told = f"the budget of {limit:,} {name}{self.whose}"
+            text = f"the budget of {limit:,} {name}{self.whose}"
             if self._short(call, self.spent, reserve) is None:
-                raise self.spends(f"{told} is held by other calls under way", fix=AGAIN)
-            raise self.spends(f"{told} {_explain_used_up(name, not self.spent.calls, needed)}")
+                raise self.spends(f"{text} is held by other calls under way", fix=AGAIN)
+            raise self.spends(f"{text} {_explain_used_up(name, not self.spent.calls, needed)}")
         left = self.count_remaining(used + (reserve or Usage()) + call.usage(), call.price)
         room = LONGEST_ASKED if left is None else max(ANSWER if reserve is None else ROOM, left)
         return room if room < LONGEST_ASKED else None

@@ -247,8 +247,8 @@ class Events:
                 reader(event)
 
     def _mask(self, event: Event) -> Event:
-        told = {name: getattr(event, name) for name in event.__dataclass_fields__}
-        changed = {name: masked for name, one in told.items() if (masked := redact(one, self.secrets)) is not one}
+        values = {name: getattr(event, name) for name in event.__dataclass_fields__}
+        changed = {name: masked for name, one in values.items() if (masked := redact(one, self.secrets)) is not one}
         return replace(event, **changed) if changed else event
 
 
@@ -262,10 +262,10 @@ def record(event: Event) -> dict[str, Any]:
     """Return the event as one JSON object: its kind first, then its fields. Written out for speed."""
     kind = type(event)
     names, values_of = _fields_of(kind)  # type: ignore[arg-type]  # a class is hashable
-    told: dict[str, Any] = {"event": kind.__name__, **dict(zip(names, values_of(event), strict=False))}
+    values: dict[str, Any] = {"event": kind.__name__, **dict(zip(names, values_of(event), strict=False))}
     if kind is TurnEnded or kind is RunEnded:
-        told["usage"] = told["usage"].record
-    return told
+        values["usage"] = values["usage"].record
+    return values
 
 
 def events_of(records: Iterable[Mapping[str, Any]]) -> Iterator[Event]:

@@ -205,8 +205,8 @@ def draw_bars(values: Sequence[tuple[str, float | None, Interval | None]], unit:
             low, high = (left + plot * min(1.0, one / top) for one in (interval.low, interval.high))
             parts.append(f'<path class="whisker" d="M{low:.1f} {y - 4.5}H{high:.1f}"/>')
             end = max(end, high)
-        told = "–" if value is None else f"{100 * value:.1f}" if share else f"{value:,.1f}"
-        parts.append(f'<text class="value" x="{end + 7:.1f}" y="{y}">{told}</text>')
+        text = "–" if value is None else f"{100 * value:.1f}" if share else f"{value:,.1f}"
+        parts.append(f'<text class="value" x="{end + 7:.1f}" y="{y}">{text}</text>')
     height = BAR * len(values) + 20
     parts.append(f'<text class="axis" x="{left + plot / 2:.0f}" y="{height - 4}" text-anchor="middle">{unit}</text>')
     return f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(unit)}">{"".join(parts)}</svg>'

@@ -270,9 +270,9 @@ def _folders(spec: PublicSet, rows: Rows, split: str) -> tuple[Path, Path]:
 
 def _explain_failure(name: str, spec: PublicSet, where: str, error: Exception) -> Exception:
     """Return an error of hira's for one of the hub's packages, which have many types for few reasons."""
-    told = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-    if "Gated" in type(error).__name__ or "gated" in told or "401" in told or "403" in told:
+    text = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    if "Gated" in type(error).__name__ or "gated" in text or "401" in text or "403" in text:
         return AccessDenied(f"{name} is gated", where=where, fix=spec.gated or _gate(spec.hub))
-    if isinstance(error, ValueError | FileNotFoundError) and "split" in told.lower():
-        return UsageError(f"{name} cannot be read: {told}", where=where, fix="name another with --split or --config")
-    return EndpointError(f"{name} could not be fetched: {told}", where=where, fix=f"hira eval {name}=FILE.jsonl")
+    if isinstance(error, ValueError | FileNotFoundError) and "split" in text.lower():
+        return UsageError(f"{name} cannot be read: {text}", where=where, fix="name another with --split or --config")
+    return EndpointError(f"{name} could not be fetched: {text}", where=where, fix=f"hira eval {name}=FILE.jsonl")

@@ -73,10 +73,10 @@ def _write_tables(
     folder: Path, records: Sequence[Record], cells: Sequence[Cell], data: str, metric: str, questions: int
 ) -> list[Row]:
     found = rows(records, cells)
-    told = {"data": data, "metric": metric, "questions": questions, "rows": [*map(as_json, found)]}
-    _json(folder / "summary.json", told)
+    values = {"data": data, "metric": metric, "questions": questions, "rows": [*map(as_json, found)]}
+    _json(folder / "summary.json", values)
     (folder / "summary.md").write_text(markdown(found, data, metric), encoding="utf-8")
-    (folder / "report.html").write_text(page(found, records, cells, told), encoding="utf-8")
+    (folder / "report.html").write_text(page(found, records, cells, values), encoding="utf-8")
     return found
 
 

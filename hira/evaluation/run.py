@@ -120,8 +120,8 @@ class Task:
 
     def run(self, plan: str) -> str:
         """Return the id of its run in the journal, the same after a crash."""
-        told = "\n".join((plan, *self.key))
-        return f"eval-{hashlib.sha256(told.encode()).hexdigest()[:20]}"
+        text = "\n".join((plan, *self.key))
+        return f"eval-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
 class Evaluation:

@@ -162,8 +162,8 @@ def score_by_race(context: RunContext) -> Scorer:
         )
         if found is None:
             return Score(None, None, "race", "the judge failed")
-        told = ", ".join(f"{name} {share:.4f}" for name, share in found.dimensions.items())
-        return Score(None, found.overall, "race", told)
+        text = ", ".join(f"{name} {share:.4f}" for name, share in found.dimensions.items())
+        return Score(None, found.overall, "race", text)
 
     return score_answer
 
@@ -199,8 +199,8 @@ def score_by_rubric(context: RunContext) -> Scorer:
         found = await score(begin_judgement(context, item.question), rubric, item.question, answer.text)
         if found.normalised is None:
             return Score(None, None, "rubric", "the judge failed")
-        told = ", ".join(f"{one.title} {rated}" for one, rated in zip(rubric.items, found.ratings, strict=True))
-        return Score(None, found.normalised, "rubric", told)
+        text = ", ".join(f"{one.title} {rated}" for one, rated in zip(rubric.items, found.ratings, strict=True))
+        return Score(None, found.normalised, "rubric", text)
 
     return score_answer
 

@@ -149,9 +149,9 @@ def _score_majority(scored: Sequence[Record]) -> float | None:
     """Return the share of questions whose most frequent answer is right."""
     right = []
     for own in _by_question(scored).values():
-        told = [" ".join((one.score.extracted or extract_answer(one.answer)).lower().split()) for one in own]
-        chosen = majority(told)
-        right.append(float(bool(own[told.index(chosen)].score.correct)) if chosen else 0.0)
+        lines = [" ".join((one.score.extracted or extract_answer(one.answer)).lower().split()) for one in own]
+        chosen = majority(lines)
+        right.append(float(bool(own[lines.index(chosen)].score.correct)) if chosen else 0.0)
     return fmean(right) if right else None
 
 
@@ -195,8 +195,8 @@ def _tools(asked: Sequence[Record]) -> dict[str, tuple[int, int]]:
 def as_json(row: Row) -> dict[str, Any]:
     """Return a row for `summary.json`."""
     interval = row.accuracy
-    told: dict[str, Any] = _round(asdict(row))
-    return told | {
+    values: dict[str, Any] = _round(asdict(row))
+    return values | {
         "calls_by_role": _round(row.calls_by_role),
         "accuracy": interval and round(interval.value, 6),
         "accuracy_95": interval and [round(interval.low, 6), round(interval.high, 6)],

@@ -75,19 +75,19 @@ def without(accepted: Accepted, field: str, stops: int) -> Accepted:
 
 def find_refused_field(status: int, body: Any, sent: Mapping[str, Any]) -> str:
     """The optional field of the request that this response refuses; empty if it refuses none."""
-    told = f"{codes_in(body)} {message_in(body)}"
-    if OVERFLOW.search(told):
+    text = f"{codes_in(body)} {message_in(body)}"
+    if OVERFLOW.search(text):
         return ""
     schema_statuses = {400, 404, 422, 500, 501}
     constrained = next((name for name in ("response_format", "text") if name in sent), "")
-    if constrained and status in schema_statuses and (status == 501 or _SCHEMA.search(told)):
+    if constrained and status in schema_statuses and (status == 501 or _SCHEMA.search(text)):
         return constrained
-    if status in {400, 422, 500} and (turns := find_refused_roles(told, sent)):
+    if status in {400, 422, 500} and (turns := find_refused_roles(text, sent)):
         return turns
-    if status not in {400, 422} or not _REFUSED.search(told):
+    if status not in {400, 422} or not _REFUSED.search(text):
         return ""
-    named = [name for name in OPTIONAL if name in sent and re.search(rf"\b{name}\b", told)]
-    return "" if not named else named[-1] if "cannot both be" in told else named[0]
+    named = [name for name in OPTIONAL if name in sent and re.search(rf"\b{name}\b", text)]
+    return "" if not named else named[-1] if "cannot both be" in text else named[0]
 
 
 def find_refused_roles(told: str, sent: Mapping[str, Any]) -> str:

@@ -52,13 +52,13 @@ def body_of(
 def convert_messages(messages: Sequence[Message], accepted: Accepted) -> list[dict[str, Any]]:
     """Convert the messages for the endpoint. If it takes no system message, its text goes into the first user message;
     if it refuses consecutive messages of one role, they are joined."""
-    told = [message.wire for message in messages]
+    lines = [message.wire for message in messages]
     if SYSTEM in accepted.without:
-        told = [one | {"role": "user"} if one["role"] == "system" else one for one in told]
+        lines = [one | {"role": "user"} if one["role"] == "system" else one for one in lines]
     if not {SYSTEM, ALTERNATE} & accepted.without:
-        return told
+        return lines
     joined: list[dict[str, Any]] = []
-    for one in told:
+    for one in lines:
         last = joined[-1] if joined else {}
         if one.keys() == last.keys() == {"role", "content"} and one["role"] == last["role"]:
             joined[-1] = one | {"content": _join_contents(last["content"], one["content"])}
@@ -93,5 +93,5 @@ def _continue_message(body: dict[str, Any], last: dict[str, Any], continuation: 
 
 def _chatml(messages: Sequence[Message]) -> str:
     """The messages in ChatML, the last turn left open."""
-    told = "".join(f"<|im_start|>{message.role}\n{message.text}{TURN_ENDS}\n" for message in messages[:-1])
-    return f"{told}<|im_start|>assistant\n{messages[-1].text}"
+    text = "".join(f"<|im_start|>{message.role}\n{message.text}{TURN_ENDS}\n" for message in messages[:-1])
+    return f"{text}<|im_start|>assistant\n{messages[-1].text}"

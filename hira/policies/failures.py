@@ -115,27 +115,27 @@ def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, k
     """The error for a response with this status; `body` is JSON where it was JSON, else the text."""
     said, codes = gist(message_in(body)), codes_in(body)
     request = headers.get("x-request-id", "")
-    told = (
+    what = (
         f"the endpoint answered {status}" + (f": {said}" if said else "") + (f" (request {request})" if request else "")
     )
     more: dict[str, Any] = {"where": where, "status": status}
     everything = f"{codes} {said}"
     if status in {400, 413, 422, 500} and OVERFLOW.search(everything):
-        return overflow(told, message_in(body), body, **more)
+        return overflow(what, message_in(body), body, **more)
     if status in {413, 429} and _TOO_LARGE.search(everything):  # it would be refused however long one waits
-        return overflow(told, message_in(body), body, **more)
+        return overflow(what, message_in(body), body, **more)
     pause = _pause_in(str(body)) if status == 429 else None
     # Google says the same of a limit by the minute, and then when it is over
     if status == 402 or (status in {400, 403, 429} and not pause and _NO_CREDIT.search(everything)):
         fix = "the account behind the key has no credit left: add some, or change the key"
-        return RateLimited(told, fix=fix, **more)
+        return RateLimited(what, fix=fix, **more)
     if status in {401, 403} or (status == 400 and _BAD_KEY.search(everything)):
         fix = "check that the key is right and may use this model" if keyed else "this endpoint needs a key: set one"
-        return AccessDenied(told, fix=fix, **more)
+        return AccessDenied(what, fix=fix, **more)
     if status == 429:
         wait = retry_after(headers) or pause
-        return RateLimited(told, fix="wait, or send fewer requests at once", retryable=True, retry_after=wait, **more)
-    return _describe_unserved(told, everything, headers, **more)
+        return RateLimited(what, fix="wait, or send fewer requests at once", retryable=True, retry_after=wait, **more)
+    return _describe_unserved(what, everything, headers, **more)
 
 
 def _describe_unserved(told: str, said: str, headers: Mapping[str, str], *, where: str, status: int) -> EndpointError:
@@ -223,8 +223,8 @@ def failure_in(reply: Any, *, where: str) -> EndpointError | None:
     number = re.search(r"\b([45]\d\d)\b", codes)
     if status := int(number[1]) if number else _status_of(codes, said):
         return failure(status, reply, {}, where=where)
-    told = f"the endpoint sent an error: {said}" + (f" ({codes})" if codes else "")
-    return BadReply(told, where=where, fix="try again later, or read the server's log", retryable=True)
+    what = f"the endpoint sent an error: {said}" + (f" ({codes})" if codes else "")
+    return BadReply(what, where=where, fix="try again later, or read the server's log", retryable=True)
 
 
 def _tells_of_error(reply: Mapping[str, Any]) -> bool:
@@ -241,8 +241,8 @@ def _tells_of_error(reply: Mapping[str, Any]) -> bool:
 def _is_well(reply: Mapping[str, Any]) -> bool:
     """Return whether a reply reports success by a number, as some vendors do in every piece of a stream."""
     inner = reply.get("base_resp")
-    told = [reply.get("code"), inner.get("status_code") if isinstance(inner, Mapping) else None]
-    numbers = {str(one) for one in told if one is not None}
+    lines = [reply.get("code"), inner.get("status_code") if isinstance(inner, Mapping) else None]
+    numbers = {str(one) for one in lines if one is not None}
     return bool(numbers) and numbers <= _WELL
 
 

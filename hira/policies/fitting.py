@@ -47,12 +47,12 @@ class ContextTrimmer:
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         await self._learn()
-        request, told = self._with_room(request), False
+        request, reported = self._with_room(request), False
         for again in range(SHORTENED + 1):
             sent = self._shortened(request)
-            if sent is not request and request.tell and not told:
+            if sent is not request and request.tell and not reported:
                 request.tell(self._note)
-                told = True
+                reported = True
             try:
                 completion = await self.policy.complete(sent, watch)
             except ContextOverflow as overflow:

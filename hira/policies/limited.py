@@ -138,8 +138,8 @@ class RateLimiter:
                 self._trial = asyncio.get_running_loop().create_future()
                 return True
             if not patient or now - self._down_since >= PATIENCE_SECONDS:
-                told = f"the endpoint has failed {self._failures} times in a row; requests are paused: {self._last}"
-                raise Down(told, where=where, fix="check that it runs, then try again")
+                text = f"the endpoint has failed {self._failures} times in a row; requests are paused: {self._last}"
+                raise Down(text, where=where, fix="check that it runs, then try again")
             if self._trial is not None:
                 await asyncio.wait((self._trial,))
             else:

@@ -64,8 +64,8 @@ class LiteLLMPolicy:
             async with asyncio.timeout(self._seconds):
                 reply = await self._litellm.acompletion(**body, **self._place, num_retries=0, drop_params=True)
         except TimeoutError:
-            told = f"no reply came within {self._seconds:g} seconds"
-            raise TimedOut(told, where=self.where, retryable=True) from None
+            what = f"no reply came within {self._seconds:g} seconds"
+            raise TimedOut(what, where=self.where, retryable=True) from None
         except Exception as error:
             raise learn_from_error(self._failure(error), request, self._refused, where=self.where) from error
         parts = parts_of(reply.model_dump(), where=self.where)
@@ -90,20 +90,20 @@ class LiteLLMPolicy:
         kinds = {kind.__name__ for kind in type(error).__mro__}
         status = next((_KINDS[kind] for kind in kinds if kind in _KINDS), int(getattr(error, "status_code", 0) or 0))
         said = str(error).partition("\nTraceback")[0]
-        told = gist(said.partition(": ")[2] or said)
-        if _NO_KEY_SET.search(told):  # for some providers litellm calls it a failed connection
+        what = gist(said.partition(": ")[2] or said)
+        if _NO_KEY_SET.search(what):  # for some providers litellm calls it a failed connection
             kinds, status = set(), 401
         if "ContextWindowExceededError" in kinds:
-            return overflow(told, str(error), None, where=self.where, status=status)
+            return overflow(what, str(error), None, where=self.where, status=status)
         if "BadRequestError" in kinds and "LLM Provider NOT provided" in str(error):
-            return EndpointError(told, where=self.where, fix="name it litellm/PROVIDER/MODEL")
+            return EndpointError(what, where=self.where, fix="name it litellm/PROVIDER/MODEL")
         if kinds & {"APIConnectionError", "Timeout", "ServiceUnavailableError", "InternalServerError"}:
-            return EndpointError(told, where=self.where, status=status, retryable=True)
+            return EndpointError(what, where=self.where, status=status, retryable=True)
         if kinds & {"APIResponseValidationError", "JSONSchemaValidationError"}:
-            return BadReply(told, where=self.where, status=status, retryable=True)
+            return BadReply(what, where=self.where, status=status, retryable=True)
         response = getattr(error, "response", None)
         headers = dict(getattr(response, "headers", None) or {})
-        found = failure(status or 500, told, headers, where=self.where)
+        found = failure(status or 500, what, headers, where=self.where)
         if isinstance(found, RateLimited):
             found.retry_after = retry_after(headers)
         if isinstance(found, AccessDenied):

@@ -208,8 +208,8 @@ class OpenAIPolicy:
         except TimeoutError:
             if "stream" not in body:
                 self._pace.saw_nothing()
-            told = f"no reply came within {longest:.3g} seconds"
-            raise TimedOut(told, where=self.where, fix=SLOW_FIX, retryable=True) from None
+            what = f"no reply came within {longest:.3g} seconds"
+            raise TimedOut(what, where=self.where, fix=SLOW_FIX, retryable=True) from None
         parts.sent = len(raw)
         self._turns.keep(parts.items)
         if not streams:  # else it has been told
@@ -271,11 +271,11 @@ class OpenAIPolicy:
         except (ValueError, RecursionError):
             if not text.strip():
                 raise BadReply("the endpoint's reply is empty", where=self.where, retryable=True) from None
-            told = f"the endpoint's reply is not JSON: {gist(text)!r}"
+            what = f"the endpoint's reply is not JSON: {gist(text)!r}"
             if text.lstrip().startswith("<"):
                 fix = "check the base URL; this looks like a web page"
-                raise BadReply(told, where=self.where, fix=fix) from None
-            raise BadReply(told, where=self.where, retryable=True) from None
+                raise BadReply(what, where=self.where, fix=fix) from None
+            raise BadReply(what, where=self.where, retryable=True) from None
         if error := failure_in(reply, where=self.where):
             raise error
         return (parts_of_response if path == PATH else parts_of)(reply, where=self.where)

@@ -79,8 +79,8 @@ def parts_of(reply: Any, *, where: str) -> Parts:
     choices = reply.get("choices") if isinstance(reply, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         said = gist(_string(reply.get("message"))) if isinstance(reply, dict) else ""
-        told = f"the endpoint's reply contains no choices{said and f': {said}'}"
-        raise BadReply(told, where=where, retryable=True)
+        what = f"the endpoint's reply contains no choices{said and f': {said}'}"
+        raise BadReply(what, where=where, retryable=True)
     choice = choices[0]
     message = choice.get("message")
     if not isinstance(message, dict):
@@ -232,11 +232,11 @@ def _call(entry: Mapping[str, str], where: str) -> ToolCall:
 
 def _make_ids_unique(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
     """Return the calls with unique ids, which tie them to their results."""
-    told: dict[str, ToolCall] = {}
+    record: dict[str, ToolCall] = {}
     for call in calls:
-        one = replace(call, id=_new_id()) if call.id in told else call
-        told[one.id] = one
-    return tuple(told.values())
+        one = replace(call, id=_new_id()) if call.id in record else call
+        record[one.id] = one
+    return tuple(record.values())
 
 
 def _new_id() -> str:

@@ -250,8 +250,8 @@ class Fallback:
                     raise
                 if self._at == at:
                     self._at = at + 1
-                    told = f"{policy.model}: {error.what}; {self.policies[at + 1].model} is used from now on"
-                    self._notes = (*self._notes, told)
+                    text = f"{policy.model}: {error.what}; {self.policies[at + 1].model} is used from now on"
+                    self._notes = (*self._notes, text)
             else:
                 self._replied = max(self._replied, at)
                 model = completion.model or policy.model

@@ -107,8 +107,8 @@ async def _find_endpoint(settings: Settings, ports: Sequence[int]) -> Settings:
     if not found:
         chosen = settings.with_values({"model": OFFLINE}, NOTHING_FOUND)
         locked = (one.base_url for one in local if one.status in WANTS_KEY)
-        told = [f"a server at {url} needs a key: set HIRA_API_KEY, and name it with --base-url" for url in locked]
-        return chosen.with_origins({}, told)
+        lines = [f"a server at {url} needs a key: set HIRA_API_KEY, and name it with --base-url" for url in locked]
+        return chosen.with_origins({}, lines)
     server = found[0]
     model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])
     origin = f"{server.server or 'a server'} found on this machine"

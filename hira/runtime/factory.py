@@ -140,8 +140,8 @@ def open_journal(settings: Settings, notices: list[Notice]) -> Journal | None:
     try:
         return Journal(settings.journal)
     except UsageError as error:
-        told = f"{error.what} ({settings.journal}); this run is not recorded and cannot be resumed"
-        notices.append(Notice(told, important=True))
+        text = f"{error.what} ({settings.journal}); this run is not recorded and cannot be resumed"
+        notices.append(Notice(text, important=True))
         return None
 
 

@@ -72,18 +72,18 @@ def make_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
 def load_tools(names: Sequence[str]) -> tuple[list[Tool], list[str]]:
     """The tools that the settings name, and what to tell of those that are not used because hira has one so named."""
     tools: list[Tool] = []
-    told: list[str] = []
+    lines: list[str] = []
     for name in names:
         installed = ":" not in name
         if installed and name in TAKEN:
-            told.append(f"the tool {name!r} is hira's own; an installed one of this name is not used")
+            lines.append(f"the tool {name!r} is hira's own; an installed one of this name is not used")
             continue
         one = load_named(name, TOOLS)
         if installed and isinstance(one, Tool) and one.name in TAKEN:
-            told.append(f"the installed tool {name!r} is not used: hira has its own tool {one.name!r}")
+            lines.append(f"the installed tool {name!r} is not used: hira has its own tool {one.name!r}")
             continue
         tools.append(one)
-    return tools, told
+    return tools, lines
 
 
 def find_hidden_workflow(settings: Settings) -> list[str]:
@@ -177,7 +177,7 @@ def find_unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[To
         f"those of MCP server {name!r}" for name, own in settings.mcp.items() if not takes & roles_of_server(own, takes)
     ]
     unused += ["the given tools"] if tools and not takes else []
-    told = [f"no role of workflow {workflow.name!r} gets these tools: {', '.join(unused)}"] if unused else []
+    lines = [f"no role of workflow {workflow.name!r} gets these tools: {', '.join(unused)}"] if unused else []
     made = [make() for make in WORKFLOWS.values()] if settings.mcp else []
     anywhere = takes.union(*(one.takes_tools for one in made))
     roles = {*getattr(workflow, "roles", ()), *(role for one in made for role in one.roles)}
@@ -186,8 +186,8 @@ def find_unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[To
             if role in roles or nearest(role, anywhere):
                 fix = did_you_mean(role, sorted(takes)) if takes else "remove `roles`"
                 raise UsageError(f"role {role!r} takes no tools", where=f"roles of [mcp.{name}]", fix=fix)
-            told.append(f"[mcp.{name}] names {role!r}, which is not a role of this workflow")
-    return told
+            lines.append(f"[mcp.{name}] names {role!r}, which is not a role of this workflow")
+    return lines
 
 
 def roles_of_server(server: McpSettings, takes: frozenset[str]) -> frozenset[str]:

@@ -154,7 +154,7 @@ class Session:
         if self.journal is None:
             return None
         verifier = {"verifier": self.settings.verifier or self.verifier.name} if self.verifier else {}
-        told = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()}
+        record = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()}
         if not self._shown:
             self._shown.update(self.settings.to_json())
         continues = {CONTINUES: earlier.run} if earlier and earlier.run else {}
@@ -162,7 +162,7 @@ class Session:
         wanted = {OUTPUT_SCHEMA: output.value_schema} if output else {}
         return self.journal.begin(
             run,
-            settings={**self._shown, **told, **continues, **sent, **wanted},
+            settings={**self._shown, **record, **continues, **sent, **wanted},
             files=files,
             versions=versions(),
             scope=scope_of(self.settings, files),
@@ -267,12 +267,12 @@ def budget_of(settings: Settings) -> Budget:
 
 def warn_of_missing_prices(events: Events) -> Reader:
     """A reader that tells, once, that a limit of money cannot be held because a call came without a price."""
-    told = False
+    reported = False
 
     def read(event: Event) -> None:
-        nonlocal told
-        if isinstance(event, TurnEnded) and event.usage.cost is None and not told:
-            told = True
+        nonlocal reported
+        if isinstance(event, TurnEnded) and event.usage.cost is None and not reported:
+            reported = True
             text = (
                 f"the price of {event.role}'s model is unknown, so the limit in US dollars cannot be enforced; set it: "
             )

@@ -87,15 +87,15 @@ def tool_attributes(name: str, conversation: str) -> Attributes:
 
 
 def usage_attributes(usage: Usage) -> Attributes:
-    told: Attributes = {
+    record: Attributes = {
         "gen_ai.usage.input_tokens": usage.prompt_tokens,
         "gen_ai.usage.output_tokens": usage.completion_tokens,
     }
     if usage.cached_tokens:
-        told["gen_ai.usage.cache_read.input_tokens"] = usage.cached_tokens
+        record["gen_ai.usage.cache_read.input_tokens"] = usage.cached_tokens
     if usage.cost is not None:
-        told["hira.cost"] = usage.cost
-    return told
+        record["hira.cost"] = usage.cost
+    return record
 
 
 def provider_of(model: str) -> str:
@@ -109,12 +109,14 @@ def provider_of(model: str) -> str:
 def _run(reading: Reading, inner: Sequence[Span], *, content: bool) -> Span:
     entry = reading.entry
     ended = max([entry.ended or entry.began, *(one.ended for one in inner)])
-    told = run_attributes(entry.id, entry.workflow) | usage_attributes(reading.usage) | {"hira.status": entry.state}
+    record = run_attributes(entry.id, entry.workflow) | usage_attributes(reading.usage) | {"hira.status": entry.state}
     if content:
-        told["gen_ai.input.messages"] = _json([_text_message("user", entry.question)])
-        told["gen_ai.output.messages"] = _json([{**_text_message("assistant", entry.answer), "finish_reason": "stop"}])
+        record["gen_ai.input.messages"] = _json([_text_message("user", entry.question)])
+        record["gen_ai.output.messages"] = _json(
+            [{**_text_message("assistant", entry.answer), "finish_reason": "stop"}]
+        )
     error = (entry.error or entry.state) if entry.state in ("failed", "interrupted") else ""
-    return Span(RUN, "", f"invoke_workflow {entry.workflow}", entry.began, ended, told, error)
+    return Span(RUN, "", f"invoke_workflow {entry.workflow}", entry.began, ended, record, error)
 
 
 def _subtask(one: ReadSubtask, inner: Sequence[Span], content: bool) -> Span | None:  # noqa: FBT001

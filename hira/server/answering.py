@@ -136,8 +136,8 @@ async def _stream_chat(
     else:
         answer = watched.run.answer
         text = door.outside(answer.text)
-        told = {name: one for name, one in content_of(answer, text).items() if one}
-        for name, one in told.items():
+        record = {name: one for name, one in content_of(answer, text).items() if one}
+        for name, one in record.items():
             for piece in pieces(one):
                 yield sse(chat.chunk(run, model, made, {name: piece}))
         marked = [] if answer.output_type else chat.annotations(answer, text)

@@ -117,14 +117,14 @@ class Clients:
         """Return the client of an Authorization header. Raises `Refused` if the key is missing or wrong."""
         if self._anybody:
             return self._anybody
-        scheme, _, told = authorization.strip().partition(" ")
-        told = told.strip() if scheme.lower() == "bearer" else ""
+        scheme, _, text = authorization.strip().partition(" ")
+        text = text.strip() if scheme.lower() == "bearer" else ""
         found = None
         for client in self._clients:  # all of them, so that the time tells nothing
-            if hmac.compare_digest(client.limits.key.get_secret_value().encode(), told.encode()):
+            if hmac.compare_digest(client.limits.key.get_secret_value().encode(), text.encode()):
                 found = client
         if found is None:
-            what = "the key is wrong" if told else "a key is needed: Authorization: Bearer KEY"
+            what = "the key is wrong" if text else "a key is needed: Authorization: Bearer KEY"
             raise Refused(401, what, "invalid_api_key", kind="authentication_error")
         return found
 

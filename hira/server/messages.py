@@ -62,8 +62,8 @@ def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> Ques
     if last is None:
         raise Refused(400, f"{field}: a user message with text is missing")
     check_length(more + sum(len(text) for _, text in turns))
-    told = [(role, text) for role, text in turns if text]
-    instructions = "\n\n".join(text for role, text in told if role in INSTRUCTING)
+    lines = [(role, text) for role, text in turns if text]
+    instructions = "\n\n".join(text for role, text in lines if role in INSTRUCTING)
     before = tuple((role, text) for role, text in turns[:last] if text and role not in INSTRUCTING)
     return Question(turns[last][1], before, instructions)
 
@@ -124,18 +124,18 @@ def write_attachments(messages: Sequence[Spoken], field: str, folder: Path) -> l
 
 def _write_part(part: Mapping[str, Any], field: str, path: Path) -> Path | None:
     kind = part.get("type")
-    told = part.get(str(kind))
-    told = told if isinstance(told, Mapping) else {}
+    record = part.get(str(kind))
+    record = record if isinstance(record, Mapping) else {}
     if kind == "text":
         return None
     if kind == "input_audio":
-        return _save(str(told.get("data", "")), field, path, f".{told.get('format') or 'wav'}")
-    url = str(told.get("url") or told.get("file_data") or "")
+        return _save(str(record.get("data", "")), field, path, f".{record.get('format') or 'wav'}")
+    url = str(record.get("url") or record.get("file_data") or "")
     found = _DATA.fullmatch(url)
     if found is None:
         what = f"{field}: content of the type {kind!r} must contain its data as a data: URI"
         raise Refused(400, what)
-    name = str(told.get("filename") or "")
+    name = str(record.get("filename") or "")
     suffix = Path(name).suffix or mimetypes.guess_extension(found[1]) or ".bin"
     if _PLAIN.fullmatch(name) and not path.with_name(name).exists():
         path = path.with_name(Path(name).stem)

@@ -102,8 +102,8 @@ async def one_run(door: AppState, request: Request) -> Response:
 def _describe_answer(answer: Answer) -> dict[str, Any]:
     """Describe an answer, with the texts of its sources."""
     texts = {source.id: source.text for source in answer.sources}
-    told = {**answer.json(), "answer": answer.flagged, "error": trouble(answer)}
-    return {"answer": told, "texts": texts, "status": answer.status}
+    values = {**answer.json(), "answer": answer.flagged, "error": trouble(answer)}
+    return {"answer": values, "texts": texts, "status": answer.status}
 
 
 async def events(door: AppState, request: Request) -> Response:
@@ -207,8 +207,8 @@ async def _resume_once(door: AppState, client: Client, name: str) -> Response:
 def _line(door: AppState, entry: Entry) -> dict[str, Any]:
     """Describe a run of the journal for a list."""
     status = entry.state
-    told = {"id": entry.id, "question": entry.question, "workflow": entry.workflow, "began": entry.began}
-    return {**told, "status": status, "resumable": status in GOES_ON and not _lacking(door, entry)}
+    values = {"id": entry.id, "question": entry.question, "workflow": entry.workflow, "began": entry.began}
+    return {**values, "status": status, "resumable": status in GOES_ON and not _lacking(door, entry)}
 
 
 def _lacking(door: AppState, entry: Entry) -> list[str]:

@@ -84,8 +84,8 @@ class ScriptedPolicy:
         """Fail if the script holds replies that nobody asked for."""
         left = {name: len(replies) for name, replies in self._waiting.items() if replies}
         if left:
-            told = ", ".join(f"{number} for {name!r}" for name, number in left.items())
-            raise ScriptError(f"replies were not used: {told}; {len(self.requests)} requests were sent")
+            text = ", ".join(f"{number} for {name!r}" for name, number in left.items())
+            raise ScriptError(f"replies were not used: {text}; {len(self.requests)} requests were sent")
 
     def _next(self, name: str, turn: int, request: Request) -> Reply:
         for key in (name, role_of(name), "*"):

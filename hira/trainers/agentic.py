@@ -165,7 +165,7 @@ class Agentic:
         played = [one.played for one in outputs]
         lost, self.lost = self.lost, []
         self.rollouts.check([*lost, *played])
-        told = [
+        lines = [
             make_transcript(
                 one.played.record, one.played.attempt, one.played.score, group.problem.references, one.played.error
             )
@@ -174,7 +174,7 @@ class Agentic:
         ]
         measures = {**measure_rollouts(played), **measure_parts(outputs), "problems_lost": float(len(lost))}
         made = tuple(Group(group.name, tuple(one.played.attempt for one in group.outputs)) for group in groups)
-        return Collected(made, measures, tuple(told[: self.rollouts.config.samples]))
+        return Collected(made, measures, tuple(lines[: self.rollouts.config.samples]))
 
 
 @dataclass(frozen=True, slots=True)

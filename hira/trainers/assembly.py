@@ -135,8 +135,8 @@ def _check_credit(configuration: Configuration, recipe: Recipe) -> None:
         try:
             TypeAdapter(kinds[name]).validate_python(value)
         except ValidationError as error:
-            told = error.errors()[0]["msg"].lower()
-            raise UsageError(f"credit.{name}: {told}", fix=f"it was {value!r}") from None
+            text = error.errors()[0]["msg"].lower()
+            raise UsageError(f"credit.{name}: {text}", fix=f"it was {value!r}") from None
 
 
 def settings_of(

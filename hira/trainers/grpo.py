@@ -361,10 +361,10 @@ class RecordCallback(TrainerCallback):
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
         del args, control
         plain = {name: value for name, value in (logs or {}).items() if isinstance(value, int | float)}
-        told = {"step": state.global_step, **{name: one for name, one in plain.items() if math.isfinite(one)}}
-        if state.is_world_process_zero and "train_runtime" not in told:
-            records.append(self.folder / records.METRICS, [told])
-            self.on_step(told)
+        record = {"step": state.global_step, **{name: one for name, one in plain.items() if math.isfinite(one)}}
+        if state.is_world_process_zero and "train_runtime" not in record:
+            records.append(self.folder / records.METRICS, [record])
+            self.on_step(record)
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         del args, control

@@ -65,7 +65,7 @@ def read_lessons(path: Path, template: Template, roles: Collection[str] | None =
     for number, line in enumerate(filter(str.strip, lines), 1):
         try:
             one = json.loads(line)
-            told = [(tuple(map(_message, messages)), since) for messages, since in _threads(one)]
+            notices = [(tuple(map(_message, messages)), since) for messages, since in _threads(one)]
         except (ValueError, KeyError, TypeError, IndexError) as error:
             fix = "every line is one JSON object with `messages`, as hira runs export writes it"
             raise UsageError(f"line {number} is no conversation: {error}", where=str(path), fix=fix) from None
@@ -74,7 +74,7 @@ def read_lessons(path: Path, template: Template, roles: Collection[str] | None =
             left[why] += 1
             continue
         name, tools = str(one.get("conversation", number)), tuple(one.get("tools") or ())
-        for messages, since in told:
+        for messages, since in notices:
             rows += rows_in(messages, template, role=role, conversation=name, tools=tools, since=since)
     return Read(tuple(rows), left)
 
@@ -150,8 +150,8 @@ def _render_reply(template: Template, message: Message, before: str, until: Sequ
     end = template.tokenizer.eos_token or ""
     if not message.calls:
         return message.text + end
-    told = [one.wire | {"content": str(one.text)} for one in until]
-    whole: str = template.tokenizer.apply_chat_template(told, tools=list(tools) or None, tokenize=False)
+    lines = [one.wire | {"content": str(one.text)} for one in until]
+    whole: str = template.tokenizer.apply_chat_template(lines, tools=list(tools) or None, tokenize=False)
     if not whole.startswith(before):
         raise UsageError("the chat template writes calls in another place than replies", where=template.where)
     said = whole[len(before) :]

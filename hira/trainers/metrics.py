@@ -47,7 +47,7 @@ def measure_update(groups: Sequence[Group], credited: Credited) -> dict[str, flo
         means.add(f"{one.row.role}/advantage", one.advantage)
         means.add(f"{one.row.role}/advantage_size", abs(one.advantage))
     groups_ = len(credited.sizes)
-    told = {
+    record = {
         **means.values,
         "rows": len(credited.rows),
         "tokens": sum(one.row.tokens for one in credited.rows),
@@ -58,7 +58,7 @@ def measure_update(groups: Sequence[Group], credited: Credited) -> dict[str, flo
         **credited.told,
     }
     return (
-        told
+        record
         | {f"group_size/{size}": many for size, many in sorted(Counter(credited.sizes).items())}
         | _shares(credited)
     )
@@ -105,18 +105,18 @@ def make_transcript(
 
 
 def _describe(trajectory: Trajectory) -> dict[str, Any]:
-    told: list[dict[str, str]] = []
+    lines: list[dict[str, str]] = []
     if trajectory.turns:
         last = trajectory.turns[-1]
-        told = [{"role": one.role, "text": _cut(str(one.text))} for one in last.request.messages]
-        told.append({"role": "assistant", "text": _cut(last.completion.text), "finish": last.completion.finish})
+        lines = [{"role": one.role, "text": _cut(str(one.text))} for one in last.request.messages]
+        lines.append({"role": "assistant", "text": _cut(last.completion.text), "finish": last.completion.finish})
     sampled = [len(turn.completion.tokens.sampled) for turn in trajectory.turns if turn.completion.tokens]
     return {
         "conversation": trajectory.conversation,
         "role": trajectory.role,
         "turns": len(trajectory.turns),
         "tokens": sum(sampled),
-        "messages": told,
+        "messages": lines,
     }
 
 

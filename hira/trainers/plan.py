@@ -176,11 +176,11 @@ class Sheet:
         return max(self.peaks.values())
 
     def __str__(self) -> str:
-        told = [f"{name}: {count:,} parameters" for name, count in self.parameters.items()]
+        rows = [f"{name}: {count:,} parameters" for name, count in self.parameters.items()]
         for phase, lines in (("rollout", self.rollout), ("update", self.update)):
-            told += ["", f"{phase:<40}{sum(lines.values()) / GIB:8.2f} GiB"]
-            told += [f"  {name:<38}{size / GIB:8.2f}" for name, size in lines.items()]
-        return "\n".join([*told, "", f"{'peak':<40}{self.peak / GIB:8.2f} GiB"])
+            rows += ["", f"{phase:<40}{sum(lines.values()) / GIB:8.2f} GiB"]
+            rows += [f"  {name:<38}{size / GIB:8.2f}" for name, size in lines.items()]
+        return "\n".join([*rows, "", f"{'peak':<40}{self.peak / GIB:8.2f} GiB"])
 
 
 def sheet(shape: Shape, work: Work) -> Sheet:

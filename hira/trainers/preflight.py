@@ -103,8 +103,8 @@ def own_window(name: str, folder: Path) -> int | None:
         return None
     config, tokenizer = _values(place / "config.json"), _values(place / "tokenizer_config.json")
     text = {**config, **(config.get("text_config") or {})}
-    told = [text.get("max_position_embeddings"), tokenizer.get("model_max_length")]
-    return min((int(one) for one in told if isinstance(one, int | float) and 0 < one < UNLIMITED), default=None)
+    lines = [text.get("max_position_embeddings"), tokenizer.get("model_max_length")]
+    return min((int(one) for one in lines if isinstance(one, int | float) and 0 < one < UNLIMITED), default=None)
 
 
 def explain_window(window: int, own: int | None) -> str:

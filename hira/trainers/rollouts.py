@@ -126,13 +126,13 @@ class Rollouts:
         made = tuple(
             Group(problem.id, tuple(one.attempt for one in group)) for problem, group in zip(asked, groups, strict=True)
         )
-        told = [
+        lines = [
             make_transcript(one.record, one.attempt, one.score, problem.references, one.error)
             for problem, group in zip(asked, groups, strict=True)
             for one in group
         ]
         measures = measure_rollouts(played) | ({"refilled": float(len(groups) - wanted)} if self.config.refill else {})
-        return Collected(made, measures, tuple(told[: self.config.samples]))
+        return Collected(made, measures, tuple(lines[: self.config.samples]))
 
     def _others(self, update: int, again: int, many: int, asked: Sequence[Problem]) -> list[Problem]:
         """Choose replacements of problems without a signal: the same ones in a resumed run."""

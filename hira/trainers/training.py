@@ -173,7 +173,7 @@ class Training:
         own = PartialState()
         if not self.plan.held_out:
             return
-        told: dict[str, Any] = {"step": step}
+        record: dict[str, Any] = {"step": step}
         for name, attempts, temperature in (("sampled", self.configuration.exam.attempts, 1.0), ("greedy", 1, 0.0)):
             asked = replace(
                 self.rollouts(context),
@@ -183,10 +183,10 @@ class Training:
                 temperature=temperature,
             )
             scores = gather_object([runner.run(take_exam(asked, attempts))])
-            told |= summarise_scores([one for part in scores for one in part], name)
+            record |= summarise_scores([one for part in scores for one in part], name)
         if own.is_main_process:
-            records.append(self.folder / records.EXAMS, [told])
-            self.on_step({"exam": True, **told})
+            records.append(self.folder / records.EXAMS, [record])
+            self.on_step({"exam": True, **record})
 
     def _is_over(self, step: int) -> bool:
         """Save the adapters of a new best exam; return whether the last exams brought no improvement."""

@@ -131,8 +131,8 @@ def _summarise_result(seen: Seen, sources: Sequence[Source]) -> str:
     """Summarise the result of a call in a few words: the ids of its sources, or the reason for their absence."""
     if named := list(dict.fromkeys(source.id for source in sources if source.id)):
         return ", ".join(named)
-    told = " ".join(seen.text.split())
-    return told if len(told) <= TOLD else f"{told[:TOLD]} …"
+    text = " ".join(seen.text.split())
+    return text if len(text) <= TOLD else f"{text[:TOLD]} …"
 
 
 def _join_arguments(arguments: Mapping[str, object]) -> str:

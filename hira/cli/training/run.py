@@ -99,13 +99,13 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
     rows = {name: at_once(shape, work, device) for name, device in named.items()}
     found = sheet(shape, replace(work, at_once=rows[args.gpu] or work.at_once) if args.gpu else work)
     if args.json:
-        told = {
+        record = {
             "parameters": found.parameters,
             "bytes": {"rollout": dict(found.rollout), "update": dict(found.update)},
             "peak": found.peak,
             "rows": {"wanted": work.at_once, **rows},
         }
-        shell.say(json.dumps(told, indent=2))
+        shell.say(json.dumps(record, indent=2))
         return OK
     shell.say(str(found))
     shell.say(f"\n{'device':<14}{'memory':>10}{'rows':>6}")

@@ -54,8 +54,8 @@ def describe_sample(one: Mapping[str, Any]) -> str:
     lines.append(f"answer: {one.get('answer') or one.get('error') or '(none)'}")
     for part in one.get("conversations", ()):
         gained = one.get("advantages", {}).get(part["conversation"])
-        told = "" if gained is None else f", advantage {gained:+.2f}"
-        lines += ["", f"### {part['conversation']}: {part['turns']} turns, {part['tokens']} tokens{told}"]
+        text = "" if gained is None else f", advantage {gained:+.2f}"
+        lines += ["", f"### {part['conversation']}: {part['turns']} turns, {part['tokens']} tokens{text}"]
         lines += [f"[{said['role']}] {said['text']}" for said in part.get("messages", ())]
     return clean("\n".join([*lines, ""]))
 

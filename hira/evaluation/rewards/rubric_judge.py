@@ -70,13 +70,13 @@ async def score_pair(
 async def rate(conversation: Conversation, item: Item, query: str, report: str) -> int | None:
     """Return how far one item is true of a report, from 1 to 10, whether that is good or bad; None if the judge
     failed."""
-    told = {
+    record = {
         "query": sanitize(query),
         "title": sanitize(item.title),
         "criterion": sanitize(item.criterion),
         "report": sanitize(report),
     }
-    rated = await ask_judge(conversation, RATE.fill(**told), Rated)
+    rated = await ask_judge(conversation, RATE.fill(**record), Rated)
     return rated.rating if rated else None
 
 

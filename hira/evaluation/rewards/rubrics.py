@@ -222,7 +222,7 @@ class Hybrid:
 
 def _describe(parts: Parts) -> dict[str, float]:
     known = {"preference": parts.preference, "quality": parts.quality, "format": parts.form}
-    told = {name: value for name, value in known.items() if value is not None}
+    record = {name: value for name, value in known.items() if value is not None}
     if parts.preference is not None:
-        told["accuracy"] = float(parts.preference > 0)  # for exams: the preference accuracy of eq. 6
-    return told
+        record["accuracy"] = float(parts.preference > 0)  # for exams: the preference accuracy of eq. 6
+    return record

@@ -195,8 +195,8 @@ def _parameter(name: str, schema: Mapping[str, Any], *, optional: bool) -> str:
     kind, beside = schema.get("type"), {*schema} - {"type", "description", "title", "default"}
     if not isinstance(kind, str) or beside:  # more than a word can say
         kind = json.dumps({key: one for key, one in schema.items() if key not in ("description", "title")})
-    told = str(schema.get("description", "")).strip()
-    return clean(f"{name} ({kind}{', optional' if optional else ''}){f': {told}' if told else ''}")
+    text = str(schema.get("description", "")).strip()
+    return clean(f"{name} ({kind}{', optional' if optional else ''}){f': {text}' if text else ''}")
 
 
 def example(tool: Tool) -> Call:

@@ -52,11 +52,11 @@ class Native:
         return Parsed(text, tuple(calls), assistant(verbatim(completion), tuple(map(_repair, written, calls))))
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
-        told = [
+        lines = [
             Message("tool", safe(text), call_id=call.id, prompt="result", values={"results": [(call, text)]})
             for call, text in pairs
         ]
-        return (*told, user(notice)) if notice else tuple(told)
+        return (*lines, user(notice)) if notice else tuple(lines)
 
     def write(self, call: Call, tool: Tool) -> str:
         del call, tool

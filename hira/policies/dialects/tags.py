@@ -83,7 +83,7 @@ class Tags:
     name = "tags"
 
     def instructions(self, tools: Sequence[Tool]) -> Filled:
-        told = [
+        lines = [
             INSTRUCTIONS.fill(
                 name=tool.name,
                 description=tool.description.rstrip("."),
@@ -96,7 +96,7 @@ class Tags:
             )
             for tool in tools
         ]
-        return Filled("\n\n".join(told))
+        return Filled("\n\n".join(lines))
 
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
         """The end tokens, so that a turn ends with its call; with several calls a turn, the result tokens."""
@@ -112,8 +112,8 @@ class Tags:
         return read_turn(own, completion, tools, several, self.write)
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
-        told = [f"{tag(call.name).result_begin}\n{safe(text)}\n{tag(call.name).result_end}" for call, text in pairs]
-        text = "\n\n".join([*told, notice] if notice else told)
+        lines = [f"{tag(call.name).result_begin}\n{safe(text)}\n{tag(call.name).result_end}" for call, text in pairs]
+        text = "\n\n".join([*lines, notice] if notice else lines)
         return (Message("user", text, prompt="result", values={"results": list(pairs)}),)
 
     def write(self, call: Call, tool: Tool) -> str:
@@ -181,8 +181,8 @@ def body_shape(tool: Tool) -> str:
 def describe_parameters(tool: Tool) -> str:
     """A line on each parameter that has a description."""
     properties = tool.parameters.get("properties", {})
-    told = {name: str(properties.get(name, {}).get("description", "")) for name in tool.fields}
-    return "".join(f"\n- {name}: {one}" for name, one in told.items() if one)
+    record = {name: str(properties.get(name, {}).get("description", "")) for name in tool.fields}
+    return "".join(f"\n- {name}: {one}" for name, one in record.items() if one)
 
 
 def body(arguments: Mapping[str, Any], tool: Tool) -> str:

@@ -205,9 +205,9 @@ class LocalPolicy:
                     prompt.ids, sampling, request.stop, self.adapter, seen=streamed.seen if streamed else None
                 )
         except TimeoutError:
-            told = f"no whole reply within {self._seconds:g} seconds"
+            what = f"no whole reply within {self._seconds:g} seconds"
             fix = "reduce max_reply_tokens, or increase [timeout] in hira.toml"
-            raise TimedOut(told, where=self._where, fix=fix) from None
+            raise TimedOut(what, where=self._where, fix=fix) from None
         completion = self._completion(request, prompt, sampled)
         if streamed:
             streamed.end(completion)

@@ -92,8 +92,8 @@ def main() -> None:
 def _render(
     render: Any, text: str, messages: tuple[dict[str, Any], ...], tools: Any, special: Mapping[str, str]
 ) -> None:
-    told = [{"role": "system", "content": "Zero."}, *messages]
-    for conversation in (told, told[1:]):
+    lines = [{"role": "system", "content": "Zero."}, *messages]
+    for conversation in (lines, lines[1:]):
         try:
             render([conversation], tools=tools, chat_template=text, add_generation_prompt=True, **special)
         except MemoryError:
@@ -157,14 +157,14 @@ class Template:
     @property
     def notices(self) -> tuple[str, ...]:
         """Notices for a person who trains or runs with this template, one line each."""
-        told = []
+        lines = []
         if not self.can.keeps:
-            told.append("the chat template removes earlier thoughts from the prompt: each later turn begins a new row")
+            lines.append("the chat template removes earlier thoughts from the prompt: each later turn begins a new row")
         if not self.can.tools:
-            told.append("the chat template has no place for tools: calls are written as text")
+            lines.append("the chat template has no place for tools: calls are written as text")
         if not self.can.system:
-            told.append("the chat template has no system messages: they are joined to the user's")
-        return tuple(told)
+            lines.append("the chat template has no system messages: they are joined to the user's")
+        return tuple(lines)
 
     def prompt(self, request: Request) -> str:
         """Return the text that the model continues: all messages, and the beginning of its turn or of its message."""
@@ -204,10 +204,10 @@ class Template:
     def _render_messages(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], *, generation: bool = True
     ) -> str:
-        told = [_plain(message) for message in self._shape(messages)]
+        lines = [_plain(message) for message in self._shape(messages)]
         try:
             text: str = self.tokenizer.apply_chat_template(
-                told, tools=list(tools) or None, tokenize=False, add_generation_prompt=generation
+                lines, tools=list(tools) or None, tokenize=False, add_generation_prompt=generation
             )
         except Exception as error:  # a template is a program of its own, and raises what it likes
             raise UsageError(f"the model's chat template cannot render this: {error}", where=self.where) from error

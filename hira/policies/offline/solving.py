@@ -107,17 +107,17 @@ def _answer(asked: Asked, question: str) -> Program:
         (printed,) = yield [("python", {"code": f'print("{expression} =", f"{{{expression}:.15g}}")'})]
         lines = [(one.id, one.text.splitlines()[-1]) for one in find_passages(printed) if one.text]
         return next((f"{line}. [{id_}]" for id_, line in lines if " = " in line), "")
-    wanted, told = question, list[str]()
+    wanted, rows = question, list[str]()
     read = find_passages("\n\n".join(map(str, asked.values.values())))
     for path in asked.files if "files" in asked.tools else ():
         (brought,) = yield [("files", {"path": path})]
         read += find_passages(brought)
     for _ in range(2):
         if text := (yield from _consult(asked, wanted, read)):
-            return " ".join([text, *told])
+            return " ".join([text, *rows])
         if (bridge := find_bridge(wanted, read)) is None:
             break
-        wanted, told = bridge[1], [cite(bridge[0]), *told]
+        wanted, rows = bridge[1], [cite(bridge[0]), *rows]
     return (yield from _consult(asked, f"{question} {FURTHER}", read)) if _handing_out(asked) else ""
 
 

@@ -183,10 +183,10 @@ def _beside(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The values, and those of roles, with models and adapters at `./` as absolute paths."""
     placed = dict(values)
     for name in ("model", "adapter"):
-        told = str(placed.get(name, ""))
-        path = told.removeprefix("hf:")
+        text = str(placed.get(name, ""))
+        path = text.removeprefix("hf:")
         if path.startswith("./"):
-            placed[name] = told.removesuffix(path) + str(folder.resolve() / path)
+            placed[name] = text.removesuffix(path) + str(folder.resolve() / path)
     if "roles" in placed:
         placed["roles"] = {role: _beside(own, folder) for role, own in placed["roles"].items()}
     return placed

@@ -129,25 +129,25 @@ def _read_parts(result: "CallToolResult") -> tuple[list[str], list[str]]:
     from mcp_types import TextResourceContents
 
     texts: list[str] = []
-    told: list[str] = []
+    lines: list[str] = []
     for block in result.content:
         if block.type == "text":
             texts.append(block.text)
         elif block.type == "resource_link":
-            told.append(f"A link to {clip_title(block.name)}: {str(block.uri)[:LONGEST]}")
+            lines.append(f"A link to {clip_title(block.name)}: {str(block.uri)[:LONGEST]}")
         elif block.type == "resource":
             if isinstance(block.resource, TextResourceContents):
                 texts.append(block.resource.text)
             else:
-                told.append(_describe_unseen("A file", block.resource.mime_type, len(block.resource.blob)))
+                lines.append(_describe_unseen("A file", block.resource.mime_type, len(block.resource.blob)))
         else:
-            told.append(
+            lines.append(
                 _describe_unseen("A picture" if block.type == "image" else "A sound", block.mime_type, len(block.data))
             )
     texts = [text for text in texts if text.strip()]
     if not texts and result.structured_content:
         texts = [json.dumps(result.structured_content, ensure_ascii=False, indent=1)]
-    return texts, told
+    return texts, lines
 
 
 def _describe_unseen(what: str, mime_type: str | None, encoded: int) -> str:
@@ -194,8 +194,8 @@ def _make_tools(
             tell(f"MCP server {server.name!r}: the tool {clean(clip_title(one.name))!r} is left out: {why}")
             continue
         taken.add(name)
-        told = clean((one.description or one.title or one.name)[: 4 * DESCRIPTION])[:DESCRIPTION].strip()
-        yield Tool(name, told, parameters, _run(connection, one.name), server.seconds)
+        text = clean((one.description or one.title or one.name)[: 4 * DESCRIPTION])[:DESCRIPTION].strip()
+        yield Tool(name, text, parameters, _run(connection, one.name), server.seconds)
 
 
 def _run(connection: Connection, tool: str) -> Callable[[dict[str, Any]], Any]:

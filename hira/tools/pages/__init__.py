@@ -113,8 +113,8 @@ def find_state(title: str, text: str, scripts: str, around: str = "") -> State:
 
 def _addresses_reader(text: str) -> bool:
     """Return whether at least half of a short text speaks to its reader or about the wall, as no article does."""
-    told = [sentence.strip() for sentence in _SENTENCE.findall(text)]
+    lines = [sentence.strip() for sentence in _SENTENCE.findall(text)]
     articles = (
-        one for one in told if len(one) >= _LONG_SENTENCE and not (_ADDRESSES_READER.search(one) or _WALL.search(one))
+        one for one in lines if len(one) >= _LONG_SENTENCE and not (_ADDRESSES_READER.search(one) or _WALL.search(one))
     )
-    return 2 * sum(map(len, articles)) <= sum(map(len, told))
+    return 2 * sum(map(len, articles)) <= sum(map(len, lines))

@@ -219,10 +219,10 @@ class Workplace:
             return Settled(note=f"The work folder {why}.", limit=limit, held=held)
         names, odd = find_written(before, self._known.files)
         left = len(names) - _SHOWN
-        told = [f"{odd} files with unusual names are not listed." if odd else ""]
-        told.append(f"{left} more files were written." if left > 0 else "")
+        lines = [f"{odd} files with unusual names are not listed." if odd else ""]
+        lines.append(f"{left} more files were written." if left > 0 else "")
         listed = tuple(self.folder / name for name in names[:_SHOWN])
-        return Settled(listed, " ".join(filter(None, told)), limit, held)
+        return Settled(listed, " ".join(filter(None, lines)), limit, held)
 
     def read(self, paths: Sequence[Path], most: int) -> dict[Path, bytes]:
         """Read at most `most` bytes of each of these files in the folder, if readable. Follows no link."""

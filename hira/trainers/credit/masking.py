@@ -51,8 +51,8 @@ def drop_mastered(credited: Credited, *, tau: float = MASTERED, target: float = 
         if any(mask):
             kept.append(replace(one, row=replace(one.row, mask=mask)))
     tokens = sum(row.tokens for row in rows)
-    told = {"masked": masked / tokens if tokens else 0.0, "sampled_entropy": sampled}
-    return replace(credited, rows=tuple(kept), told={**credited.told, **told})
+    record = {"masked": masked / tokens if tokens else 0.0, "sampled_entropy": sampled}
+    return replace(credited, rows=tuple(kept), told={**credited.told, **record})
 
 
 def mask_credit(credit: Credit, *, tau: float = MASTERED, target: float = ENTROPY) -> Credit:
@@ -74,8 +74,8 @@ def drop_overlong(credited: Credited) -> Credited:
     kept = tuple(one for one in credited.rows if not one.row.overlong)
     left, whole = _weight(kept), _weight(credited.rows)
     normaliser = credited.normaliser * left / whole if whole else credited.normaliser
-    told = {"overlong": 1 - left / whole if whole else 0.0}
-    return replace(credited, rows=kept, normaliser=normaliser, told={**credited.told, **told})
+    record = {"overlong": 1 - left / whole if whole else 0.0}
+    return replace(credited, rows=kept, normaliser=normaliser, told={**credited.told, **record})
 
 
 def _weight(rows: Sequence[Weighted]) -> float:

@@ -100,8 +100,8 @@ def find_duplicates(items: Sequence[Item], similarity: float = SIMILARITY) -> li
         ]
         close = max(near, default=(0.0, ""), key=lambda one: one[0])
         if close[0] >= similarity:
-            told = {"of": close[1], "similarity": round(close[0], 4)}
-            found.append(Decision("duplicates", item.id, kept=False, why=f"nearly the same as {close[1]}", told=told))
+            values = {"of": close[1], "similarity": round(close[0], 4)}
+            found.append(Decision("duplicates", item.id, kept=False, why=f"nearly the same as {close[1]}", told=values))
             continue
         index.insert(item.id, hashed)
         kept[item.id], numbers[item.id] = own, figures
@@ -229,7 +229,7 @@ def decide(challenge: Challenge, records: Sequence[Record], wanted: Collection[s
         right = sum(known)
         kept = challenge.keeps(right, challenge.attempts - len(known))
         if kept is not None:
-            told = {"right": right, "known": len(known), "of": challenge.attempts}
+            values = {"right": right, "known": len(known), "of": challenge.attempts}
             why = "" if kept else "never answered" if right < challenge.fewest else "answered too often"
-            found.append(Decision("challenge", question, kept=kept, why=why, told=told))
+            found.append(Decision("challenge", question, kept=kept, why=why, told=values))
     return found

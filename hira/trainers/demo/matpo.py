@@ -215,8 +215,8 @@ def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Les
     rollouts = by_teacher(folder, problems, times, seed, faults)
     answers = {problem.question: problem.references[0] for problem in problems}
     right = sum(record.answer.split(" [")[0] == answers[record.question] for record in rollouts) / len(rollouts)
-    told = f"{len(rollouts)} rollouts of a careless teacher over {len(here.documents())} documents"
-    return Lessons(rollouts, f"{told}, {100 * right:.0f} % of them right")
+    text = f"{len(rollouts)} rollouts of a careless teacher over {len(here.documents())} documents"
+    return Lessons(rollouts, f"{text}, {100 * right:.0f} % of them right")
 
 
 def by_teacher(folder: Path, problems: Sequence[Problem], times: int, seed: int, faults: Faults) -> list[Rollout]:

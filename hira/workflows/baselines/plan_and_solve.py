@@ -101,8 +101,8 @@ class PlanAndSolve:
         memory = context.rollout.memory
         (finding,) = await coordinator.delegate([step], memory)
         if finding.ok:
-            told = " ".join(finding.conclusion.split())
-            memory.add_fact(Fact(told, tuple(find_cited(told)), finding.subtask.id))
+            text = " ".join(finding.conclusion.split())
+            memory.add_fact(Fact(text, tuple(find_cited(text)), finding.subtask.id))
         return finding
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:

@@ -82,8 +82,8 @@ def keep_read(context: RunContext, question: str) -> None:
     read = [source for source in context.rollout.sources.read.values() if source.evidence.strip()][-SHOWN:]
     quotes = [f"“{_beginning(source.evidence)}” [{source.id}]" for source in read]
     if quotes:
-        told = str(READ.fill(quotes=Filled("\n".join(quotes))))
-        context.rollout.findings.append(Finding(Subtask("1", question), REASONER, "", told))
+        text = str(READ.fill(quotes=Filled("\n".join(quotes))))
+        context.rollout.findings.append(Finding(Subtask("1", question), REASONER, "", text))
 
 
 def _beginning(text: str) -> str:
@@ -230,9 +230,9 @@ class ReActReport:
         limit = self.max_turns * self.several
         loop = Loop(conversation, tools, limit, self.several, final=True, conclude=lambda why: CLOSE.fill(reason=why))
         instructions = conversation.part.dialect.instructions(tools)
-        told = {"question": sanitize(question), "files": format_files(context.files), "language": language(question)}
+        record = {"question": sanitize(question), "files": format_files(context.files), "language": language(question)}
         limits = {"today": context.rollout.today, "several": self.several, "limit": self.max_turns}
-        conversation.say(user(REACT_REPORT.fill(call=instructions, **told, **limits)))
+        conversation.say(user(REACT_REPORT.fill(call=instructions, **record, **limits)))
         step, left = await loop.think(), self.max_turns - 1
         while step.calls:
             results = await together([loop.perform(call) for call in step.calls])
