@@ -27,7 +27,7 @@ from hira.cli.shell import short_pauses
 from hira.evaluation import report
 from hira.evaluation.cells import grid
 from hira.evaluation.files import Item
-from hira.evaluation.run import Evaluation, Plan
+from hira.evaluation.run import Evaluation, EvaluationPlan
 from hira.evaluation.scorers import match
 
 HERE = Path(__file__).parent
@@ -58,7 +58,7 @@ async def evaluated(many: int, concurrency: int) -> Rows:
     items = tuple(Item(str(at), QUESTION.format(at), (str(at),)) for at in range(many))
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(model="offline", docs=(DOCUMENTS,))
-        plan = Plan("rivers", items, tuple(grid(["hira"], [], 1)), settings, concurrency=concurrency)
+        plan = EvaluationPlan("rivers", items, tuple(grid(["hira"], [], 1)), settings, concurrency=concurrency)
         evaluation = Evaluation(plan, Path(folder), match)
         figures = await watched(evaluation.each(), many)
         report.write(evaluation)

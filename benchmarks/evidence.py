@@ -31,7 +31,7 @@ from hira import Hira
 from hira.agents.run_context import RunContext
 from hira.agents.verifier import ModelVerifier
 from hira.evidence import Judgement, Source, SourcedClaim
-from hira.evidence.lexical import Passages, Score, load_weights, score_claim
+from hira.evidence.lexical import ClaimScore, Passages, load_weights, score_claim
 from hira.runtime.endpoints import find_model
 from hira.runtime.factory import cast_of
 from hira.runtime.settings import Settings, load
@@ -68,7 +68,7 @@ class Result:
     model took most of the time."""
 
     claims: Sequence[Claim]
-    scores: Sequence[Score]
+    scores: Sequence[ClaimScore]
     overlaps: Sequence[float]
     milliseconds: float
 
@@ -77,7 +77,7 @@ class Result:
         found = [one.verdict == verdict for claim, one in self.pairs() if claim.supported is supported]
         return sum(found) / len(found) if found else 0.0
 
-    def pairs(self) -> list[tuple[Claim, Score]]:
+    def pairs(self) -> list[tuple[Claim, ClaimScore]]:
         """Claims with their scores."""
         return list(zip(self.claims, self.scores, strict=True))
 
@@ -137,7 +137,7 @@ async def ask_model(claims: Sequence[Claim], settings: Settings) -> Result:
             await policy.aclose()
     if failed := {one.reason for one in judged if one.verdict == "unchecked" and one.reason}:
         print(f"unchecked claims: {'; '.join(sorted(failed))}")
-    scores = [Score(one.verdict, one.score, one.quote) for one in judged]
+    scores = [ClaimScore(one.verdict, one.score, one.quote) for one in judged]
     return Result(claims, scores, [count_shared(one.text, one.evidence) for one in claims], 0.0)
 
 

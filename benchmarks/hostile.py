@@ -278,7 +278,7 @@ def headers(_: Path) -> str:
     async def attack() -> str:
         import uvicorn
 
-        from hira.server.connections import Connection as Limited
+        from hira.server.connections import TimedConnection as Limited
 
         class Small(Limited):
             header_seconds, most = 0.5, 8

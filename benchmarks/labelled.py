@@ -1,13 +1,11 @@
 """Public claims with human labels, read from where they were published. None of them is kept in this repository.
 
-| set | repository | file |
-|---|---|---|
-| WiCE | ryokamoi/wice | `code_and_resources/entailment_inputs/oracle_chunks/claim/dev.jsonl`, `data/non_supported_tokens/train.jsonl` |
-| ExpertQA | chaitanyamalaviya/ExpertQA | `data/lfqa/rand_val.jsonl` |
-| AttributionBench | OSU-NLP-Group/AttributionBench | `data/dev_all_subset_balanced.jsonl`, `data/test_ood_all_subset_balanced.jsonl` |
-| FeverSymmetric | TalSchuster/FeverSymmetric | `symmetric_v0.2/fever_symmetric_dev.jsonl` |
-| Fool Me Twice | google-research/fool-me-twice | `dataset/dev.jsonl` |
-"""  # noqa: E501
+| set | repository | file | |---|---|---| | WiCE | ryokamoi/wice |
+`code_and_resources/entailment_inputs/oracle_chunks/claim/dev.jsonl`, `data/non_supported_tokens/train.jsonl` | |
+ExpertQA | chaitanyamalaviya/ExpertQA | `data/lfqa/rand_val.jsonl` | | AttributionBench | OSU-NLP-Group/AttributionBench
+| `data/dev_all_subset_balanced.jsonl`, `data/test_ood_all_subset_balanced.jsonl` | | FeverSymmetric |
+TalSchuster/FeverSymmetric | `symmetric_v0.2/fever_symmetric_dev.jsonl` | | Fool Me Twice |
+google-research/fool-me-twice | `dataset/dev.jsonl` | """  # noqa: E501
 
 import json
 import random

@@ -35,14 +35,14 @@ class AtSign:
     def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
         text, known = dialect.turn_of(completion, BEGIN), {tool.name: tool for tool in tools}
 
-        def following(at: int) -> dialect.Written | None:
+        def following(at: int) -> dialect.WrittenCall | None:
             if (begun := dialect.find_unquoted(text, at, BEGIN, BEGIN)) is None:
                 return None
             if (line := LINE.match(text, begun.start())) is None:
                 why = "was cut off" if completion.finish == "length" else "is no @NAME {…} on one line"
-                return dialect.Written(begun.start(), error=f"Your call {why}. Write it again.")
+                return dialect.WrittenCall(begun.start(), error=f"Your call {why}. Write it again.")
             call, error = dialect.check_call(line[1], line[2], known)
-            return dialect.Written(line.start(), line.end(), line[0], call, error)
+            return dialect.WrittenCall(line.start(), line.end(), line[0], call, error)
 
         return dialect.read(text, following, several)
 

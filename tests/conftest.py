@@ -1,4 +1,5 @@
-"""What many tests share: a real model server. And how they are spread over processes, so that all of them take little."""
+"""What many tests share: a real model server. And how they are spread over processes, so that all of them take
+little."""
 
 import gc
 import re

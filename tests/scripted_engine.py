@@ -43,7 +43,8 @@ class ScriptedEngine:
 
 @dataclass
 class Speaking:
-    """`offline` decides what is said, and `policy`, over a `ScriptedEngine`, says it: as text, native calls as Hermes does."""
+    """`offline` decides what is said, and `policy`, over a `ScriptedEngine`, says it: as text, native calls as Hermes
+    does."""
 
     policy: Policy
     offline: OfflinePolicy = field(default_factory=OfflinePolicy)

@@ -1,4 +1,5 @@
-"""Models that never end, only think, are only slow, or do not do what they are asked: each run ends soon and says why."""
+"""Models that never end, only think, are only slow, or do not do what they are asked: each run ends soon and says
+why."""
 
 import asyncio
 import itertools

@@ -16,7 +16,7 @@ from hira.agents.experts import EXPERTS
 from hira.agents.loop import Loop
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Finding, Subtask
-from hira.core.budget import AGAIN, ANSWER, LONGEST_ASKED, ROOM, Allowance, Budget, Limits, Purse, Wanted, size
+from hira.core.budget import AGAIN, ANSWER, LONGEST_ASKED, ROOM, Allowance, Budget, CallNeed, Limits, Purse, size
 from hira.core.errors import OutOfBudget, RoleBudgetExceeded
 from hira.core.memory import DualMemory
 from hira.core.messages import Media, ToolCall, assistant, user
@@ -36,7 +36,7 @@ PRICE = Price(input=10.0, output=40.0, cached=1.0)
 PRICES = Prices({"scripted": PRICE})
 
 
-def spend(budget: Budget, *calls: Wanted, completion: int = 0) -> None:
+def spend(budget: Budget, *calls: CallNeed, completion: int = 0) -> None:
     for call in calls:
         budget.admit(call)
         budget.charge(call, Usage(1, call.prompt, completion))
@@ -44,61 +44,61 @@ def spend(budget: Budget, *calls: Wanted, completion: int = 0) -> None:
 
 def test_a_call_is_refused_before_it_is_made_when_its_prompt_would_eat_the_reserve() -> None:
     budget = Budget(tokens=10_000)
-    spend(budget, Wanted("code", 8_000))
+    spend(budget, CallNeed("code", 8_000))
     with pytest.raises(OutOfBudget, match=r"the budget of 10,000 tokens is used up"):
-        budget.admit(Wanted("code", 1_000))
-    budget.admit(Wanted("code", 1_000 - ROOM))
+        budget.admit(CallNeed("code", 1_000))
+    budget.admit(CallNeed("code", 1_000 - ROOM))
 
 
 def test_the_reserve_is_at_least_what_the_answering_call_takes() -> None:
     budget = Budget(tokens=10_000)
-    spend(budget, Wanted("planner", 3_000, answers=True))
+    spend(budget, CallNeed("planner", 3_000, answers=True))
     with pytest.raises(OutOfBudget):
-        budget.admit(Wanted("code", 10_000 - 3_000 - (3_000 + ANSWER) - ROOM + 1))
-    spend(budget, Wanted("code", 10_000 - 3_000 - (3_000 + ANSWER) - ROOM))
-    budget.admit(Wanted("planner", 3_000 + ANSWER // 2, answers=True, last=True))
+        budget.admit(CallNeed("code", 10_000 - 3_000 - (3_000 + ANSWER) - ROOM + 1))
+    spend(budget, CallNeed("code", 10_000 - 3_000 - (3_000 + ANSWER) - ROOM))
+    budget.admit(CallNeed("planner", 3_000 + ANSWER // 2, answers=True, last=True))
 
 
 def test_a_budget_that_pays_for_no_call_is_refused_before_anything_is_paid() -> None:
     budget = Budget(tokens=1_000)
     for last in (False, True):
         with pytest.raises(OutOfBudget, match="is too small: a call and the answer need about"):
-            budget.admit(Wanted("planner", 2_000, answers=True, last=last))
+            budget.admit(CallNeed("planner", 2_000, answers=True, last=last))
     assert budget.spent == Usage()
 
 
 def test_money_is_counted_where_the_price_is_known() -> None:
     budget = Budget(cost=0.10)
-    call = Wanted("code", 5_000, PRICE)
+    call = CallNeed("code", 5_000, PRICE)
     budget.admit(call)
     budget.charge(call, Usage(1, 5_000, 500, cost=PRICE.of(Usage(1, 5_000, 500))))
     assert budget.spent.cost == pytest.approx(0.07)
     with pytest.raises(OutOfBudget, match=r"the budget of 0\.1 US dollars is used up"):
-        budget.admit(Wanted("code", 2_000, PRICE))
+        budget.admit(CallNeed("code", 2_000, PRICE))
 
 
 def test_the_reply_is_bounded_only_where_little_is_left() -> None:
-    assert Budget(tokens=100_000).admit(Wanted("code", 1_000)) is None
-    assert Budget(tokens=5_000).admit(Wanted("code", 1_000)) == 5_000 * 0.9 - 1_000
-    assert Budget(cost=0.1).admit(Wanted("code", 1_000, PRICE)) == pytest.approx((0.1 * 0.9 - 0.01) / 40e-6, abs=1)
+    assert Budget(tokens=100_000).admit(CallNeed("code", 1_000)) is None
+    assert Budget(tokens=5_000).admit(CallNeed("code", 1_000)) == 5_000 * 0.9 - 1_000
+    assert Budget(cost=0.1).admit(CallNeed("code", 1_000, PRICE)) == pytest.approx((0.1 * 0.9 - 0.01) / 40e-6, abs=1)
 
 
 def test_a_role_has_limits_of_its_own_beside_the_runs() -> None:
     budget = Budget(roles={"code": Limits(calls=2), "look": Limits(tokens=100)})
-    spend(budget, Wanted("code"), Wanted("code"), Wanted("planner"), Wanted("planner"))
+    spend(budget, CallNeed("code"), CallNeed("code"), CallNeed("planner"), CallNeed("planner"))
     with pytest.raises(RoleBudgetExceeded, match="the budget of 2 calls of role 'code' is used up"):
-        budget.admit(Wanted("code"))
+        budget.admit(CallNeed("code"))
     with pytest.raises(RoleBudgetExceeded, match="of role 'look' is too small"):
-        budget.admit(Wanted("look", 200))
-    budget.admit(Wanted("planner"))
+        budget.admit(CallNeed("look", 200))
+    budget.admit(CallNeed("planner"))
 
 
 def test_time_that_is_used_up_admits_no_call_and_the_last_tenth_only_the_answer() -> None:
     budget = Budget(seconds=1000)
     budget.began -= 950
     with pytest.raises(OutOfBudget, match="1,000 seconds"):
-        budget.admit(Wanted("code"))
-    budget.admit(Wanted("planner", last=True))
+        budget.admit(CallNeed("code"))
+    budget.admit(CallNeed("planner", last=True))
     assert budget.remaining_seconds(last=True) == pytest.approx(50, abs=5)
 
 
@@ -329,7 +329,7 @@ def budgets(many: int, tokens: int = TOGETHER) -> tuple[Allowance, Sequence[Budg
     return shared, [Budget(shared=shared) for _ in range(many)]
 
 
-def spend_room(budget: Budget, call: Wanted) -> None:
+def spend_room(budget: Budget, call: CallNeed) -> None:
     room = budget.admit(call)
     budget.charge(call, Usage(1, call.prompt, 500 if room is None else min(room, 500)))
 
@@ -338,13 +338,13 @@ def test_runs_of_one_key_never_spend_more_than_it_has_whichever_calls_go_side_by
     for seed in range(200):
         random = Random(seed)
         shared, runs = budgets(random.randint(1, 5))
-        under_way: list[tuple[Budget, Wanted, int]] = []
+        under_way: list[tuple[Budget, CallNeed, int]] = []
         refused = 0
         while refused < 20 or under_way:
             if refused < 20 and random.random() < 0.5:
                 longest = random.choice([None, random.randint(1, 6_000)])
                 run = random.choice(runs)
-                call = Wanted("planner", random.randint(100, 8_000), answers=True, reply=longest)
+                call = CallNeed("planner", random.randint(100, 8_000), answers=True, reply=longest)
                 try:
                     room = run.admit(call)
                 except OutOfBudget:
@@ -361,32 +361,32 @@ def test_runs_of_one_key_never_spend_more_than_it_has_whichever_calls_go_side_by
 
 def test_what_another_run_spends_leaves_each_run_its_answer() -> None:
     shared, (one, other) = budgets(2, 20_000)
-    asked = Wanted("planner", 2_000, answers=True)
+    asked = CallNeed("planner", 2_000, answers=True)
     one.admit(asked)
     one.charge(asked, Usage(1, 2_000, 100))
     with suppress(OutOfBudget):
         while True:
-            spend_room(other, Wanted("planner", 2_000, answers=True))
+            spend_room(other, CallNeed("planner", 2_000, answers=True))
     for run in (other, one):
-        spend_room(run, Wanted("planner", 2_400, answers=True, last=True))
+        spend_room(run, CallNeed("planner", 2_400, answers=True, last=True))
     assert run.spent.calls >= 2
     assert shared.purse.spent.tokens <= 20_000
 
 
 def test_what_an_ended_run_kept_for_its_answer_is_the_others_again() -> None:
     shared, (one, other) = budgets(2, 10_000)
-    asked = Wanted("planner", 3_000, answers=True)
+    asked = CallNeed("planner", 3_000, answers=True)
     one.admit(asked)
     one.charge(asked, Usage(1, 3_000, 10))
     with pytest.raises(OutOfBudget):
-        other.admit(Wanted("planner", 3_000))
+        other.admit(CallNeed("planner", 3_000))
     shared.leave(id(one))
-    other.admit(Wanted("planner", 3_000))
+    other.admit(CallNeed("planner", 3_000))
 
 
 def test_a_call_that_only_others_under_way_stand_against_is_told_so_and_may_be_tried_again() -> None:
     shared, (one, other) = budgets(2, 6_000)
-    first, second = Wanted("planner", 1_500), Wanted("planner", 1_500)
+    first, second = CallNeed("planner", 1_500), CallNeed("planner", 1_500)
     one.admit(first)
     with pytest.raises(OutOfBudget, match="the budget of 6,000 tokens of the key 'ada' is held by other calls") as held:
         other.admit(second)
@@ -395,6 +395,6 @@ def test_a_call_that_only_others_under_way_stand_against_is_told_so_and_may_be_t
     other.admit(second)
     other.charge(second, Usage(1, 1_500, 1_500))
     with pytest.raises(OutOfBudget, match="the budget of 6,000 tokens of the key 'ada' is used up") as spent:
-        other.admit(Wanted("planner", 1_500))
+        other.admit(CallNeed("planner", 1_500))
     assert not spent.value.fix
     assert shared.purse.held == Usage()

@@ -4,8 +4,9 @@ A fence's first line says how it is taken: `python` blocks of a page run one aft
 `await` where they like; a `text` block right behind one is what it prints (`…` stands for anything); lines of `bash`
 blocks that begin with `hira ` are run and must end with 0, or with N where the fence says `exit=N`, and a block `text
 prints` right behind is what they write to standard output; a block `bash serves` starts the page's server, at which its
-Python and its lines that begin with `curl ` are run; a `toml` block is a hira.toml; `file=NAME` writes the block into the working folder first. `no-run` leaves a block out, and so does
-`needs=MODULE` where that is not installed, and `needs=python` where nothing would hold Python code back.
+Python and its lines that begin with `curl ` are run; a `toml` block is a hira.toml; `file=NAME` writes the block into
+the working folder first. `no-run` leaves a block out, and so does `needs=MODULE` where that is not installed, and
+`needs=python` where nothing would hold Python code back.
 """
 
 import argparse
@@ -65,7 +66,7 @@ from hira.tools.addresses import PORTS
 from hira.tools.fetch import HEAD_SECONDS, HOPS, Fetcher
 from hira.tools.files import LARGEST as WRITTEN
 from hira.tools.mcp.tools import KEPT
-from hira.tools.python import Limits, refusal
+from hira.tools.python import PythonLimits, refusal
 from hira.tools.search import BACKENDS
 from hira.tools.search.service import LIMIT as SEARCH_LIMIT
 from hira.tools.search.service import SECONDS as SEARCH_SECONDS
@@ -527,8 +528,8 @@ LIMITS = {
         f"| temperature, top-p | {Settings().temperature}, {Settings().top_p} |",
     ],
     "tools.md": [
-        f"{Limits().seconds:g} s a call, {Limits().memory >> 30} GiB of memory, {Limits().disk >> 20} MiB of disk",
-        f"{Limits().output:,} characters of output",
+        f"{PythonLimits().seconds:g} s a call, {PythonLimits().memory >> 30} GiB of memory, {PythonLimits().disk >> 20} MiB of disk",
+        f"{PythonLimits().output:,} characters of output",
         f"a page of {Fetcher().limit / 1e6:g} MB, {Fetcher().seconds:g} s, {HEAD_SECONDS:g} s of them until its answer begins, {HOPS} redirects",
         f"at most {QUERY} characters; {SEARCH_SECONDS:g} s and {SEARCH_LIMIT / 1e6:g} MB an answer",
         f"200 MB a file, {WRITTEN // 2**20} MB of what a program wrote",

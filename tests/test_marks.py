@@ -1,4 +1,5 @@
-"""Marks such as `[s1]`: a page cites none of our sources, code stays code, and an answer lists what its numbers mean."""
+"""Marks such as `[s1]`: a page cites none of our sources, code stays code, and an answer lists what its numbers
+mean."""
 
 import re
 import time

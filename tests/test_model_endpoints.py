@@ -9,7 +9,7 @@ import pytest
 from hira.core.errors import AccessDenied, UsageError
 from hira.runtime.endpoints import find_model
 from hira.runtime.settings import RoleSettings, Settings, load
-from hira.runtime.settings.keys import Place, find_place
+from hira.runtime.settings.keys import EndpointPlace, find_place
 from hira.testing import Endpoint
 
 
@@ -70,7 +70,7 @@ async def test_a_base_url_with_the_path_of_a_request_names_the_one_to_write(path
         assert caught.value.fix == "write http://127.0.0.1:9/v1"
 
 
-def place(name: str, **values: Any) -> Place:
+def place(name: str, **values: Any) -> EndpointPlace:
     """Where the general model of these settings is asked."""
     settings = asyncio.run(find_model(given(model=name, **values), ports=()))
     return find_place(name, "*", RoleSettings(), settings)
@@ -88,7 +88,7 @@ def test_a_name_with_a_provider_leads_to_litellm_and_takes_no_key_of_openai(name
     (tmp_path / "litellm.py").write_text("")
     monkeypatch.syspath_prepend(str(tmp_path))
     settings = load({"model": name}, {"OPENAI_API_KEY": "sk-of-openai"}, tmp_path, tmp_path)
-    assert find_place(name, "*", RoleSettings(), settings) == Place(meant, "", "", "")
+    assert find_place(name, "*", RoleSettings(), settings) == EndpointPlace(meant, "", "", "")
 
 
 @pytest.mark.skipif(find_spec("litellm") is not None, reason="litellm is installed")
@@ -103,12 +103,12 @@ def test_without_litellm_one_line_says_what_a_name_with_a_provider_needs(name) -
 def test_at_an_endpoint_that_is_named_such_names_are_the_endpoints_own() -> None:
     url = "https://gateway.example/v1"
     for name in ("anthropic/claude-opus-4-1", "claude-opus-4-1", "openai/gpt-oss-20b", "ollama/qwen3"):
-        assert place(name, base_url=url) == Place(name, url, "", "")
-    assert place("openai:gpt-5", base_url=url) == Place("gpt-5", url, "", "")
+        assert place(name, base_url=url) == EndpointPlace(name, url, "", "")
+    assert place("openai:gpt-5", base_url=url) == EndpointPlace("gpt-5", url, "", "")
 
 
 def test_openai_and_ollama_before_a_name_say_where_it_is_asked() -> None:
     key = {"api_key": "sk-1"}
     assert place("openai:gpt-5", **key)[:3] == place("openai/gpt-5", **key)[:3] == ("gpt-5", "", "sk-1")
-    assert place("ollama/qwen3:8b", **key) == Place("qwen3:8b", "http://127.0.0.1:11434/v1", "", "")
+    assert place("ollama/qwen3:8b", **key) == EndpointPlace("qwen3:8b", "http://127.0.0.1:11434/v1", "", "")
     assert place("mistral:7b", **key)[:2] == ("mistral:7b", "")

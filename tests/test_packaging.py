@@ -1,4 +1,5 @@
-"""What is installed: the wheel and the sdist hold what hira reads at run time, the core is small, and 3.11 is enough."""
+"""What is installed: the wheel and the sdist hold what hira reads at run time, the core is small, and 3.11 is
+enough."""
 
 import ast
 import re
@@ -156,7 +157,8 @@ def modules() -> list[ast.Module]:
 
 @pytest.mark.heavy(seconds=2)
 def test_every_module_is_written_in_the_oldest_python_that_is_named() -> None:
-    """Syntax only; that no newer part of the standard library is used is for the linter's target and for 3.11 itself."""
+    """Syntax only; that no newer part of the standard library is used is for the linter's target and for 3.11
+    itself."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     oldest = project["project"]["requires-python"].removeprefix(">=")
     assert project["tool"]["ruff"]["target-version"] == f"py{oldest.replace('.', '')}"

@@ -12,7 +12,7 @@ from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.evaluation.cells import grid
 from hira.evaluation.files import Item
-from hira.evaluation.run import Evaluation, Plan
+from hira.evaluation.run import Evaluation, EvaluationPlan
 from hira.evaluation.scorers import match
 from hira.runtime.batch import Question
 from hira.runtime.ray_batch import RayBatch
@@ -67,7 +67,7 @@ def test_the_command_writes_the_same_file(folder: Path) -> None:
 async def test_an_evaluation_is_asked_on_the_cluster(folder: Path) -> None:
     items = tuple(Item(name, text, (str(high),)) for (name, high), text in zip(TOWERS.items(), QUESTIONS, strict=True))
     settings = Settings(model="offline", docs=(folder / "docs",))
-    plan = Plan("towers", items, tuple(grid(["hira", "rag"], [], 1)), settings)
+    plan = EvaluationPlan("towers", items, tuple(grid(["hira", "rag"], [], 1)), settings)
     evaluation = Evaluation(plan, folder / "out", match, ray="local")
     records = [one async for one in evaluation.each()]
     assert len(records) == 8

@@ -1,4 +1,5 @@
-"""How the code is kept: one place for parsing, short functions, a light start, and the way that docs/architecture.md shows.
+"""How the code is kept: one place for parsing, short functions, a light start, and the way that docs/architecture.md
+shows.
 
 Import contracts are in pyproject.toml.
 """

@@ -1,4 +1,5 @@
-"""Pages, messages, help texts and docstrings are in plain English: phrases that they avoid, each with the words to use."""
+"""Pages, messages, help texts and docstrings are in plain English: phrases that they avoid, each with the words to
+use."""
 
 import ast
 import re

@@ -1,4 +1,5 @@
-"""A tiny random model of transformers with a tokenizer of single characters: says nonsense, but through the real thing."""
+"""A tiny random model of transformers with a tokenizer of single characters: says nonsense, but through the real
+thing."""
 
 import string
 

@@ -33,7 +33,7 @@ from hira.trainers import records
 from hira.trainers.batches import CANARY
 from hira.trainers.configuration import Configuration, TrainConfig
 from hira.trainers.grpo import RoleTrainer
-from hira.trainers.plan import Shape
+from hira.trainers.plan import DecoderShape
 from hira.trainers.rows import Collected, Credited, Key, Row, Weighted
 from hira.trainers.weights import check_sound, fingerprint
 
@@ -54,9 +54,9 @@ class Timed(TrainerCallback):
         self.seconds.append(time.process_time() - self.began)
 
 
-def shape(layers: int) -> Shape:
+def shape(layers: int) -> DecoderShape:
     """SmolLM2-135M's, with so many layers."""
-    return Shape(layers, 576, 9, 3, 64, 1536, WORDS, tied=True, small=2 * 576)
+    return DecoderShape(layers, 576, 9, 3, 64, 1536, WORDS, tied=True, small=2 * 576)
 
 
 def ragged(many: int) -> list[Weighted]:

@@ -56,7 +56,7 @@ from hira.trainers.configuration import Configuration, ModelConfig, RolloutConfi
 from hira.trainers.credit import matpo  # noqa: E402
 from hira.trainers.engines import LivePolicy  # noqa: E402
 from hira.trainers.grpo import RoleTrainer  # noqa: E402
-from hira.trainers.plan import GIB, Shape, Work, sheet  # noqa: E402
+from hira.trainers.plan import GIB, DecoderShape, TrainingWork, sheet  # noqa: E402
 from hira.trainers.rollouts import Collector, Rollouts  # noqa: E402
 from hira.trainers.rows import (  # noqa: E402
     Collected,
@@ -73,7 +73,7 @@ RANK = 16
 class Size:
     """How large everything is."""
 
-    shape: Shape
+    shape: DecoderShape
     questions: int
     attempts: int
     subtasks: int
@@ -231,7 +231,7 @@ def planned(size: Size, found: Measured, many: int) -> dict[str, float]:
     """The plan for what was really done: the largest micro-batch, the longest row, the rollouts at once."""
     largest = int(max(one["largest_micro_batch"] for one in found.metrics))
     scored = sum(one.row.tokens for one in found.rows) / max(1, sum(one.row.length for one in found.rows))
-    work = Work(
+    work = TrainingWork(
         adapters=many,
         rank=RANK,
         budget=largest,

@@ -45,10 +45,10 @@ from hira.trainers.credit.masking import mask_credit
 from hira.trainers.engines import LivePolicy
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.pipeline import PipelinedCollector, Segmented
-from hira.trainers.plan import Shape
+from hira.trainers.plan import DecoderShape
 from hira.trainers.recipes import MARSRL as RECIPE
 from hira.trainers.rollouts import Collector, Problem, Rollouts
-from hira.trainers.schedule import Limits
+from hira.trainers.schedule import ScheduleLimits
 from hira.workflows.marsrl import MarsRL
 
 MEAN = {"solver": 19_000, "verifier": 5_000, "corrector": 5_000}
@@ -76,8 +76,8 @@ class Load:
         return self.questions * (1 + PICKS * (STEPS - 1))
 
     @property
-    def limits(self) -> Limits:
-        return Limits(5 * self.questions, self.groups, self.staleness, 2 * self.groups)
+    def limits(self) -> ScheduleLimits:
+        return ScheduleLimits(5 * self.questions, self.groups, self.staleness, 2 * self.groups)
 
 
 FULL = Load()
@@ -244,6 +244,8 @@ class Way:
         }  # fmt: skip
 
 
-def measured(way: str, load: Load, shape: Shape, words: Any, folder: Path, budget: int, rank: int) -> dict[str, Any]:
+def measured(
+    way: str, load: Load, shape: DecoderShape, words: Any, folder: Path, budget: int, rank: int
+) -> dict[str, Any]:
     """One way, from fresh weights."""
     return Way(way, load, model(shape, ["default"], rank=rank), words, folder, budget).measured()

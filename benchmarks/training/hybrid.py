@@ -24,7 +24,7 @@ import numpy as np
 
 from hira.agents.rubrics import normalise_score
 from hira.evaluation.preferences import agreement
-from hira.evaluation.rewards.rubrics import Parts, Weights, preference, total
+from hira.evaluation.rewards.rubrics import RewardParts, RewardWeights, preference, total
 from hira.evaluation.statistics import Interval, bootstrap
 from hira.trainers.credit.grpo import grpo
 from hira.trainers.rows import Attempt, Group, Row
@@ -42,10 +42,10 @@ PREFERRING, JUDGING, HYBRID, SCALED = (
     "hybrid, judge scaled to a quarter",
 )
 REWARDS = {
-    PREFERRING: Weights(quality=0.0),
-    JUDGING: Weights(preference=0.0),
-    HYBRID: Weights(),
-    SCALED: Weights(judge_scale=0.25),
+    PREFERRING: RewardWeights(quality=0.0),
+    JUDGING: RewardWeights(preference=0.0),
+    HYBRID: RewardWeights(),
+    SCALED: RewardWeights(judge_scale=0.25),
 }
 EARLIER = "## Until the judge was mended"
 """Begins what the page tells of figures that a program before this one made; it is kept as it is."""
@@ -127,7 +127,7 @@ def row(topic: int, number: int) -> Row:
     return Row(str(topic), str(number), "rubric", "rubric", (topic,), (1,), (1,), (0.0,))
 
 
-def learned(world: World, weights: Weights, alignment: float, seed: int) -> np.ndarray:
+def learned(world: World, weights: RewardWeights, alignment: float, seed: int) -> np.ndarray:
     """The table after GRPO with that reward."""
     chance, scores = np.random.default_rng(1000 + seed), np.zeros((TOPICS, CRITERIA))
     for update in range(UPDATES):
@@ -138,7 +138,7 @@ def learned(world: World, weights: Weights, alignment: float, seed: int) -> np.n
             rubrics, gradients[topic] = drawn(scores[topic], GROUP, chance)
             for number, chosen in enumerate(rubrics):
                 ordered = preference(*world.margin(chosen, pair))
-                parts = Parts(ordered, world.quality(topic, chosen, alignment), 0.0)
+                parts = RewardParts(ordered, world.quality(topic, chosen, alignment), 0.0)
                 attempts.append(Attempt(number, (row(topic, number),), total(parts, weights)))
             groups.append(Group(str(topic), tuple(attempts)))
         for one in grpo(groups).rows:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from hira.core.messages import Filled, Message
 from hira.core.policy import Completion, Request, Tokens, Watch, cut_at_stop
-from hira.policies.offline.request import Act, Asked, read_request, write_act
+from hira.policies.offline.request import Act, OfflineRequest, read_request, write_act
 from hira.trainers.demo.matpo import PEOPLE
 from hira.trainers.demo.matpo import TOWNS as ALL_TOWNS
 from hira.trainers.rollouts import Problem
@@ -148,7 +148,7 @@ class _Turn:
     chance: random.Random
     pieces: list[Piece] = field(default_factory=list)
 
-    def planner(self, seen: Asked) -> str:
+    def planner(self, seen: OfflineRequest) -> str:
         thing, town = _ASKED.match(seen.value("question")).groups()
         if seen.results:
             report = _REPORTED.search(seen.results[-1][1])
@@ -158,7 +158,7 @@ class _Turn:
         subtask = f"Read about {town}." if full else asked(thing, town)
         return plan + self._called(seen, "search_and_browse", "subtask", Piece(subtask, *why))
 
-    def worker(self, seen: Asked) -> str:
+    def worker(self, seen: OfflineRequest) -> str:
         task = seen.value("task")
         wanted = _ASKED.search(task) or _ASKED.search(recapped(seen.request))
         town = wanted[2] if wanted else task.rstrip(".").split()[-1]
@@ -185,14 +185,21 @@ class _Turn:
                 return "\n".join(PLANS[:at]) + "\n.\n"
         return "\n".join(PLANS) + "\n"
 
-    def _called(self, seen: Asked, tool: str, field_: str, value: Piece) -> str:
+    def _called(self, seen: OfflineRequest, tool: str, field_: str, value: Piece) -> str:
         text, _ = write_act(Act("", ((tool, {field_: value.text}),)), seen)
         before, _, after = text.partition(value.text)
         self.pieces += [Piece(before), value, Piece(after)]
         return text
 
     def _last(
-        self, seen: Asked, role: str, said: str, why: Decision | None = None, sure: float = 0.0, *, after: str = ""
+        self,
+        seen: OfflineRequest,
+        role: str,
+        said: str,
+        why: Decision | None = None,
+        sure: float = 0.0,
+        *,
+        after: str = "",
     ) -> str:
         """The end of a conversation: a summary where it is asked for, else perhaps the same, perhaps nothing."""
         if seen.closing:

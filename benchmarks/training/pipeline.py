@@ -30,7 +30,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean
 
-from hira.trainers.schedule import Gate, Limits, Released, Schedule
+from hira.trainers.schedule import Gate, Released, Schedule, ScheduleLimits
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from virtual import VirtualEngine, virtually
@@ -122,7 +122,7 @@ async def synchronous(world: World, seconds: float, problems: int) -> Told:
     """All steps of so many problems, then one update on all of it."""
     told, first = Told(), 0
     while asyncio.get_running_loop().time() < seconds:
-        everything = Limits(problems, 10**9, 10**9, 10**9)
+        everything = ScheduleLimits(problems, 10**9, 10**9, 10**9)
         schedule: Schedule[int] = Schedule(world.begin, everything, first=first, total=first + problems)
         await _update(await schedule.take(), world, told, 0)
         await schedule.aclose()
@@ -133,7 +133,7 @@ async def synchronous(world: World, seconds: float, problems: int) -> Told:
 async def pipeline(world: World, seconds: float, least: int, problems: int) -> Told:
     """Updates on complete groups, while later steps of the same problems and other problems are sampled."""
     told = Told()
-    schedule: Schedule[int] = Schedule(world.begin, Limits(problems, least, STALENESS, 10 * least))
+    schedule: Schedule[int] = Schedule(world.begin, ScheduleLimits(problems, least, STALENESS, 10 * least))
     while asyncio.get_running_loop().time() < seconds:
         batch = await schedule.take()
         await _update(batch, world, told, schedule.version)

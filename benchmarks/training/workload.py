@@ -22,7 +22,7 @@ from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.events import Events, Reader
 from hira.core.policy import Completion, Policy, Request, Sampling, Watch
-from hira.evaluation.rewards.answers import Score
+from hira.evaluation.rewards.answers import RolloutScore
 from hira.policies.dialects import DIALECTS
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.engine import Sampled, Seen
@@ -30,13 +30,13 @@ from hira.policies.offline import OfflinePolicy
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.trainers.engines import LivePolicy
-from hira.trainers.plan import Shape
+from hira.trainers.plan import DecoderShape
 from hira.trainers.rollouts import Problem
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "benchmarks" / "data" / "offline"
-QWEN_05B = Shape(24, 896, 14, 2, 64, 4864, 151_936, tied=True, small=2 * 896 + 18 * 64)
-TINY = Shape(2, 64, 4, 2, 16, 128, 8_000, tied=True, small=2 * 64 + 8 * 16)
+QWEN_05B = DecoderShape(24, 896, 14, 2, 64, 4864, 151_936, tied=True, small=2 * 896 + 18 * 64)
+TINY = DecoderShape(2, 64, 4, 2, 16, 128, 8_000, tied=True, small=2 * 64 + 8 * 16)
 START, END = "<|im_start|>", "<|im_end|>"
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
@@ -70,7 +70,7 @@ def tokenizer(words: int) -> PreTrainedTokenizerFast:
     return fast
 
 
-def config(shape: Shape, *, window: int = 32_768) -> Qwen2Config:
+def config(shape: DecoderShape, *, window: int = 32_768) -> Qwen2Config:
     return Qwen2Config(
         vocab_size=shape.words,
         hidden_size=shape.hidden,
@@ -85,7 +85,7 @@ def config(shape: Shape, *, window: int = 32_768) -> Qwen2Config:
     )
 
 
-def model(shape: Shape, adapters: Sequence[str], *, rank: int = 16) -> Any:
+def model(shape: DecoderShape, adapters: Sequence[str], *, rank: int = 16) -> Any:
     """The model with its adapters: bf16 on a GPU, fp32 on a CPU."""
     torch.manual_seed(0)
     cuda = torch.cuda.is_available()
@@ -178,6 +178,6 @@ def problems() -> list[Problem]:
     return [Problem(str(at), one["question"], ("",)) for at, one in enumerate(asked)]
 
 
-async def every_other(rollout: Rollout, _references: tuple[str, ...]) -> Score:
+async def every_other(rollout: Rollout, _references: tuple[str, ...]) -> RolloutScore:
     """Every other rollout of a question is right, so that all groups have a signal."""
-    return Score(float(int(rollout.run.rpartition("-")[2]) % 2))
+    return RolloutScore(float(int(rollout.run.rpartition("-")[2]) % 2))

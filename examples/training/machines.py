@@ -34,14 +34,14 @@ from hira.agents.run_context import RoleConfig
 from hira.agents.trajectory import Rollout
 from hira.cli.training.demo import run
 from hira.core.policy import Completion, Request, Watch
-from hira.evaluation.rewards.answers import Reward, Score
+from hira.evaluation.rewards.answers import Reward, RolloutScore
 from hira.evaluation.rewards.rubrics import BEST, preference, read_rubric
-from hira.policies.offline.request import Asked as Seen
+from hira.policies.offline.request import OfflineRequest as Seen
 from hira.policies.offline.request import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.configuration import RewardConfig
-from hira.trainers.demo.recipe import Command, DemoRecipe, Lessons, Sizes, play_lessons
-from hira.trainers.demo.tiny import Shape, find_phrases, make_tokenizer
+from hira.trainers.demo.recipe import Command, DemoRecipe, DemoSizes, Lessons, play_lessons
+from hira.trainers.demo.tiny import TinyShape, find_phrases, make_tokenizer
 from hira.trainers.lessons import list_messages
 from hira.trainers.recipes import RUBRIC, Judges, hybrid_reward
 from hira.trainers.rollouts import Problem
@@ -297,7 +297,7 @@ def written(items: list[dict[str, object]]) -> str:
 
 
 WORKFLOW = RubricWriting()
-SHAPE = Shape(window=512)
+SHAPE = TinyShape(window=512)
 """Room for a second try with the list of all that is wrong in the first, which is read letter by letter."""
 PAIRS, HELD_OUT = 8, 8
 """Pairs for each reader and kind of machine, in training and held out."""
@@ -370,7 +370,7 @@ class Tried:
     inner: Reward
     pairs: Mapping[str, Sequence[tuple[Ratings, Ratings]]]
 
-    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
         score = await self.inner(rollout, references)
         rubric = read_rubric(rollout)
         if rubric is None:
@@ -426,7 +426,7 @@ class Shares:
 
     inner: Reward
 
-    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
         score = await self.inner(rollout, references)
         told = dict(score.parts)
         if "format" in told:
@@ -469,8 +469,8 @@ MACHINES_DEMO = DemoRecipe(
     exam=exam,
     commands=commands,
     shape=SHAPE,
-    sizes=Sizes(lessons=3, learning=150, updates=80, rate=3e-3),
-    small=Sizes(lessons=1, learning=55, batch=12, updates=2, questions=2, attempts=4, exam=1, thin=4),
+    sizes=DemoSizes(lessons=3, learning=150, updates=80, rate=3e-3),
+    small=DemoSizes(lessons=1, learning=55, batch=12, updates=2, questions=2, attempts=4, exam=1, thin=4),
     examined="held-out pairs in the right order",
     curves={
         "pairs in the right order (R_pref is 1)": "reward/accuracy",

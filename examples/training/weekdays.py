@@ -30,21 +30,21 @@ from hira.cli.training.demo import run
 from hira.core.errors import BadReply
 from hira.core.messages import Message
 from hira.core.policy import Completion, Request, Usage, Watch, cut_at_stop
-from hira.evaluation.rewards.answers import ByWords, Reward, Score
+from hira.evaluation.rewards.answers import ByWords, Reward, RolloutScore
 from hira.evaluation.rewards.match import exact, extract_answer
 from hira.policies.dialects.answer import find_final_answer, read_verdict, strip_thought
-from hira.policies.offline.request import Asked as Seen
+from hira.policies.offline.request import OfflineRequest as Seen
 from hira.policies.offline.request import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig
-from hira.trainers.demo.recipe import Command, DemoRecipe, Lessons, Sizes, play_lessons
+from hira.trainers.demo.recipe import Command, DemoRecipe, DemoSizes, Lessons, play_lessons
 from hira.trainers.demo.tiny import SHAPE, make_tokenizer
 from hira.trainers.lessons import list_messages
 from hira.trainers.recipes import MARSRL
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
-from hira.workflows.bound import Sizes as Bounds
+from hira.workflows.bound import DemoSizes as Bounds
 from hira.workflows.marsrl import MarsRL
 
 WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -323,7 +323,7 @@ class Alone:
         return self.workflow.roles
 
     async def run(self, question: str, context: RunContext) -> str:
-        task, problem = task_of(question), marsrl.Problem(question)
+        task, problem = task_of(question), marsrl.MarsProblem(question)
         right, wrong = sound(task), flawed(task)
         flagged = Review(correct=False, report=report(right, wrong[-1].end))
         await _tried(marsrl.verify(problem, Solution(solution(wrong)), context, WRONG))
@@ -343,7 +343,7 @@ async def _tried(step: Coroutine[Any, Any, object]) -> None:
         return
 
 
-async def by_role(rollout: Rollout, references: tuple[str, ...]) -> Score:
+async def by_role(rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
     """1 if the workflow's answer is right, with the parts
 
     solver             1 if the Solver's own solution is right
@@ -371,7 +371,7 @@ async def by_role(rollout: Rollout, references: tuple[str, ...]) -> Score:
             parts["harmed" if before else "fixed"] = float(right is not before)
         if step != REPAIR:
             before = right
-    return Score(parts["accuracy"], {"found": 0.0, "accepted": 0.0, "repaired": 0.0, **parts})
+    return RolloutScore(parts["accuracy"], {"found": 0.0, "accepted": 0.0, "repaired": 0.0, **parts})
 
 
 def _verdict(step: int, *, accepts: bool | None, right: bool | None) -> dict[str, float]:
@@ -448,8 +448,8 @@ WEEKDAYS = DemoRecipe(
     examining=Alone(WORKFLOW),
     commands=commands,
     stages=StageConfig(sampling="balanced"),
-    sizes=Sizes(lessons=2, learning=300, updates=15, questions=6, exam=2),
-    small=Sizes(lessons=1, learning=36, batch=16, updates=2, questions=1, attempts=3, exam=1, thin=16),
+    sizes=DemoSizes(lessons=2, learning=300, updates=15, questions=6, exam=2),
+    small=DemoSizes(lessons=1, learning=36, batch=16, updates=2, questions=1, attempts=3, exam=1, thin=16),
     examined="held-out questions answered right by all roles together",
     curves={
         "Solver: right solutions": "solver/reward",

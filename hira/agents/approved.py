@@ -23,7 +23,7 @@ from hira.core.hooks import Refusal, ToolUse
 from hira.core.messages import Filled
 from hira.core.prompts import Prompt
 from hira.core.sanitize import redact, sanitize
-from hira.journal import Asked
+from hira.journal import CallSpec
 from hira.journal.encoding import digest_of_tool
 from hira.tools import Observation, Tool
 
@@ -83,7 +83,7 @@ async def _get_decisions(subtasks: Sequence[Subtask], context: RunContext) -> Se
         decisions = await ask()
     else:
         record = {"run": log.run, "subtasks": [[one.id, one.text] for one in subtasks]}  # no other run decides for it
-        asked = Asked("tool", APPROVAL, digest_of_tool(APPROVAL, record), PERSON, lambda: record)
+        asked = CallSpec("tool", APPROVAL, digest_of_tool(APPROVAL, record), PERSON, lambda: record)
         decisions = await log.call(asked, ask, _record, _decisions)
     for issued, one in zip(subtasks, decisions, strict=True):
         if isinstance(one, Rejected):
@@ -178,7 +178,7 @@ async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, n
     else:
         values = {"conversation": conversation.name, "arguments": dict(use.arguments), "nth": nth}
         digest = digest_of_tool(f"{log.run} {use.name}", values)  # no other run decides for it
-        asked = Asked("tool", APPROVAL_OF_CALLS, digest, PERSON, lambda: {"tool": use.name, **values}, anywhere=True)
+        asked = CallSpec("tool", APPROVAL_OF_CALLS, digest, PERSON, lambda: {"tool": use.name, **values}, anywhere=True)
         decision = await log.call(asked, ask, _record_decision, decode)
     if isinstance(decision, Refusal):
         context.events(CallRefused(use.id, use.name, decision.reason))

@@ -26,7 +26,7 @@ from hira.core.sanitize import redact
 from hira.core.tokens import clip
 from hira.core.tool import LEFT_OUT, read_result
 from hira.evidence import Source, inert
-from hira.journal import OWN, Asked, Log
+from hira.journal import OWN, CallSpec, Log
 from hira.journal.encoding import digest_of_tool
 from hira.tools import Observation, Passage, Tool
 from hira.tools.addresses import is_on_host
@@ -68,7 +68,7 @@ _FAULT = 500
 
 
 @dataclass(slots=True)
-class _Call:
+class _CallInProgress:
     """A call in progress. `written` are the arguments that the model wrote, `arguments` the actual ones, which a hook
     or a person may have changed. It is the `nth` of its kind in its conversation. `live` means that the result does not
     come from the journal, `refused` that the call is not performed."""
@@ -102,7 +102,7 @@ class _Call:
             return await self._prepare() or await self._make()
         reads = tool is context.tools.files  # also what programs wrote, and so not always the same
         shared = tool.pure and not context.hooks.sees_tools  # a hook sees the calls of every role
-        asked = Asked(
+        asked = CallSpec(
             "tool",
             "*" if shared else self.conversation.name,
             digest_of_tool(tool.name, self.written),
@@ -249,7 +249,7 @@ PASSAGE = Prompt(__file__, "passage")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class CallResult:
     """The result of a call: the tool's observation, and its `text` as the model reads it."""
 
     observation: Observation
@@ -257,7 +257,7 @@ class Seen:
     ok: bool = True
 
 
-async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any]) -> Seen:
+async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any]) -> CallResult:
     """Call a tool for a role. Passages enter the run's sources and are shown with their ids. Of the calls that a
     conversation makes concurrently, the one that began first gets its ids first.
 
@@ -279,15 +279,15 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
 
         async def get_result() -> Observation:
             nth = conversation.count_call(spelled) if tool.needs_approval else 0
-            return await _Call(conversation, tool, arguments, arguments, number, nth).get_result()
+            return await _CallInProgress(conversation, tool, arguments, arguments, number, nth).get_result()
 
         result = context.once(spelled if shared else "", get_result, lambda one: one.ok)
         observation = _drop_blocked(await context.unless_stopped(result), tool)
         if earlier:
             await earlier.wait()
-        seen = Seen(observation, _format_observation(observation, conversation), observation.ok)
+        seen = CallResult(observation, _format_observation(observation, conversation), observation.ok)
     except (ToolError, Stop) as error:
-        seen = Seen(Observation(), inert(f"{tool.name} failed: {error}"), ok=False)
+        seen = CallResult(Observation(), inert(f"{tool.name} failed: {error}"), ok=False)
     finally:
         ended.set()
     took = round(time.monotonic() - began, 3)

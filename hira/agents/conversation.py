@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hira.agents.hooks import REPLIES, change_prompt, change_reply, refuse_turn
 from hira.agents.trajectory import Trajectory, Turn
-from hira.core.budget import INTERRUPTED_SECONDS, Wanted, size
+from hira.core.budget import INTERRUPTED_SECONDS, CallNeed, size
 from hira.core.errors import EndpointError, Interrupted, OutOfBudget, RoleBudgetExceeded, Stop, UsageError, Withheld
 from hira.core.events import Notice, TurnEnded, TurnStarted, TurnText
 from hira.core.messages import Message, assistant
 from hira.core.policy import Choose, Completion, Delta, Request, Usage
 from hira.core.tokens import clip, count
 from hira.policies.dialects import FALLBACKS, Call, rewrite_messages
-from hira.policies.dialects.text_calls import Held, holds_more
+from hira.policies.dialects.text_calls import HeldText, holds_more
 from hira.tools import Tool
 
 if TYPE_CHECKING:
@@ -218,12 +218,12 @@ class Conversation:
 
     def _describe_need(
         self, tools: tuple[Mapping[str, Any], ...], longest: int | None, *, last: bool, closing: bool
-    ) -> Wanted:
+    ) -> CallNeed:
         role = self.trajectory.role
         prompt = self._size(tools) if self.context.budget.counts(role) else 0
         answers = self.closes == "run"
         part, closes = self.part, bool(self.closes)
-        return Wanted(role, prompt, part.price, answers, last, closes, closing or last, longest)
+        return CallNeed(role, prompt, part.price, answers, last, closes, closing or last, longest)
 
     def _size(self, tools: tuple[Mapping[str, Any], ...]) -> int:
         """Estimate the tokens of the next prompt: count the new messages and add the known size of the others."""
@@ -236,7 +236,7 @@ class Conversation:
         self._sized = (len(self.messages), self.messages[-1] if self.messages else None, total)
         return total
 
-    async def _charge_call(self, call: Awaitable[tuple[Completion, bool]], wanted: Wanted) -> Completion:
+    async def _charge_call(self, call: Awaitable[tuple[Completion, bool]], wanted: CallNeed) -> Completion:
         """Make the call and charge the budget: with the endpoint's own count, or with our estimate if the reply broke
         off."""
         usage, paid = Usage(), True
@@ -267,7 +267,7 @@ class Conversation:
                 self.context.stop(spent)
             raise
 
-    async def _ask_policy(self, request: Request, wanted: Wanted, room: int | None) -> tuple[Completion, bool]:
+    async def _ask_policy(self, request: Request, wanted: CallNeed, room: int | None) -> tuple[Completion, bool]:
         """Return the reply of the policy or of the journal, and whether the policy was asked now. The bounds of the
         reply are not recorded, because a resumed run may have others."""
         policy = self.part.policy
@@ -282,7 +282,7 @@ class Conversation:
             seconds = budget.role_seconds(wanted.role, closing=wanted.closing)
             whole = budget.remaining_seconds(last=wanted.last)
             least = min((one for one in (seconds, whole) if one is not None), default=None)
-            held = Held(self._show, self.callable) if self.context.stream else None
+            held = HeldText(self._show, self.callable) if self.context.stream else None
             cut = _CUT_SHARE * limit if wanted.last and (limit := self._closing_seconds()) is not None else None
             asked = replace(request, **bounds, seconds=least, cut_after=cut)
             call = policy.complete(asked, held and self._watch(held))
@@ -303,7 +303,7 @@ class Conversation:
             self.context.note(DEPARTED)
         return completion, made
 
-    def _bounds(self, request: Request, wanted: Wanted, room: int | None) -> dict[str, Any]:
+    def _bounds(self, request: Request, wanted: CallNeed, room: int | None) -> dict[str, Any]:
         """Fields to set in the request: the bounds of its reply, from the role and from the `room` that the budget
         leaves, and those that only a policy which is a program reads."""
         least = min((one for one in (room, wanted.reply) if one is not None), default=None)
@@ -377,7 +377,7 @@ class Conversation:
         tool = next(one for one in self.tools if one.name == name)
         return self.part.dialect.write(Call(name, arguments), tool)
 
-    def _watch(self, held: Held) -> "Watch":
+    def _watch(self, held: HeldText) -> "Watch":
         def watch(delta: Delta) -> None:
             self._streamed.append(delta.text)
             held(delta)

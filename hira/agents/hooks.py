@@ -12,7 +12,7 @@ from hira.core.policy import Completion, Request
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tool import Observation, Tool, limit_texts
-from hira.journal import Asked, NotRecorded
+from hira.journal import CallSpec, NotRecorded
 from hira.journal.encoding import completion_of, digest_of, digest_of_tool, dump_completion
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ async def _call_recorded(
     log = conversation.context.log
     if log is None:
         return await within(make())
-    asked = Asked("tool", f"{conversation.name}/{name}", digest, name, dict)
+    asked = CallSpec("tool", f"{conversation.name}/{name}", digest, name, dict)
     return await log.call(asked, make, encode, decode, within)
 
 

@@ -10,7 +10,7 @@ broken calls.
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from hira.agents.calls import Seen, format_arguments, use
+from hira.agents.calls import CallResult, format_arguments, use
 from hira.agents.run_context import Conversation, together
 from hira.core.budget import size
 from hira.core.errors import BadReply, RoleBudgetExceeded, Stop, ToolsRefused
@@ -289,7 +289,7 @@ class Loop:
             self._count_repeat(call, seen)
         return seen.text
 
-    def _count_repeat(self, call: Call, seen: Seen) -> None:
+    def _count_repeat(self, call: Call, seen: CallResult) -> None:
         """Count a repeatable call as a repeat if its tool returned the same again, or failed again."""
         brought = [seen.observation.text, *(one.text for one in seen.observation.passages)] if seen.ok else []
         key, text = self._key(call), "\n".join(brought)

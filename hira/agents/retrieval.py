@@ -7,7 +7,7 @@ separate documents.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hira.agents.calls import Seen, frame_source, use
+from hira.agents.calls import CallResult, frame_source, use
 from hira.agents.run_context import Conversation, together
 from hira.core.messages import Filled
 from hira.evidence import inert
@@ -18,7 +18,7 @@ PAGES = 5
 """Pages that are read for a query."""
 
 
-async def look_up(conversation: Conversation, query: str, most: int = PAGES) -> Sequence[Seen]:
+async def look_up(conversation: Conversation, query: str, most: int = PAGES) -> Sequence[CallResult]:
     """Search, open the pages of the first hits that are mere snippets, and return their text, then that of the
     search."""
     search = conversation.context.tools.search
@@ -29,7 +29,7 @@ async def look_up(conversation: Conversation, query: str, most: int = PAGES) -> 
     return [*(page for page in pages if page), found]
 
 
-async def look_up_question(conversation: Conversation, question: str, most: int = PAGES) -> Sequence[Seen]:
+async def look_up_question(conversation: Conversation, question: str, most: int = PAGES) -> Sequence[CallResult]:
     """Look up the beginning of the question as it was typed, without the turns before it."""
     typed = conversation.context.rollout.question or question
     return await look_up(conversation, " ".join(typed.split())[:LONGEST_QUERY], most)
@@ -69,7 +69,7 @@ def _snippets(found: Sequence[Passage]) -> list[str]:
     return list(dict.fromkeys(one.source.location for one in found if one.source.kind == "hit"))
 
 
-async def _open(conversation: Conversation, place: str, intent: str) -> Seen | None:
+async def _open(conversation: Conversation, place: str, intent: str) -> CallResult | None:
     """Open a page and return what the tool shows, None if that fails."""
     browse = conversation.context.tools.browse
     seen = await use(conversation, browse, {"url": place, "intent": intent}) if browse else None
@@ -91,6 +91,6 @@ def _document(conversation: Conversation, passage: Passage, pages: Mapping[str, 
     return page or frame_source(conversation.context.read(passage.source), passage.text)
 
 
-def _note(seen: Seen) -> str:
+def _note(seen: CallResult) -> str:
     """Return the search's messages other than its passages."""
     return inert(seen.observation.text) if seen.ok and seen.observation.passages else seen.text

@@ -21,7 +21,7 @@ from hira.evidence import Citation, Judgement, LexicalVerifier, Source, SourcedC
 from hira.evidence.citations import PackedClaims, pack_claims, unpack_claims
 from hira.evidence.lexical import BARE
 from hira.evidence.lexical_verifier import flat, is_echo
-from hira.journal import Asked
+from hira.journal import CallSpec
 from hira.journal.encoding import digest_of_tool
 
 PROMPT = Prompt(__file__, "verifier")
@@ -202,7 +202,7 @@ class RecordedVerifier:
             "question": question,
             "claims": [[one.text, *(_identify(source) for source in one.sources)] for one in claims],
         }
-        asked = Asked("tool", ROLE, digest_of_tool(ROLE, values), self.name, lambda: values)
+        asked = CallSpec("tool", ROLE, digest_of_tool(ROLE, values), self.name, lambda: values)
 
         async def make() -> Sequence[Judgement]:
             return await self.verifier.verify(claims, question)

@@ -14,7 +14,7 @@ from hira.cli import INTERRUPTED, code_of, explain
 from hira.cli.ask import announce_model, shown
 from hira.cli.batch_files import Answers, questions_of
 from hira.cli.output import CODES
-from hira.cli.progress import Counts, open_view
+from hira.cli.progress import CellCounts, open_view
 from hira.cli.shell import Shell, read_text, short_pauses
 from hira.core.errors import UsageError
 from hira.core.events import Event, Reader, record
@@ -59,7 +59,7 @@ def check(args: argparse.Namespace) -> None:
 async def _ask_all(
     settings: Settings, questions: Sequence[Question], answers: Answers, args: argparse.Namespace, shell: Shell
 ) -> int:
-    counts = Counts(len(questions))
+    counts = CellCounts(len(questions))
     with open_view(args, shell, counts) as view:
 
         def begins(question: Question, run: str) -> Sequence[Reader]:

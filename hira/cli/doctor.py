@@ -62,7 +62,7 @@ SHAPING = (
 
 
 @dataclass(slots=True)
-class Report:
+class DoctorReport:
     """Lines under headings; `off` are things that could be turned on, and how; `code` is the exit code."""
 
     lines: list[str] = field(default_factory=list)
@@ -83,7 +83,7 @@ class Report:
 def doctor(args: argparse.Namespace, shell: Shell) -> int:
     settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
     make_workflow(settings)
-    report = Report([f"hira {hira.__version__} · Python {platform.python_version()} · {platform.system()}"])
+    report = DoctorReport([f"hira {hira.__version__} · Python {platform.python_version()} · {platform.system()}"])
     asyncio.run(_model(report, settings, probing=args.probe))
     _roles(report, settings)
     asyncio.run(_documents(report, settings))
@@ -100,7 +100,7 @@ def doctor(args: argparse.Namespace, shell: Shell) -> int:
     return report.code
 
 
-async def _model(report: Report, settings: Settings, *, probing: bool) -> None:
+async def _model(report: DoctorReport, settings: Settings, *, probing: bool) -> None:
     report.head("Model")
     try:
         settings = await find_model(settings, LOCAL_PORTS)
@@ -135,7 +135,7 @@ async def _model(report: Report, settings: Settings, *, probing: bool) -> None:
         )
 
 
-async def _file(report: Report, settings: Settings, name: str, *, probing: bool) -> None:
+async def _file(report: DoctorReport, settings: Settings, name: str, *, probing: bool) -> None:
     """Report how a GGUF file is served here. Only probing loads the file."""
     from hira.policies.llama.policy import LlamaPolicy
 
@@ -164,7 +164,7 @@ def _describe_reach(found: Probe, model: str) -> str:
     return ", ".join(lines)
 
 
-async def _capabilities(report: Report, settings: Settings, base_url: str, key: str) -> None:
+async def _capabilities(report: DoctorReport, settings: Settings, base_url: str, key: str) -> None:
     """Report the capabilities that the endpoint showed, and the settings that fit it better."""
     model = names_of(settings.model)[0]
     found = await capabilities(model, base_url, key)
@@ -186,7 +186,7 @@ async def _capabilities(report: Report, settings: Settings, base_url: str, key: 
         report.off.append(f"reasoning in one chain, as in the HiRA paper: {lines}, both in hira.toml")
 
 
-def _roles(report: Report, settings: Settings) -> None:
+def _roles(report: DoctorReport, settings: Settings) -> None:
     changed = {role: own for role, own in settings.roles.items() if own.model_fields_set}
     if changed:
         report.head("Roles")
@@ -195,7 +195,7 @@ def _roles(report: Report, settings: Settings) -> None:
         report.row(role, ", ".join([*lines, *(["key set"] if "api_key" in own.model_fields_set else [])]))
 
 
-async def _documents(report: Report, settings: Settings) -> None:
+async def _documents(report: DoctorReport, settings: Settings) -> None:
     """Report how many documents can be read, and why the others cannot. It reads them as a run does."""
     report.head("Sources of answers")
     if not settings.docs:
@@ -216,7 +216,7 @@ async def _documents(report: Report, settings: Settings) -> None:
         report.code = USAGE
 
 
-def _searches(report: Report, settings: Settings) -> None:
+def _searches(report: DoctorReport, settings: Settings) -> None:
     searches = web_searches(settings)
     report.row("web search", ", ".join(searches) or "off", settings.origin("search") if settings.search else "")
     if proxy := of_environment("https", "example.org"):
@@ -235,7 +235,7 @@ def _searches(report: Report, settings: Settings) -> None:
         )
 
 
-async def _mcp(report: Report, settings: Settings) -> None:
+async def _mcp(report: DoctorReport, settings: Settings) -> None:
     """Start the MCP servers for a moment and report their tools."""
     if settings.mcp:
         report.head("MCP servers")
@@ -252,7 +252,7 @@ async def _mcp(report: Report, settings: Settings) -> None:
             report.row("", f"for {', '.join(own.roles)}")
 
 
-async def _python(report: Report, settings: Settings) -> None:
+async def _python(report: DoctorReport, settings: Settings) -> None:
     """The layers that this machine has, and what came of a program that tried to pass them."""
     report.head("Python sandbox")
     mode, image = settings.sandbox, settings.sandbox_image or IMAGE
@@ -274,7 +274,7 @@ async def _python(report: Report, settings: Settings) -> None:
         report.row("tried", held if tried.tried else "code runs, and can access your files and the network")
 
 
-def _extras(report: Report) -> None:
+def _extras(report: DoctorReport) -> None:
     report.head("Extras")
     there = {extra: _is_installed(module) for extra, (module, _) in EXTRAS.items()}
     for found, name in ((True, "installed"), (False, "not installed")):
@@ -289,7 +289,7 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-def _limits(report: Report, settings: Settings) -> None:
+def _limits(report: DoctorReport, settings: Settings) -> None:
     """Report the settings that shape a run."""
     report.head("A run")
     for name in SHAPING:

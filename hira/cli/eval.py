@@ -10,14 +10,14 @@ from pathlib import Path
 from hira.cli import INTERRUPTED, OK, code_of, explain
 from hira.cli.ask import shown
 from hira.cli.parser import collect_flags
-from hira.cli.progress import Counts, open_view
+from hira.cli.progress import CellCounts, open_view
 from hira.cli.shell import Shell, short_pauses
 from hira.core.errors import UsageError
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
-from hira.evaluation.data import Wanted, load
+from hira.evaluation.data import Selection, load
 from hira.evaluation.record import Record
-from hira.evaluation.run import Evaluation, Plan, among
+from hira.evaluation.run import Evaluation, EvaluationPlan, among
 from hira.evaluation.scorers import scorer_of
 from hira.runtime.settings import did_you_mean
 from hira.runtime.settings import load as load_settings
@@ -39,7 +39,7 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
     if within := [str(one) for one in (data.file, folder) if one and among(one, general.docs)]:
         shell.remark(f"excluded from the documents because it contains reference answers: {' and '.join(within)}")
     cells = tuple(make_cells(args, workflows))
-    plan = Plan(data.name, data.items, cells, general, args.metric or data.metric, args.concurrency)
+    plan = EvaluationPlan(data.name, data.items, cells, general, args.metric or data.metric, args.concurrency)
     return asyncio.run(_evaluate(plan, folder, args, shell))
 
 
@@ -67,9 +67,9 @@ def read_workflows(named: list[str] | str | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def read_wanted(args: argparse.Namespace) -> Wanted:
+def read_wanted(args: argparse.Namespace) -> Selection:
     columns = dict(map(_column, args.column))
-    return Wanted(tuple(args.category or ()), args.sample, args.limit, args.seed, columns, args.split, args.config)
+    return Selection(tuple(args.category or ()), args.sample, args.limit, args.seed, columns, args.split, args.config)
 
 
 def _column(text: str) -> tuple[str, str]:
@@ -89,10 +89,10 @@ def _numbers(text: str) -> list[int]:
     return found
 
 
-async def _evaluate(plan: Plan, folder: Path, args: argparse.Namespace, shell: Shell) -> int:
+async def _evaluate(plan: EvaluationPlan, folder: Path, args: argparse.Namespace, shell: Shell) -> int:
     async with scorer_of(plan.metric, plan.settings, args.judge) as score:
         evaluation = Evaluation(plan, folder, score, ray=args.ray or "")
-        counts = Counts(len(plan.items), [cell.name for cell in plan.cells])
+        counts = CellCounts(len(plan.items), [cell.name for cell in plan.cells])
         for record in evaluation.records:
             _count(counts, record)
         counts.before = counts.finished
@@ -124,7 +124,7 @@ async def _evaluate(plan: Plan, folder: Path, args: argparse.Namespace, shell: S
     return OK
 
 
-def _count(counts: Counts, record: Record) -> None:
+def _count(counts: CellCounts, record: Record) -> None:
     counts.add(record.status, record.usage.tokens, record.cost, cell=record.cell, correct=record.score.correct)
 
 

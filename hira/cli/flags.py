@@ -33,15 +33,15 @@ def switch(names: str, about: str, **more: Any) -> Arguments:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FlagGroup:
     """Flags under a heading of the help."""
 
     title: str
     flags: tuple[Arguments, ...]
 
 
-def group(title: str, *flags: Arguments) -> Group:
-    return Group(title, flags)
+def group(title: str, *flags: Arguments) -> FlagGroup:
+    return FlagGroup(title, flags)
 
 
 _NAMED = "model name, gguf:FILE to run a file with llama.cpp, hf:PATH to load weights in this process, or `offline`"
@@ -161,7 +161,7 @@ def _add(
     commands: Any,
     name: str,
     about: str,
-    *arguments: Arguments | Group,
+    *arguments: Arguments | FlagGroup,
     more: str = "",
     hints: Mapping[str, str] | None = None,
     debug: bool = True,
@@ -171,7 +171,7 @@ def _add(
     command: Parser = commands.add_parser(name, help=about, description=description, hints=hints)
     for one in (*arguments, DEBUG) if debug else arguments:
         place, flags = (
-            (command.add_argument_group(one.title), one.flags) if isinstance(one, Group) else (command, (one,))
+            (command.add_argument_group(one.title), one.flags) if isinstance(one, FlagGroup) else (command, (one,))
         )
         for names, named in flags:
             place.add_argument(*names, **named)

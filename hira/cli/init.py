@@ -28,7 +28,7 @@ LIMITS = """# Limits of one run; a tenth is kept for the answer.
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SetupFindings:
     """The findings for a hira.toml. `keys` are the names of variables that contain keys, never the keys."""
 
     servers: tuple[Probe, ...]
@@ -68,26 +68,26 @@ def init(args: argparse.Namespace, shell: Shell) -> int:
     return OK if code in (NO_EVIDENCE, PARTIAL) else code  # the model answered
 
 
-async def find_configuration(shell: Shell, docs: Sequence[str]) -> Found:
+async def find_configuration(shell: Shell, docs: Sequence[str]) -> SetupFindings:
     """Look at the environment, this machine and this folder. Only local servers are asked for models."""
     servers = () if shell.environ.get("HIRA_MODEL") else tuple(await find_local(LOCAL_PORTS))
     keys = tuple(name for name in KEYS if shell.environ.get(name))
     searches = [name for name, variable in SEARCH_KEYS.items() if shell.environ.get(variable)]
     searches += ["searxng"] if shell.environ.get("SEARXNG_BASE_URL") else []
     named = tuple(docs) or tuple(name for name in FOLDERS if _readable(shell.folder / name))[:1]
-    return Found(servers, keys, shell.environ.get("HIRA_MODEL", ""), tuple(searches), named)
+    return SetupFindings(servers, keys, shell.environ.get("HIRA_MODEL", ""), tuple(searches), named)
 
 
 def _readable(folder: Path) -> bool:
     return folder.is_dir() and bool(walk([folder]).files)
 
 
-def format_settings(found: Found) -> str:
+def format_settings(found: SetupFindings) -> str:
     """Return the file's text. Settings without a finding are comments, so that nobody has to look them up."""
     return "\n\n".join([HEAD, _model(found), _docs(found.docs), _search(found.searches), LIMITS]) + "\n"
 
 
-def _model(found: Found) -> str:
+def _model(found: SetupFindings) -> str:
     usable = [one for one in found.servers if one.models]
     if found.model:
         return f'# The model is set by HIRA_MODEL ({_plain(found.model)}).\n# model = "NAME"'

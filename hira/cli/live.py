@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from hira.cli.progress import Counts, View, brief, draw_bar, format_call, format_reading, format_usage
+from hira.cli.progress import CellCounts, View, brief, draw_bar, format_call, format_reading, format_usage
 from hira.cli.shell import Shell, visible
 from hira.core.events import (
     DocumentsRead,
@@ -143,7 +143,7 @@ class Drawing(View):
 class CountTable(Drawing):
     """How far many questions are: a row for each cell that has a name, and a bar."""
 
-    def __init__(self, shell: Shell, counts: Counts) -> None:
+    def __init__(self, shell: Shell, counts: CellCounts) -> None:
         self.counts = counts
         super().__init__(shell)
 

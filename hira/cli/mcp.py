@@ -42,7 +42,7 @@ _CHUNK = 65_536
 Tell = Callable[[str], Awaitable[None]]
 
 
-class Asked(BaseModel):
+class AskArguments(BaseModel):
     """The arguments of the tool `ask`."""
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
@@ -100,7 +100,7 @@ def server(asked: Hira, settings: Settings, folder: Path) -> "Server[Any]":
             await context.session.report_progress(told, None, text)
 
         try:
-            question = Asked.model_validate(params.arguments or {})
+            question = AskArguments.model_validate(params.arguments or {})
             closer = choose_settings(question, settings, folder)
             return result(await _finish(_answer(asked, question.question, closer, tell)))
         except ValidationError as error:
@@ -116,7 +116,7 @@ def describe_tool(settings: Settings) -> "Tool":
     """Describe the tool `ask`. It has the argument `docs` only if the server has documents."""
     from mcp_types import Tool
 
-    schema = Asked.model_json_schema()
+    schema = AskArguments.model_json_schema()
     taken = {name: schema[name] for name in ("type", "properties", "required", "additionalProperties")}
     taken["properties"]["workflow"]["enum"] = ["", *WORKFLOWS]
     if not settings.docs:
@@ -142,7 +142,7 @@ def describe_tool(settings: Settings) -> "Tool":
     )
 
 
-def choose_settings(asked: Asked, settings: Settings, folder: Path) -> dict[str, Any]:
+def choose_settings(asked: AskArguments, settings: Settings, folder: Path) -> dict[str, Any]:
     """Return the settings that a call changes. Raises `UsageError` for a workflow or a document that is not offered.
 
     The caller is usually a model, and may have been manipulated: nothing outside the server's documents is read.
@@ -254,7 +254,7 @@ async def _lines(wire: int) -> AsyncIterator[str]:
 async def _over_http(served: "Server[Any]", port: int, shell: Shell) -> None:
     import uvicorn
 
-    from hira.server.connections import Connection
+    from hira.server.connections import TimedConnection
 
     try:
         listening = socket.create_server((HOST, port))
@@ -263,7 +263,7 @@ async def _over_http(served: "Server[Any]", port: int, shell: Shell) -> None:
     with listening:
         app = served.streamable_http_app(streamable_http_path=PATH, host=HOST)
         config = uvicorn.Config(
-            app, http=Connection, log_level="error", log_config=None, timeout_graceful_shutdown=LEAVING
+            app, http=TimedConnection, log_level="error", log_config=None, timeout_graceful_shutdown=LEAVING
         )
         shell.tell(f"hira: MCP server at http://{HOST}:{listening.getsockname()[1]}{PATH}; Ctrl-C ends it")
         await uvicorn.Server(config).serve(sockets=[listening])

@@ -97,7 +97,7 @@ class Count:
         return f"{100 * self.right / self.scored:.0f} % right" if self.scored else ""
 
 
-class Counts:
+class CellCounts:
     """The results of `items` questions in each cell. Those from `before` count as done, but not for the rate. Answers
     are not kept: there may be many."""
 
@@ -149,7 +149,7 @@ class Lines(View):
     least every `heartbeat` seconds one that says what is waited for."""
 
     def __init__(
-        self, shell: Shell, counts: Counts | None = None, heartbeat: float = HEARTBEAT, every: float = EVERY
+        self, shell: Shell, counts: CellCounts | None = None, heartbeat: float = HEARTBEAT, every: float = EVERY
     ) -> None:
         super().__init__(shell)
         self.counts = counts
@@ -212,7 +212,7 @@ class Lines(View):
             self.still, self.last = False, time.monotonic()
 
 
-def open_view(args: argparse.Namespace, shell: Shell, counts: Counts | None = None) -> View:
+def open_view(args: argparse.Namespace, shell: Shell, counts: CellCounts | None = None) -> View:
     """The view of one run, or of the `counts` of many questions, that the flags and the streams ask for: JSON lines,
     nothing, a drawing on a terminal, plain lines elsewhere."""
     if shell.events:

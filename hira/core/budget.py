@@ -64,7 +64,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CallNeed:
     """A call that asks for admission: its role, the approximate tokens of its prompt, its price, and the most tokens of
     its `reply`, if known.
 
@@ -97,7 +97,7 @@ class Purse:
     spent: Usage = Usage()
     held: Usage = Usage()
 
-    def check(self, call: Wanted, reserve: Usage | None) -> int | None:
+    def check(self, call: CallNeed, reserve: Usage | None) -> int | None:
         """Return the most tokens of the reply, None if no bound is needed.
 
         Raises `OutOfBudget` if the call would leave less than the `reserve`. Without a reserve (the call is the one
@@ -123,7 +123,7 @@ class Purse:
             rooms.append(int((self.limits.cost - (taken.cost or 0.0)) / price.output * 1e6))
         return min(rooms, default=None)
 
-    def _short(self, call: Wanted, used: Usage, reserve: Usage | None) -> tuple[float, str, float] | None:
+    def _short(self, call: CallNeed, used: Usage, reserve: Usage | None) -> tuple[float, str, float] | None:
         """Return the limit that the call would break, its name, and the amount needed; None if it breaks no limit."""
         limits = {"tokens": self.limits.tokens, "US dollars": self.limits.cost, "calls": self.limits.calls}
         before, after, rest = map(_measure, (used, used + call.usage(ROOM), reserve or Usage()))
@@ -160,7 +160,7 @@ class Allowance:
     def limited(self) -> bool:
         return self.purse.limits != Limits()
 
-    def admit(self, run: int, call: Wanted, answer: Usage) -> int | None:
+    def admit(self, run: int, call: CallNeed, answer: Usage) -> int | None:
         """Return the most tokens of the reply, None if no bound is needed. Raises the purse's error if the call would
         leave too little for the answers of the runs in progress; `answer` is the cost of this run's answer."""
         others = sum((kept for one, kept in self._kept.items() if one != run), Usage())
@@ -172,7 +172,7 @@ class Allowance:
         self.purse.held += held
         return room
 
-    def charge(self, call: Wanted, usage: Usage) -> None:
+    def charge(self, call: CallNeed, usage: Usage) -> None:
         """Replace the usage held for the call by its actual cost."""
         self.purse.held -= self._rooms.pop(id(call))
         self.purse.spent += usage
@@ -230,7 +230,7 @@ class Budget:
         """Return the most subtasks that may be assigned to the role as an expert, None for any number."""
         return self._own[role].limits.subtasks if role in self._own else None
 
-    def admit(self, call: Wanted) -> int | None:
+    def admit(self, call: CallNeed) -> int | None:
         """Hold the budget of a call and return the most tokens of its reply, None if no bound is needed.
 
         Raises `OutOfBudget` if the run may not make the call, `RoleBudgetExceeded` if only its role may not. `charge`
@@ -253,13 +253,13 @@ class Budget:
             purse.held += call.usage()
         return min((room for room in rooms if room is not None), default=None)
 
-    def count_remaining(self, call: Wanted) -> int | None:
+    def count_remaining(self, call: CallNeed) -> int | None:
         """Return the tokens left besides the prompts of the calls in progress, None without a limit."""
         purses = (*self._of(call.role), *([self.shared.purse] if self.shared else []))
         rooms = [purse.count_remaining(purse.spent + purse.held, call.price) for purse in purses]
         return min((room for room in rooms if room is not None), default=None)
 
-    def charge(self, call: Wanted, usage: Usage, *, paid: bool = True) -> None:
+    def charge(self, call: CallNeed, usage: Usage, *, paid: bool = True) -> None:
         """Replace the usage held for the call by its actual cost. A call from the record was `paid` for earlier."""
         if self.shared:
             self.shared.charge(call, usage if paid else Usage())

@@ -47,7 +47,7 @@ async def map_concurrently(
 
 
 @dataclass(slots=True)
-class _Shared:
+class _SharedCall:
     """A call that several callers wait for; the last one to give up ends it."""
 
     result: asyncio.Future[Any] | None = None
@@ -58,7 +58,7 @@ class _Shared:
 class Once:
     """Results of calls by key, kept for the lifetime of this object; for one event loop."""
 
-    _made: dict[str, _Shared] = field(default_factory=dict)
+    _made: dict[str, _SharedCall] = field(default_factory=dict)
 
     async def __call__(
         self, key: str, call: Callable[[], Awaitable[T]], good: Callable[[T], bool] = lambda _: True
@@ -69,7 +69,7 @@ class Once:
         """
         if not key:
             return await call()
-        made = self._made.setdefault(key, _Shared())
+        made = self._made.setdefault(key, _SharedCall())
         if made.result is None:
             made.result = asyncio.ensure_future(call())
         made.waiting += 1

@@ -174,17 +174,17 @@ class Policy(Protocol):
 
 
 @runtime_checkable
-class Counts(Protocol):
+class TokenCounter(Protocol):
     """A policy that can count the tokens of a text for its model, without a network. It may take a while: it is called
     in a thread."""
 
     def count(self, text: str) -> int: ...
 
 
-def counting(policy: Policy) -> Counts | None:
+def counting(policy: Policy) -> TokenCounter | None:
     """Return the policy, or the one that it wraps, if it can count tokens."""
     inner: object = policy
-    while inner is not None and not isinstance(inner, Counts):
+    while inner is not None and not isinstance(inner, TokenCounter):
         inner = getattr(inner, "policy", None)
     return inner
 

@@ -23,7 +23,7 @@ CONCURRENCY = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class JudgeAgreement:
     """Agreement over the rows that the judge could judge.
 
     Args:
@@ -46,7 +46,7 @@ class Agreement:
     wrong: tuple[tuple[int, str], ...]
 
 
-async def measure_agreement(path: Path, judge: str, settings: Settings) -> Agreement:
+async def measure_agreement(path: Path, judge: str, settings: Settings) -> JudgeAgreement:
     """Ask the judge about every labelled response. Raises `UsageError` for an unusable file or an unknown judge."""
     if judge not in JUDGES:
         raise UsageError(f"{judge!r} is not a judge", fix=f"choose one of {', '.join(JUDGES)}")
@@ -82,12 +82,12 @@ def read_labels(path: Path) -> list[tuple[str, str, str, bool]]:
     return rows
 
 
-def compare_verdicts(judge: str, labels: Sequence[bool], verdicts: Sequence[tuple[bool | None, str]]) -> Agreement:
+def compare_verdicts(judge: str, labels: Sequence[bool], verdicts: Sequence[tuple[bool | None, str]]) -> JudgeAgreement:
     """Compare verdicts, each with its reason, with the labels of the same rows; None is a judge that failed."""
     rows = enumerate(zip(labels, verdicts, strict=True), 1)
     judged = [(at, label, verdict, reason) for at, (label, (verdict, reason)) in rows if verdict is not None]
     counts = Counter((label, verdict) for _, label, verdict, _ in judged)
-    return Agreement(
+    return JudgeAgreement(
         judge,
         len(labels),
         len(labels) - len(judged),
@@ -109,7 +109,7 @@ def compute_kappa(counts: Mapping[tuple[bool, bool], int]) -> float:
     return (agreed - chance) / (1 - chance) if chance < 1 else float(agreed)
 
 
-def format_agreement(found: Agreement) -> str:
+def format_agreement(found: JudgeAgreement) -> str:
     """Format the agreement as text, with one line for each row on which judge and label differ."""
     value, low, high = (f"{100 * one:.1f}" for one in (found.agreed.value, found.agreed.low, found.agreed.high))
     judged = found.labelled - found.unscored

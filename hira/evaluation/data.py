@@ -15,7 +15,7 @@ KINDS = (".jsonl", ".json", ".csv", ".tsv")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Selection:
     """A selection of questions: some categories, a sample drawn with a seed, or the first ones."""
 
     categories: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Data:
     file: Path | None = None
 
 
-def load(name: str, wanted: Wanted, folder: Path) -> Data:
+def load(name: str, wanted: Selection, folder: Path) -> Data:
     """Load the questions of `name`: `mini`, a file, or a public set (`hira.evaluation.public`).
 
     Raises `UsageError` for a missing file or an unknown set, with a fix.
@@ -65,7 +65,7 @@ def load(name: str, wanted: Wanted, folder: Path) -> Data:
     raise UsageError(f"unknown set {name!r}", fix=did_you_mean(name, [MINI, *SETS, TABLE_1, REPORTS]))
 
 
-def choose_items(items: Sequence[Item], wanted: Wanted, name: str) -> tuple[Item, ...]:
+def choose_items(items: Sequence[Item], wanted: Selection, name: str) -> tuple[Item, ...]:
     """Return the wanted items, in the order of the set. The same seed draws the same ones."""
     for flag, number in (("--sample", wanted.sample), ("--limit", wanted.limit)):
         if number is not None and number < 1:

@@ -14,7 +14,7 @@ from hira.core.page import make_standalone_page
 from hira.evaluation.cells import Cell, join_way
 from hira.evaluation.record import Record
 from hira.evaluation.statistics import Interval
-from hira.evaluation.summary import Row
+from hira.evaluation.summary import SummaryRow
 
 _LIMIT = re.compile(r"(\d+) subtasks?(?:, (.+))?")
 Series = tuple[str, Sequence[tuple[float, Interval]]]
@@ -23,7 +23,7 @@ LONGEST = 600
 """The most characters of an answer that the page shows."""
 
 
-def page(found: Sequence[Row], records: Sequence[Record], cells: Sequence[Cell], told: Mapping[str, Any]) -> str:
+def page(found: Sequence[SummaryRow], records: Sequence[Record], cells: Sequence[Cell], told: Mapping[str, Any]) -> str:
     """Return the page as HTML; `told` has the data, the metric and the number of questions."""
     questions = "question" if told["questions"] == 1 else "questions"
     about = f"{told['questions']:,} {questions}, {len(found)} ways of asking, scored by {told['metric']}"
@@ -41,7 +41,7 @@ def page(found: Sequence[Row], records: Sequence[Record], cells: Sequence[Cell],
     return make_standalone_page(f"{told['data']}: evaluation", body, style=_file("page.css"), script=_file("page.js"))
 
 
-def _sections(found: Sequence[Row]) -> list[str]:
+def _sections(found: Sequence[SummaryRow]) -> list[str]:
     """Return every figure for which these rows have data."""
     names = shorten_names(found)
     accuracy = [(names[row.name], row.accuracy.value if row.accuracy else None, row.accuracy) for row in found]
@@ -70,7 +70,7 @@ def _sections(found: Sequence[Row]) -> list[str]:
     return sections
 
 
-def shorten_names(found: Sequence[Row]) -> dict[str, str]:
+def shorten_names(found: Sequence[SummaryRow]) -> dict[str, str]:
     """Return the rows' names without their common parts, such as the only model."""
     parts = [(row.workflow, row.model, row.variant) for row in found]
     differ = [len({part[at] for part in parts}) > 1 for at in range(3)]
@@ -82,7 +82,7 @@ def shorten_names(found: Sequence[Row]) -> dict[str, str]:
     return shown
 
 
-def _limits(found: Sequence[Row]) -> list[Series]:
+def _limits(found: Sequence[SummaryRow]) -> list[Series]:
     """Return the series of a sweep: for each model and variant, the limits of subtasks with their accuracy."""
     series: dict[str, list[tuple[float, Interval]]] = {}
     for row in found:
@@ -92,7 +92,7 @@ def _limits(found: Sequence[Row]) -> list[Series]:
     return list(series.items())
 
 
-def _ablation(found: Sequence[Row]) -> str:
+def _ablation(found: Sequence[SummaryRow]) -> str:
     whole = {row.model: row for row in found if not row.variant}
     body = []
     for row in found:
@@ -105,7 +105,7 @@ def _ablation(found: Sequence[Row]) -> str:
     return _table(["", "accuracy", "difference"], body)
 
 
-def _categories(found: Sequence[Row], names: Mapping[str, str]) -> str:
+def _categories(found: Sequence[SummaryRow], names: Mapping[str, str]) -> str:
     known = list(dict.fromkeys(name for row in found for name in row.categories))
     head = "".join(f"<th>{escape(name)}</th>" for name in known)
     rows = []
@@ -125,7 +125,7 @@ def _categories(found: Sequence[Row], names: Mapping[str, str]) -> str:
     return f'<div class="wide"><table class="heatmap">{table}</table></div>'
 
 
-def _endings(found: Sequence[Row], names: Mapping[str, str]) -> str:
+def _endings(found: Sequence[SummaryRow], names: Mapping[str, str]) -> str:
     statuses = list(dict.fromkeys(status for row in found for status in row.statuses))
     head = ["", *(status.replace("_", " ") for status in statuses), "citations supported", "failures"]
     body = []
@@ -151,7 +151,7 @@ def _section(title: str, told: str, inner: str) -> str:
     return f'<section><h2>{escape(title)}{note}</h2><div class="card">{inner}</div></section>'
 
 
-def _questions(records: Sequence[Record], cells: Sequence[Cell], found: Sequence[Row]) -> str:
+def _questions(records: Sequence[Record], cells: Sequence[Cell], found: Sequence[SummaryRow]) -> str:
     """Return every question, folded; unfolded it shows the answer of each way of asking. Different results are
     marked."""
     names = shorten_names(found)

@@ -12,13 +12,13 @@ from typing import Any
 from hira.evaluation.cells import Cell
 from hira.evaluation.page import page
 from hira.evaluation.record import Record
-from hira.evaluation.run import Evaluation, Plan, digest
-from hira.evaluation.summary import FETCHES, SEARCHES, Row, as_json, rows
+from hira.evaluation.run import Evaluation, EvaluationPlan, digest
+from hira.evaluation.summary import FETCHES, SEARCHES, SummaryRow, as_json, rows
 
 PACKAGES = ("hira", "openai", "httpx", "litellm", "tiktoken", "torch", "transformers", "trl", "peft")
 
 
-def manifest(plan: Plan, rows: Sequence[Row]) -> dict[str, Any]:
+def manifest(plan: EvaluationPlan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
     """Return versions, models, prompts, seeds, and the success rates of search and fetch."""
     return {
         "versions": versions(),
@@ -61,7 +61,7 @@ def prompts() -> Mapping[str, Any]:
     return {"all": hashlib.sha256(repr(each).encode()).hexdigest()[:16], "each": each}
 
 
-def write(evaluation: Evaluation) -> list[Row]:
+def write(evaluation: Evaluation) -> list[SummaryRow]:
     """Write all reports, from the records alone; the same records make the same summary."""
     plan, folder = evaluation.plan, evaluation.folder
     found = _write_tables(folder, evaluation.records, plan.cells, plan.data, plan.metric, len(plan.items))
@@ -71,7 +71,7 @@ def write(evaluation: Evaluation) -> list[Row]:
 
 def _write_tables(
     folder: Path, records: Sequence[Record], cells: Sequence[Cell], data: str, metric: str, questions: int
-) -> list[Row]:
+) -> list[SummaryRow]:
     found = rows(records, cells)
     values = {"data": data, "metric": metric, "questions": questions, "rows": [*map(as_json, found)]}
     _json(folder / "summary.json", values)
@@ -84,7 +84,7 @@ def _json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n", encoding="utf-8")
 
 
-def markdown(found: Sequence[Row], data: str, metric: str) -> str:
+def markdown(found: Sequence[SummaryRow], data: str, metric: str) -> str:
     """Return the tables: all questions, then by category, then the early ends."""
     lines = [f"# {data}, scored by {metric}", "", *format_table(HEAD, [_cells(row) for row in found])]
     if names := list(dict.fromkeys(name for row in found for name in row.categories)):
@@ -112,7 +112,7 @@ HEAD = [
 ]  # fmt: skip
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: SummaryRow) -> list[str]:
     interval = row.accuracy
     checked = sum(row.citations.values())
     return [
@@ -133,12 +133,12 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
-def _format_right(row: Row, category: str) -> str:
+def _format_right(row: SummaryRow, category: str) -> str:
     one = row.categories.get(category)
     return f"{percent(one.accuracy)} ({one.right} of {one.scored})" if one else "–"
 
 
-def _format_spent(row: Row, category: str) -> str:
+def _format_spent(row: SummaryRow, category: str) -> str:
     """Format the length of the reasoning and the interactions with the environment (HiRA, Fig. 5)."""
     one = row.categories.get(category)
     return f"{one.completion_tokens:,.0f} · {one.tool_calls:.1f}" if one else "–"

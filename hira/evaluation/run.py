@@ -34,7 +34,7 @@ HELD_AGAINST = ("rubric", "criteria", "reference")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EvaluationPlan:
     """The questions, the ways of asking them, and the metric. `data` names the questions, `metric` the scorer.
 
     Raises `UsageError` for a question that lacks the reference of its metric.
@@ -91,7 +91,7 @@ def digest(items: Sequence[Item]) -> str:
 
 
 @dataclass(slots=True)
-class Watched:
+class ToolCounts:
     """Counts the tool calls of one run, and those that succeeded."""
 
     made: Counter[str] = field(default_factory=Counter)
@@ -108,7 +108,7 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class EvaluationTask:
     """One question in one cell."""
 
     cell: Cell
@@ -131,7 +131,7 @@ class Evaluation:
     other question would meet too, such as a refused key; it ends the evaluation, which can be resumed.
     """
 
-    def __init__(self, plan: Plan, folder: Path, score: Scorer, *, ray: str = "") -> None:
+    def __init__(self, plan: EvaluationPlan, folder: Path, score: Scorer, *, ray: str = "") -> None:
         self.plan = plan
         self.folder = folder
         self.score = score
@@ -153,7 +153,7 @@ class Evaluation:
         self._done = {(one.cell, one.id) for one in self.records}
         self._recorded: frozenset[str] | None = None
         self._many: dict[str, Batch] = {}
-        self._watching: dict[str, Watched] = {}
+        self._watching: dict[str, ToolCounts] = {}
         self._stopped = False
 
     @property
@@ -163,9 +163,9 @@ class Evaluation:
         return [one for one in read(self.folder / RECORDS) if one.cell in cells and one.id in ids]
 
     @property
-    def left(self) -> list[Task]:
+    def left(self) -> list[EvaluationTask]:
         """The unfinished tasks. Cells alternate, so that an early look shows all of them."""
-        tasks = (Task(cell, item) for item in self.plan.items for cell in self.plan.cells)
+        tasks = (EvaluationTask(cell, item) for item in self.plan.items for cell in self.plan.cells)
         return [task for task in tasks if task.key not in self._done]
 
     def stop(self) -> None:
@@ -214,7 +214,7 @@ class Evaluation:
             async with aclosing(batch.each()) as finished:
                 async for done in finished:
                     task, seconds = tasks[done.question.id], done.answer.rollout.usage.seconds
-                    yield await self._score(task, done, Watched(), seconds)
+                    yield await self._score(task, done, ToolCounts(), seconds)
 
     async def _read_begun(self, hira: Hira) -> frozenset[str]:
         """Return the runs that were begun before; only these are looked up when their questions are asked."""
@@ -224,14 +224,14 @@ class Evaluation:
     def _settings(self, cell: Cell) -> Settings:
         return cell.settings(self.plan.settings).with_values({"journal": self.folder / JOURNAL}, "--output")
 
-    def _question(self, task: Task) -> Question:
+    def _question(self, task: EvaluationTask) -> Question:
         run = task.run(self._name)
         begun = run if self._recorded is None or run in self._recorded else ""
         return Question(task.item.question, task.item.id, task.item.files, run=begun, begin_as=run)
 
-    async def _ask(self, task: Task) -> Record | None:
+    async def _ask(self, task: EvaluationTask) -> Record | None:
         question = self._question(task)
-        watched = self._watching[question.begin_as] = Watched()
+        watched = self._watching[question.begin_as] = ToolCounts()
         began = time.monotonic()
         batch = self._many[task.cell.name]
         assert isinstance(batch, Batch)  # noqa: S101 - not on Ray
@@ -239,7 +239,7 @@ class Evaluation:
         del self._watching[question.begin_as]
         return await self._score(task, done, watched, time.monotonic() - began)
 
-    async def _score(self, task: Task, done: Done, watched: Watched, seconds: float) -> Record | None:
+    async def _score(self, task: EvaluationTask, done: Done, watched: ToolCounts, seconds: float) -> Record | None:
         """Return the record of a question; None if it must be asked again: it was interrupted, or another process runs
         it."""
         failure, status = done.answer.rollout.failure, done.answer.status

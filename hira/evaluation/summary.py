@@ -17,7 +17,7 @@ FETCHES = frozenset({"browse"})
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SummaryRow:
     """One way of asking, over all its seeds. Means are over asked questions; accuracy is over scored ones, each
     question counting once (avg@k), with its 95 % interval.
 
@@ -75,7 +75,7 @@ class Category:
         return self.right / self.scored if self.scored else None
 
 
-def rows(records: Sequence[Record], cells: Sequence[Cell]) -> list[Row]:
+def rows(records: Sequence[Record], cells: Sequence[Cell]) -> list[SummaryRow]:
     """Return one row for each way of asking, in the order of the plan."""
     groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
     for cell in cells:
@@ -91,13 +91,13 @@ def rows(records: Sequence[Record], cells: Sequence[Cell]) -> list[Row]:
     return found
 
 
-def _row(group: tuple[str, str, str], seeds: int, asked: Sequence[Record]) -> Row:
+def _row(group: tuple[str, str, str], seeds: int, asked: Sequence[Record]) -> SummaryRow:
     scored = [record for record in asked if record.score.correct is not None]
     values = [record.score.value for record in asked if record.score.value is not None]
     shares = [fmean([float(bool(one.score.correct)) for one in tries]) for tries in _by_question(scored).values()]
     costs = [record.cost for record in asked if record.cost is not None]
     usage = [record.usage for record in asked]
-    return Row(
+    return SummaryRow(
         *group,
         seeds=seeds,
         asked=len(asked),
@@ -192,7 +192,7 @@ def _tools(asked: Sequence[Record]) -> dict[str, tuple[int, int]]:
     return {tool: (made[tool], well[tool]) for tool in made}
 
 
-def as_json(row: Row) -> dict[str, Any]:
+def as_json(row: SummaryRow) -> dict[str, Any]:
     """Return a row for `summary.json`."""
     interval = row.accuracy
     values: dict[str, Any] = _round(asdict(row))

@@ -37,7 +37,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ClaimComparison:
     """A claim compared with the sentences nearest to it, best first.
 
     `contradicted`: the best sentence states the claim, its first word too, except for a number, a name or a "not".
@@ -53,7 +53,7 @@ def read_claim(text: str) -> list[Token]:
     return read_tokens(text)[:MOST]
 
 
-def compare(claim: Sequence[Token], passages: Passages, context: frozenset[str]) -> Comparison | None:
+def compare(claim: Sequence[Token], passages: Passages, context: frozenset[str]) -> ClaimComparison | None:
     """Return the features of one claim, or None if the source has no word of it.
 
     The nearer the claim is to the best sentence otherwise, the more a differing word counts: a long claim may state
@@ -110,7 +110,7 @@ def compare(claim: Sequence[Token], passages: Passages, context: frozenset[str])
     otherwise = (
         bool(lacking) and {token.kind for token in lacking} <= replaced - {"word"} and content[0].key in best.keys
     )
-    return Comparison(features, windows, otherwise or (negated and coverage >= 0.75))
+    return ClaimComparison(features, windows, otherwise or (negated and coverage >= 0.75))
 
 
 def weigh(content: Sequence[Token], passages: Passages) -> dict[str, float]:
@@ -221,14 +221,14 @@ def count_negations(tokens: Sequence[Token]) -> int:
     return sum(not NEGATIONS.isdisjoint({word, word[0]}) or word.endswith(("n't", "n’t")) for word in written)
 
 
-__all__ = ["Passages", "Score", "score_claim"]
+__all__ = ["ClaimScore", "Passages", "score_claim"]
 
 BARE = 3
 """A claim of at most this number of words is an answer that makes sense only together with the question."""
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class ClaimScore:
     """The result of a comparison. `score` is the probability of support, `quote` the sentence nearest to the claim."""
 
     verdict: Verdict
@@ -236,7 +236,7 @@ class Score:
     quote: str
 
 
-class Weights(TypedDict):
+class LexicalWeights(TypedDict):
     command: str
     bias: float
     threshold: float
@@ -244,12 +244,12 @@ class Weights(TypedDict):
 
 
 @cache
-def load_weights() -> Weights:
-    found: Weights = json.loads((files("hira.evidence") / "lexical_weights.json").read_text(encoding="utf-8"))
+def load_weights() -> LexicalWeights:
+    found: LexicalWeights = json.loads((files("hira.evidence") / "lexical_weights.json").read_text(encoding="utf-8"))
     return found
 
 
-def score_claim(claim: str, passages: Passages, *, question: str = "", context: str = "") -> Score:
+def score_claim(claim: str, passages: Passages, *, question: str = "", context: str = "") -> ClaimScore:
     """Compare one claim with one text.
 
     Args:
@@ -263,23 +263,23 @@ def score_claim(claim: str, passages: Passages, *, question: str = "", context: 
     tokens = read_claim(claim)
     content = {token.key for token in tokens if token.content}
     if not content or not passages.sentences or len(tokens) == MOST:
-        return Score("unchecked", 0.0, "")
+        return ClaimScore("unchecked", 0.0, "")
     bare = len(content) <= BARE and bool(question)
     if bare:
         tokens += [token for token in read_claim(question) if token.key not in content]
     beside = frozenset(token.key for token in read_tokens(context) if token.content)
     compared = compare(tokens, passages, beside)
     if compared is None:
-        return Score("unsupported" if comparable(claim, passages) else "unchecked", 0.0, "")
+        return ClaimScore("unsupported" if comparable(claim, passages) else "unchecked", 0.0, "")
     fitted = load_weights()
     logit = fitted["bias"] + sum(fitted["weights"][name] * value for name, value in compared.features.items())
     score, best = 1 / (1 + math.exp(-logit)), compared.windows[0]
     quote = passages.sentences[best.at]
     if bare and not content <= best.own:
-        return Score("unsupported", min(score, fitted["threshold"] / 2), quote)
+        return ClaimScore("unsupported", min(score, fitted["threshold"] / 2), quote)
     if score >= fitted["threshold"]:
-        return Score("supported", score, quote)
-    return Score("contradicted" if compared.contradicted else "unsupported", score, quote)
+        return ClaimScore("supported", score, quote)
+    return ClaimScore("contradicted" if compared.contradicted else "unsupported", score, quote)
 
 
 def comparable(claim: str, passages: Passages) -> bool:

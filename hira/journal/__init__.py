@@ -19,7 +19,7 @@ from typing import Any
 
 from hira.core.errors import Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.encoding import storable, unpack
-from hira.journal.log import OWN, Asked, Call, Key, Kind, Log, NotRecorded, Reuse, clock_from
+from hira.journal.log import OWN, CallSpec, Key, Kind, Log, NotRecorded, RecordedCall, Reuse, clock_from
 from hira.journal.store import (
     BEAT,
     PATIENCE,
@@ -43,7 +43,18 @@ _STOPS: Mapping[str, type[Stop]] = {"interrupted": Interrupted, "partial": OutOf
 SILENT = 4 * BEAT
 """Seconds without a sign of life after which a run counts as gone."""
 
-__all__ = ["OWN", "Asked", "Call", "Entry", "Journal", "Log", "NoJournal", "NoRun", "NotRecorded", "StillGoing"]
+__all__ = [
+    "OWN",
+    "CallSpec",
+    "Entry",
+    "Journal",
+    "Log",
+    "NoJournal",
+    "NoRun",
+    "NotRecorded",
+    "RecordedCall",
+    "StillGoing",
+]
 
 
 class NoRun(UsageError):
@@ -217,7 +228,7 @@ class Journal:
         """Return whether the database contains the run now, without waiting for pending writes."""
         return bool(self._read("select 1 from runs where id = ?", (run,)))
 
-    def calls(self, run: str) -> list[Call]:
+    def calls(self, run: str) -> list[RecordedCall]:
         """All calls of the run in the order in which they began."""
         return [_call(row) for row in self._rows("select * from calls where run = ? order by began, position", (run,))]
 
@@ -307,8 +318,8 @@ class Journal:
 
         return reuse
 
-    def _known(self, run: str) -> tuple[dict[Key, Call], dict[str, str]]:
-        calls: dict[Key, Call] = {
+    def _known(self, run: str) -> tuple[dict[Key, RecordedCall], dict[str, str]]:
+        calls: dict[Key, RecordedCall] = {
             (one.kind, one.conversation, one.position, one.digest): one for one in self.calls(run)
         }
         return calls, self.sources(run)
@@ -340,9 +351,9 @@ def _entry(row: sqlite3.Row) -> Entry:
     return Entry(**{**fields, "files": tuple(fields["files"])})
 
 
-def _call(row: sqlite3.Row) -> Call:
+def _call(row: sqlite3.Row) -> RecordedCall:
     result = None if row["result"] is None else unpack(row["result"])
-    return Call(
+    return RecordedCall(
         row["kind"], row["conversation"], row["position"], row["digest"], row["name"],
         unpack(row["request"]), result, row["began"], row["seconds"],
     )  # fmt: skip

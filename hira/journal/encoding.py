@@ -16,7 +16,7 @@ MOST_BEGINNINGS = 64
 """Beginnings of digests that are kept for conversations to come."""
 
 
-class _Read(NamedTuple):
+class _DigestedRequest(NamedTuple):
     about: tuple[Any, ...]
     messages: tuple[Message, ...]
     total: "hashlib.blake2b"
@@ -31,7 +31,7 @@ class Digests:
     objects again and again.
     """
 
-    _last: dict[str, _Read] = field(default_factory=dict)
+    _last: dict[str, _DigestedRequest] = field(default_factory=dict)
     _begun: dict[tuple[Any, ...], tuple[tuple[Any, ...], "hashlib.blake2b"]] = field(default_factory=dict)
 
     def of(self, model: str, request: Request) -> tuple[str, int]:
@@ -45,7 +45,7 @@ class Digests:
         else:
             total, begin = self._beginning(about), 0
         total.update("".join(map(_spelled, request.messages[begin:])).encode("utf-8", "surrogatepass"))
-        self._last[request.conversation] = _Read(about, request.messages, total)
+        self._last[request.conversation] = _DigestedRequest(about, request.messages, total)
         return total.hexdigest(), kept
 
     def _beginning(self, about: tuple[Any, ...]) -> "hashlib.blake2b":
@@ -58,10 +58,10 @@ class Digests:
             self._begun[same] = about, total.copy()  # with what it names, so that no other object gets those ids
         return total
 
-    def last(self, conversation: str) -> _Read | None:
+    def last(self, conversation: str) -> _DigestedRequest | None:
         return self._last.get(conversation)
 
-    def back(self, conversation: str, to: _Read | None) -> None:
+    def back(self, conversation: str, to: _DigestedRequest | None) -> None:
         """Forget a request that was not recorded after all."""
         if to:
             self._last[conversation] = to

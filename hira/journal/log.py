@@ -29,7 +29,7 @@ class NotRecorded(HiraError):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RecordedCall:
     """One recorded call. `result` is None for one that was started and never finished; of a failure, it tells how."""
 
     kind: Kind
@@ -51,7 +51,7 @@ class Call:
         return self.began + (self.seconds or 0.0)
 
 
-class Asked(NamedTuple):
+class CallSpec(NamedTuple):
     """A call to make: its conversation, its content (`digest`) and its addressee (`name`); `told` returns its stored
     form.
 
@@ -98,14 +98,14 @@ class Log:
 
     run: str
     _writer: Writer | None
-    known: dict[Key, Call] = field(default_factory=dict)
+    known: dict[Key, RecordedCall] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     ended: Stop | None = None
     reuse: Reuse | None = None
     began: float = field(default_factory=time.time)
     clock: Callable[[], float] = field(default_factory=lambda: clock_from(0.0))
     dialects: Mapping[str, str] = field(default_factory=dict)
-    unfinished: list[Call] = field(default_factory=list)
+    unfinished: list[RecordedCall] = field(default_factory=list)
     missed: bool = False
     departed: str = ""
     _positions: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class Log:
         """The completion of this request: the recorded one, else what `ask` brings, recorded before it is returned."""
         earlier = self._digests.last(request.conversation)
         digest, kept = self._digests.of(model, request)
-        asked = Asked("policy", request.conversation, digest, model, lambda: recorded_request(model, request, kept))
+        asked = CallSpec("policy", request.conversation, digest, model, lambda: recorded_request(model, request, kept))
         try:
             return await self.call(asked, ask, dump_completion, completion_of, within)
         except Stop:
@@ -163,7 +163,7 @@ class Log:
 
     async def call(
         self,
-        asked: Asked,
+        asked: CallSpec,
         make: Callable[[], Awaitable[T]],
         encode: Callable[[T], Any],
         decode: Callable[[Any], T],
@@ -223,7 +223,7 @@ class Log:
         self._keep(row, encode(result), began)
         return result
 
-    async def _reused(self, reuse: Reuse, asked: Asked, row: tuple[Any, ...], began: float) -> Any:
+    async def _reused(self, reuse: Reuse, asked: CallSpec, row: tuple[Any, ...], began: float) -> Any:
         """Take the result of an identical call of another run and record it as this run's; None without one."""
         assert self._writer is not None  # noqa: S101 - a replay reuses nothing
         reused = None if asked.again or asked.own else await reuse(asked.kind, asked.digest)

@@ -33,8 +33,16 @@ from hira.policies.chat import Continuation, body_of
 from hira.policies.client import DirectClient, GivenClient, Sender
 from hira.policies.failures import failure, failure_in, gist, message_in, no_connection
 from hira.policies.names import Api
-from hira.policies.probe import Served, ask_server, missing
-from hira.policies.reply import UNENDED, Parts, completion_of, count_spoken_tokens, notice_cut_prompt, parts_of, whole
+from hira.policies.probe import ServedModel, ask_server, missing
+from hira.policies.reply import (
+    UNENDED,
+    ReplyParts,
+    completion_of,
+    count_spoken_tokens,
+    notice_cut_prompt,
+    parts_of,
+    whole,
+)
 from hira.policies.responses import PATH, Turns, is_wanted, parts_of_response, responses_body, take_event
 from hira.policies.retrying import USUAL, Timeout, pace_at
 from hira.policies.streaming import (
@@ -100,7 +108,7 @@ class OpenAIPolicy:
         key = f"key from {key_origin}" if key_origin and api_key else "a key" if api_key else "no key"
         key = key if client is None else "with the given client"
         self.where = f"at {self.base_url}, model {model!r}, {key}"
-        self._told: Served | None = None
+        self._told: ServedModel | None = None
         self._headers: Mapping[str, str] = {}
         self._api: Api = api
         self._turns = Turns()
@@ -139,10 +147,10 @@ class OpenAIPolicy:
         notes = [note for note in (self._noted, UNENDED if parts.finish is None else "") if note]
         return replace(completion, notes=(*completion.notes, *notes)) if notes else completion
 
-    async def served(self) -> Served:
+    async def served(self) -> ServedModel:
         """Return the server's description of the model, which is requested once."""
         if self._told is None:
-            self._told = Served()  # who comes meanwhile does not wait
+            self._told = ServedModel()  # who comes meanwhile does not wait
             if self._headers:
                 self._told = await ask_server(self.base_url, self._model, self._headers)
         return self._told
@@ -150,7 +158,7 @@ class OpenAIPolicy:
     async def aclose(self) -> None:
         await self._sender.aclose()
 
-    async def ask(self, request: Request, watch: Watch | None = None) -> Parts:
+    async def ask(self, request: Request, watch: Watch | None = None) -> ReplyParts:
         """The reply as the server wrote it. The request is sent again without a field that is refused by name."""
         room = 0
         while True:
@@ -159,7 +167,7 @@ class OpenAIPolicy:
             body |= self._extra_body
             try:
                 return await self._exchange(path, body, request, watch)
-            except _Refused as refused:
+            except _RefusedRequest as refused:
                 if self._api == "chat" and is_wanted(refused.status, message_in(refused.said)):
                     self._api = "responses"
                     continue
@@ -184,7 +192,7 @@ class OpenAIPolicy:
         body = body_of(request, self._model, continuation=self._continuation, stream=stream, accepted=accepted)
         return "/completions" if "prompt" in body else "/chat/completions", body
 
-    async def _exchange(self, path: str, body: dict[str, Any], request: Request, watch: Watch | None) -> Parts:
+    async def _exchange(self, path: str, body: dict[str, Any], request: Request, watch: Watch | None) -> ReplyParts:
         raw = _dump(body)
         bounds = self._bounds(body, request, len(raw))
         read, began = take_event if path == PATH else take_chunk, asyncio.get_running_loop().time()
@@ -195,7 +203,7 @@ class OpenAIPolicy:
                 response = await self._sender.post(path, raw)
                 try:
                     if not response.is_success:
-                        raise _Refused(response.status_code, await self._read(response), response.headers)
+                        raise _RefusedRequest(response.status_code, await self._read(response), response.headers)
                     kind = response.headers.get("content-type", "")
                     plain = "json" in kind or "html" in kind or "stream" not in body
                     if streams := "event-stream" in kind or not plain:
@@ -225,7 +233,7 @@ class OpenAIPolicy:
 
     async def _read_stream(
         self, response: httpx.Response, heard: Heard, watch: Watch | None, bounds: Bounds, path: str
-    ) -> Parts:
+    ) -> ReplyParts:
         """A reply that streams in. `BadReply` if the endpoint did not say how it ended, unless it never does: it is
         believed the second time, since the first reply may have broken off."""
         try:
@@ -264,7 +272,7 @@ class OpenAIPolicy:
                 raise BadReply(f"the reply is longer than {MAX_REPLY_BYTES >> 20} MiB", where=self.where)
         return b"".join(pieces)
 
-    def _parts(self, raw: bytes, path: str) -> Parts:
+    def _parts(self, raw: bytes, path: str) -> ReplyParts:
         text = raw.decode("utf-8-sig", "replace")
         try:
             reply = json.loads(text, strict=False)
@@ -280,7 +288,7 @@ class OpenAIPolicy:
             raise error
         return (parts_of_response if path == PATH else parts_of)(reply, where=self.where)
 
-    async def _failure(self, refused: "_Refused") -> EndpointError:
+    async def _failure(self, refused: "_RefusedRequest") -> EndpointError:
         keyed = bool(self._api_key) or isinstance(self._sender, GivenClient)
         error = failure(refused.status, refused.said, refused.headers, where=self.where, keyed=keyed)
         if refused.status == httpx.codes.NOT_FOUND and not isinstance(error, ToolsRefused):
@@ -311,7 +319,7 @@ def _add_cost(error: EndpointError, heard: Heard) -> EndpointError:
     return error
 
 
-class _Refused(Exception):
+class _RefusedRequest(Exception):
     """The endpoint answered, but not with a reply."""
 
     def __init__(self, status: int, raw: bytes, headers: Mapping[str, str]) -> None:

@@ -19,7 +19,7 @@ _WINDOWS = ("max_model_len", "max_context_length", "context_length", "context_wi
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedModel:
     """`window` is in tokens, for prompt and reply together, 0 where the server does not say it. `untaught` is a model
     without a chat template whose vocabulary does not know the marks of the server's own either."""
 
@@ -31,13 +31,13 @@ class Served:
 class Describes(Protocol):
     """A policy that can tell what its server says of its model."""
 
-    async def served(self) -> Served: ...
+    async def served(self) -> ServedModel: ...
 
 
-async def ask_server(base_url: str, model: str, headers: Mapping[str, str]) -> Served:
+async def ask_server(base_url: str, model: str, headers: Mapping[str, str]) -> ServedModel:
     """Ask the server about the model. Raises nothing that a server could cause; each request may take two seconds."""
     if not is_nearby(base_url):
-        return Served()
+        return ServedModel()
     transport = transport_for(base_url)
     async with httpx.AsyncClient(transport=transport, trust_env=False, headers=headers, timeout=SECONDS) as client:
         listed = await _json(client, "GET", f"{base_url}/models")
@@ -45,18 +45,18 @@ async def ask_server(base_url: str, model: str, headers: Mapping[str, str]) -> S
         entry = next((one for one in entries if one.get("id") == model), entries[0] if len(entries) == 1 else {})
         if entry.get("owned_by") == "llamacpp":
             return await _llama(client, base_url.removesuffix("/v1"), entry)
-        return Served(next((size for name in _WINDOWS if (size := whole(entry.get(name)))), 0))
+        return ServedModel(next((size for name in _WINDOWS if (size := whole(entry.get(name)))), 0))
 
 
-async def _llama(client: httpx.AsyncClient, root: str, entry: Mapping[str, Any]) -> Served:
+async def _llama(client: httpx.AsyncClient, root: str, entry: Mapping[str, Any]) -> ServedModel:
     """llama.cpp tells the window of one slot, and the template that it uses, which may be its own."""
     props = await _json(client, "GET", f"{root}/props")
     window = whole(_dict(props.get("default_generation_settings")).get("n_ctx"))
     template = props.get("chat_template")
     if not isinstance(template, str) or not " ".join(template.split()).startswith(" ".join(LLAMA_FALLBACK.split())):
-        return Served(window or whole(_dict(entry.get("meta")).get("n_ctx")))
+        return ServedModel(window or whole(_dict(entry.get("meta")).get("n_ctx")))
     mark = await _json(client, "POST", f"{root}/tokenize", {"content": "<|im_start|>", "parse_special": True})
-    return Served(window, untaught=len(_list(mark.get("tokens"))) > 1)
+    return ServedModel(window, untaught=len(_list(mark.get("tokens"))) > 1)
 
 
 async def _json(client: httpx.AsyncClient, method: str, url: str, body: Any = None) -> Mapping[str, Any]:

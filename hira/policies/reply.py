@@ -54,7 +54,7 @@ class EmptyReply(BadReply):
 
 
 @dataclass(slots=True)
-class Parts:
+class ReplyParts:
     """A reply as it comes together, whole or in pieces. Fields as the server named them; `sent` is in bytes,
     `pieces` are those of a stream that said something. `items` are those of the Responses API. `cut` says why hira
     ended it, `dropped` is what it had said beyond its text."""
@@ -74,7 +74,7 @@ class Parts:
     dropped: str = ""
 
 
-def parts_of(reply: Any, *, where: str) -> Parts:
+def parts_of(reply: Any, *, where: str) -> ReplyParts:
     """Read a whole reply. `BadReply` if it is no completion."""
     choices = reply.get("choices") if isinstance(reply, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
@@ -86,7 +86,9 @@ def parts_of(reply: Any, *, where: str) -> Parts:
     if not isinstance(message, dict):
         message = {"content": choice.get("text")}
     text, thought = content_of(message.get("content"))
-    parts = Parts(text, thought or reasoning_of(message), finish=choice.get("finish_reason"), stop=find_stop(choice))
+    parts = ReplyParts(
+        text, thought or reasoning_of(message), finish=choice.get("finish_reason"), stop=find_stop(choice)
+    )
     parts.refusal = _string(message.get("refusal"))
     parts.usage = reply.get("usage") if isinstance(reply.get("usage"), dict) else None
     parts.model = _string(reply.get("model"))
@@ -118,7 +120,7 @@ def find_stop(choice: Mapping[str, Any]) -> Any:
     return choice.get("stop_reason") or choice.get("matched_stop")
 
 
-def add_call(parts: Parts, call: Any, *, whole: bool = False) -> str:
+def add_call(parts: ReplyParts, call: Any, *, whole: bool = False) -> str:
     """Take in a tool call or a piece of one, and return what it adds to the arguments. Pieces belong together by index,
     else by id, else with the last call."""
     if not isinstance(call, dict):
@@ -141,13 +143,13 @@ def add_call(parts: Parts, call: Any, *, whole: bool = False) -> str:
     return arguments or ""
 
 
-def add_old_call(parts: Parts, message: Mapping[str, Any]) -> None:
+def add_old_call(parts: ReplyParts, message: Mapping[str, Any]) -> None:
     """Take in the one call of a message, or a piece of it, as it was written before there could be several."""
     if isinstance(message.get("function_call"), dict):
         add_call(parts, {"index": 0, "function": message["function_call"]})
 
 
-def _find_begun_call(parts: Parts, ident: str, index: Any, name: str) -> dict[str, str] | None:
+def _find_begun_call(parts: ReplyParts, ident: str, index: Any, name: str) -> dict[str, str] | None:
     """The call that a piece continues, None if it begins a new one."""
     if ident:
         for entry in parts.calls:
@@ -162,7 +164,7 @@ def _find_begun_call(parts: Parts, ident: str, index: Any, name: str) -> dict[st
     return parts.calls[-1] if parts.calls and not (ident or name) else None
 
 
-def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
+def completion_of(parts: ReplyParts, request: Request, *, where: str) -> Completion:
     """The completion that these parts make. `EmptyReply` if it says nothing and calls nothing."""
     trim_repetition(parts)
     text = parts.text
@@ -260,17 +262,17 @@ def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
     )
 
 
-def _count_usage(request: Request, parts: Parts) -> Usage:
+def _count_usage(request: Request, parts: ReplyParts) -> Usage:
     return Usage(1, sum(count(message.text) for message in request.messages), count_spoken_tokens(parts))
 
 
-def count_spoken_tokens(parts: Parts) -> int:
+def count_spoken_tokens(parts: ReplyParts) -> int:
     """About how many tokens the model has written."""
     said = parts.reasoning + parts.text + parts.dropped
     return count(said + "".join(entry["arguments"] for entry in parts.calls))
 
 
-def trim_repetition(parts: Parts) -> None:
+def trim_repetition(parts: ReplyParts) -> None:
     """Keep of a reply that ran out of length, or was cut, the first time of what its end only repeats."""
     if parts.cut not in ("", REPEATS_ITSELF) or _FINISH.get(parts.finish or "") != "length":
         return
@@ -287,7 +289,7 @@ def trim_repetition(parts: Parts) -> None:
         parts.finish = "stop"  # what it had to say, it has said
 
 
-def notice_cut_prompt(parts: Parts, request: Request) -> str:
+def notice_cut_prompt(parts: ReplyParts, request: Request) -> str:
     """Return a notice if the server's count shows that it has not read the whole prompt; empty otherwise."""
     read = whole((parts.usage or {}).get("prompt_tokens"))
     if not read or parts.sent < max(_SUSPECT_BYTES, _BYTES_A_TOKEN * read):  # spares the counting

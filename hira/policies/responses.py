@@ -14,7 +14,7 @@ from hira.core.policy import Request
 from hira.policies.accepted import Accepted
 from hira.policies.chat import convert_messages, least
 from hira.policies.failures import failure_in
-from hira.policies.reply import Parts
+from hira.policies.reply import ReplyParts
 
 PATH = "/responses"
 SHORTEST_REPLY = 16
@@ -98,12 +98,12 @@ def _part(part: Mapping[str, Any]) -> Mapping[str, Any]:
     return part
 
 
-def parts_of_response(reply: Any, *, where: str) -> Parts:
+def parts_of_response(reply: Any, *, where: str) -> ReplyParts:
     """Read a whole reply. `BadReply` if it is no response."""
     items = reply.get("output") if isinstance(reply, dict) else None
     if not isinstance(items, list):
         raise BadReply("the endpoint's reply contains no output", where=where, retryable=True)
-    parts = Parts(model=_string(reply.get("model")), usage=_usage(reply.get("usage")))
+    parts = ReplyParts(model=_string(reply.get("model")), usage=_usage(reply.get("usage")))
     parts.items = [item for item in items if isinstance(item, dict)]
     for item in parts.items:
         kind = item.get("type")
@@ -119,7 +119,7 @@ def parts_of_response(reply: Any, *, where: str) -> Parts:
     return parts
 
 
-def take_event(parts: Parts, event: dict[str, Any], where: str) -> tuple[str, str, str]:
+def take_event(parts: ReplyParts, event: dict[str, Any], where: str) -> tuple[str, str, str]:
     """Take one event of a stream in; the text, the reasoning and the arguments of calls that it brought."""
     kind, delta = event.get("type"), _string(event.get("delta"))
     if kind == "response.output_text.delta":

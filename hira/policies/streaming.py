@@ -15,7 +15,7 @@ from hira.policies.failures import failure_in
 from hira.policies.repetition import Circling
 from hira.policies.reply import (
     REPEATS_ITSELF,
-    Parts,
+    ReplyParts,
     add_call,
     add_old_call,
     content_of,
@@ -117,9 +117,9 @@ class Heard:
     `last` are times of the event loop's clock, in seconds. `is_enough` is called with the text at each closing
     bracket."""
 
-    read: Callable[[Parts, dict[str, Any], str], tuple[str, str, str]]
+    read: Callable[[ReplyParts, dict[str, Any], str], tuple[str, str, str]]
     is_enough: Callable[[str], bool] | None = None
-    parts: Parts = field(default_factory=Parts)
+    parts: ReplyParts = field(default_factory=ReplyParts)
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     size: int = 0
@@ -155,7 +155,7 @@ class Heard:
         if watch and begin < self._shown:
             tell(watch, "".join(self.texts[begin:]), "".join(self.thoughts[begin:]))
 
-    def join(self) -> Parts:
+    def join(self) -> ReplyParts:
         """The parts, with the text that has come by now."""
         self.parts.text, self.parts.reasoning = "".join(self.texts), "".join(self.thoughts)
         self.parts.pieces = self.pieces
@@ -177,13 +177,13 @@ class Heard:
 
 async def read_stream(
     heard: Heard, pieces: AsyncIterator[bytes], watch: Watch | None, bounds: Bounds, *, where: str
-) -> Parts:
+) -> ReplyParts:
     """Put a streamed reply together; `heard` holds what has come, also after an error.
 
-    A reply that repeats itself, is longer than it may be, or still flows when its time is over is cut (`Parts.cut`).
-    `TimedOut` if nothing comes for too long, `BadReply` if the stream ends early, holds something unreadable, or never
-    ends. If the stream only says that it is over, `Parts.finish` stays None. A connection that breaks when the reply
-    was whole breaks nothing.
+    A reply that repeats itself, is longer than it may be, or still flows when its time is over is cut
+    (`ReplyParts.cut`). `TimedOut` if nothing comes for too long, `BadReply` if the stream ends early, holds something
+    unreadable, or never ends. If the stream only says that it is over, `ReplyParts.finish` stays None. A connection
+    that breaks when the reply was whole breaks nothing.
     """
     parts = heard.parts
     try:
@@ -261,7 +261,7 @@ def _chunk(data: str, where: str) -> dict[str, Any]:
     return chunk
 
 
-def take_chunk(parts: Parts, chunk: dict[str, Any], where: str) -> tuple[str, str, str]:
+def take_chunk(parts: ReplyParts, chunk: dict[str, Any], where: str) -> tuple[str, str, str]:
     """Take one chunk in; the text, the reasoning and the arguments of calls that it brought."""
     if isinstance(chunk.get("usage"), dict):
         parts.usage = chunk["usage"]

@@ -116,7 +116,7 @@ class StreamTransport(httpx.AsyncBaseTransport):
                 raise _Stale from None
             raise
         chunked = any(name == b"transfer-encoding" for name, _ in head.headers)
-        kind = _ChunkedBody if chunked else _Body
+        kind = _ChunkedBody if chunked else _ResponseBody
         stream = kind(wire, idle, limits.get("read"), keeps=_keeps(head))
         return httpx.Response(head.status_code, headers=list(head.headers.raw_items()), stream=stream)
 
@@ -301,7 +301,7 @@ def _keeps(head: h11.Response) -> bool:
     return head.http_version >= b"1.1" and not close
 
 
-class _Body(httpx.AsyncByteStream):
+class _ResponseBody(httpx.AsyncByteStream):
     """The body of one response. The connection goes back when it was read to its end, and is closed otherwise."""
 
     def __init__(self, wire: _Wire, idle: list[_Wire], seconds: float | None, *, keeps: bool) -> None:
@@ -326,7 +326,7 @@ class _Body(httpx.AsyncByteStream):
             self._wire.abort()
 
 
-class _ChunkedBody(_Body):
+class _ChunkedBody(_ResponseBody):
     """A body that comes in chunks, as streams do. All chunks that have come are one piece: h11 makes an event of each,
     which took most of the time of a stream."""
 

@@ -11,7 +11,7 @@ from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
 from hira.policies.names import IN_PROCESS, OFFLINE, Api, has_own_place, names_of, place_of, resolve_name
 from hira.policies.retrying import USUAL, Fallback, Timeout
 from hira.runtime.settings import Continuation, RoleSettings, Settings, nearest
-from hira.runtime.settings.keys import Place, find_place
+from hira.runtime.settings.keys import EndpointPlace, find_place
 
 WANTS_KEY = frozenset({401, 403})
 _LISTED = 5
@@ -160,7 +160,7 @@ def _key_told(settings: Settings) -> str:
 class Places(NamedTuple):
     """Endpoints of a role, in order of preference, and how they are asked."""
 
-    places: tuple[Place, ...]
+    places: tuple[EndpointPlace, ...]
     continuation: Continuation
     api: Api = "chat"
 

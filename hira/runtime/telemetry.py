@@ -173,7 +173,7 @@ class Telemetry:
     @contextmanager
     def watching(self) -> Iterator[Reader]:
         """A reader for one run; what is still open when the context is left ends with it."""
-        run = _Run(self._tracer)
+        run = _OpenSpans(self._tracer)
         try:
             yield run.hear
         finally:
@@ -193,7 +193,7 @@ class Telemetry:
             )
 
 
-class _Run:
+class _OpenSpans:
     """The open spans of one run, by the step that each represents."""
 
     def __init__(self, tracer: "Tracer") -> None:

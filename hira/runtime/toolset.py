@@ -299,11 +299,11 @@ def _web(
     from hira.tools.addresses import canonicalise_url, urls
     from hira.tools.browse import browse_tool
     from hira.tools.fetch import Fetcher
-    from hira.tools.search import SCHOLARLY, Shared, scholar_tool, search_tool
+    from hira.tools.search import SCHOLARLY, SharedSearch, scholar_tool, search_tool
 
     seen = {canonicalise_url(url) for url in urls(question)}
     fetcher = Fetcher(settings.allowed_hosts, contact=settings.contact, once=once)
-    backends = [Shared(backend, once) for backend in backends] if once else backends
+    backends = [SharedSearch(backend, once) for backend in backends] if once else backends
     scholarly = [backend for backend in backends if backend.name in SCHOLARLY]
     scholar = scholar_tool(scholarly, seen=seen, on_notice=events) if scholarly else None
     return (

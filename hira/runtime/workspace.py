@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hira.tools.python.folder import Found, clear
+from hira.tools.python.folder import FolderContent, clear
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +61,5 @@ def _remove(folder: Path) -> None:
     `shutil.rmtree` would run out of stack or of descriptors in folders that are nested deep enough.
     """
     with contextlib.suppress(OSError):
-        clear(folder, Found())
+        clear(folder, FolderContent())
         folder.rmdir()

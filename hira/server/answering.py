@@ -14,7 +14,7 @@ from hira.agents.history import Earlier
 from hira.server import chat, responses
 from hira.server.messages import Spoken, read_question, write_attachments
 from hira.server.records import find_earlier, read_response
-from hira.server.runs import NewRun, Watched
+from hira.server.runs import NewRun, WatchedRun
 from hira.server.state import AppState, body_of
 from hira.server.wire import STILL, about, as_refusal, content_of, describe_progress, error_of, now, pieces, sse
 
@@ -73,7 +73,7 @@ async def _write_files(door: AppState, messages: Sequence[Spoken], field: str) -
     return await asyncio.to_thread(write_attachments, messages, field, door.folder)
 
 
-async def _wait(watched: Watched, receive: Receive) -> None:
+async def _wait(watched: WatchedRun, receive: Receive) -> None:
     """Return when the run has its answer. Raises what it failed with, and ends it when the client goes away."""
     assert watched.task is not None  # noqa: S101 - begin() has made it
     gone = asyncio.ensure_future(_wait_until_gone(receive))
@@ -97,7 +97,7 @@ async def _wait_until_gone(receive: Receive) -> None:
 class RunStream(StreamingResponse):
     """The stream of a run to its client, who ends the run by disconnecting, even before the first piece."""
 
-    def __init__(self, watched: Watched, stream: AsyncGenerator[bytes, None]) -> None:
+    def __init__(self, watched: WatchedRun, stream: AsyncGenerator[bytes, None]) -> None:
         super().__init__(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
         self.watched = watched
         self.stream = stream
@@ -120,7 +120,7 @@ class RunStream(StreamingResponse):
 
 
 async def _stream_chat(
-    door: AppState, watched: Watched, model: str, made: int, *, counted: bool
+    door: AppState, watched: WatchedRun, model: str, made: int, *, counted: bool
 ) -> AsyncGenerator[bytes, None]:
     """Stream the run's progress as reasoning, then the answer, which is sent only after its citations are checked."""
     run = watched.id
@@ -149,7 +149,7 @@ async def _stream_chat(
 
 
 async def _stream_response(
-    door: AppState, watched: Watched, told: responses.ResponseWriter
+    door: AppState, watched: WatchedRun, told: responses.ResponseWriter
 ) -> AsyncGenerator[bytes, None]:
     """The run's progress as a summary of reasoning, then the answer, once its citations are checked."""
     thoughts = ""

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hira.agents.output import OutputType
 from hira.core.policy import Usage
 from hira.runtime.answer import Answer
-from hira.server.keys import Refused
+from hira.server.keys import RejectedRequest
 from hira.server.messages import Spoken, read_output, read_request, refuse_tools
 from hira.server.wire import about, content_of, find_marks, url_of
 
@@ -18,7 +18,7 @@ class StreamOptions(BaseModel):
     include_usage: bool | None = None
 
 
-class Asked(BaseModel):
+class ChatRequest(BaseModel):
     """A chat completion request. Fields that hira decides by its own settings, such as the temperature, are not
     read."""
 
@@ -34,18 +34,19 @@ class Asked(BaseModel):
     response_format: dict[str, Any] | None = None
 
 
-def read_chat(body: bytes) -> Asked:
-    """The request. Raises `Refused` for what is wrong with it, and for what the client would not get."""
-    asked = read_request(body, Asked)
+def read_chat(body: bytes) -> ChatRequest:
+    """The request. Raises `RejectedRequest` for what is wrong with it, and for what the client would not get."""
+    asked = read_request(body, ChatRequest)
     if asked.n not in (None, 1):
-        raise Refused(400, "n: hira gives one answer; remove it", "unsupported_value")
+        raise RejectedRequest(400, "n: hira gives one answer; remove it", "unsupported_value")
     refuse_tools(asked.tools or asked.functions, asked.tool_choice)
     output_of(asked)
     return asked
 
 
-def output_of(asked: Asked) -> OutputType | None:
-    """Return the output type of `response_format`, None for plain text. Raises `Refused` for an invalid schema."""
+def output_of(asked: ChatRequest) -> OutputType | None:
+    """Return the output type of `response_format`, None for plain text. Raises `RejectedRequest` for an invalid
+    schema."""
     form = asked.response_format or {}
     kind = form.get("type", "text")
     if kind == "text":
@@ -54,7 +55,7 @@ def output_of(asked: Asked) -> OutputType | None:
         told = form.get("json_schema")
         return read_output(told.get("schema") if isinstance(told, dict) else None, "response_format: json_schema")
     what = f"response_format: {kind!r} is not supported; use 'text' or 'json_schema'"
-    raise Refused(400, what, "unsupported_value")
+    raise RejectedRequest(400, what, "unsupported_value")
 
 
 def completion(answer: Answer, text: str, model: str, reasoning: str, made: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ HEADER_SECONDS = 20.0
 MOST_CONNECTIONS = 512
 
 
-class Connection(H11Protocol):
+class TimedConnection(H11Protocol):
     """uvicorn's own, closed when headers do not come in time. Where there are too many, the oldest of those that wait
     for a request makes room; where all are being answered, the new one is closed."""
 
@@ -26,7 +26,7 @@ class Connection(H11Protocol):
         self._due = self.loop.call_later(self.header_seconds, self.transport.abort)
         if len(self.connections) > self.most:
             others: set[Any] = self.connections - {self}
-            waiting = [one for one in others if isinstance(one, Connection) and one.waits]
+            waiting = [one for one in others if isinstance(one, TimedConnection) and one.waits]
             min(waiting, key=lambda one: one._began, default=self).transport.abort()  # noqa: SLF001 - of this class
 
     def connection_lost(self, exc: Exception | None) -> None:

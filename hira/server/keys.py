@@ -16,7 +16,7 @@ ANYBODY = 64
 """Runs at once where no key is asked for."""
 
 
-class Refused(Exception):
+class RejectedRequest(Exception):
     """A request that is turned away, with what the OpenAI API calls such errors: a `code`, and the `kind` of error."""
 
     def __init__(self, status: int, message: str, code: str = "", *, kind: str = "invalid_request_error") -> None:
@@ -61,7 +61,7 @@ class Client:
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[None]:
-        """Wait for a place among the key's runs. Raises `Refused` if the key's budget is used up."""
+        """Wait for a place among the key's runs. Raises `RejectedRequest` if the key's budget is used up."""
         async with self._free:
             await self._free.wait_for(lambda: self.running < self.limits.concurrency)
             self.check_budget()
@@ -87,23 +87,23 @@ class Client:
             self.running += 1  # a stopped run writes its answer at once, even if all places are taken
 
     def check_budget(self) -> None:
-        """Raise `Refused` if the key's budget is used up."""
+        """Raise `RejectedRequest` if the key's budget is used up."""
         tokens, cost = self.limits.max_tokens, self.limits.max_cost
         if (tokens is not None and self.spent.tokens >= tokens) or (
             cost is not None and (self.spent.cost or 0) >= cost
         ):
             raise self.refuse_spent()
 
-    def refuse_unpaid(self, spent: KeySpent) -> Refused:
+    def refuse_unpaid(self, spent: KeySpent) -> RejectedRequest:
         """Return the error of a run whose first call the key cannot pay for. Calls in flight of other runs may leave
         enough."""
         if spent.fix:
-            return Refused(429, f"{spent.what}; {spent.fix}", "rate_limit_exceeded", kind="requests")
+            return RejectedRequest(429, f"{spent.what}; {spent.fix}", "rate_limit_exceeded", kind="requests")
         return self.refuse_spent()
 
-    def refuse_spent(self) -> Refused:
+    def refuse_spent(self) -> RejectedRequest:
         what = f"the budget of the key {self.name!r} is used up"
-        return Refused(429, what, "insufficient_quota", kind="insufficient_quota")
+        return RejectedRequest(429, what, "insufficient_quota", kind="insufficient_quota")
 
 
 class Clients:
@@ -114,7 +114,7 @@ class Clients:
         self._clients = [Client(name, limits, tag_of(limits.key.get_secret_value())) for name, limits in keys.items()]
 
     def of(self, authorization: str) -> Client:
-        """Return the client of an Authorization header. Raises `Refused` if the key is missing or wrong."""
+        """Return the client of an Authorization header. Raises `RejectedRequest` if the key is missing or wrong."""
         if self._anybody:
             return self._anybody
         scheme, _, text = authorization.strip().partition(" ")
@@ -125,7 +125,7 @@ class Clients:
                 found = client
         if found is None:
             what = "the key is wrong" if text else "a key is needed: Authorization: Bearer KEY"
-            raise Refused(401, what, "invalid_api_key", kind="authentication_error")
+            raise RejectedRequest(401, what, "invalid_api_key", kind="authentication_error")
         return found
 
 

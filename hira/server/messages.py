@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hira.agents.output import OutputType
 from hira.core.errors import UsageError
-from hira.server.keys import Refused
+from hira.server.keys import RejectedRequest
 
 _SUFFIX = re.compile(r"\.\w{1,16}", re.ASCII)
 _PLAIN = re.compile(r"\w[\w .()+-]{0,80}\.\w{1,16}")
@@ -35,7 +35,7 @@ class Spoken(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ReceivedQuestion:
     """The last message of the user, the messages before it, and the instructions of the system messages."""
 
     text: str
@@ -44,56 +44,56 @@ class Question:
 
 
 def read_request(body: bytes, shape: type[R]) -> R:
-    """The request. Raises `Refused` with the field that is wrong with it."""
+    """The request. Raises `RejectedRequest` with the field that is wrong with it."""
     try:
         return shape.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         what = f"{where}: {first['msg']}" if where else first["msg"]
-        raise Refused(400, what) from None
+        raise RejectedRequest(400, what) from None
 
 
-def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> Question:
-    """The question that the messages in this field of a request ask. Raises `Refused` for one that is missing, or too
-    long together with `more` characters of the request."""
+def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> ReceivedQuestion:
+    """The question that the messages in this field of a request ask. Raises `RejectedRequest` for one that is missing,
+    or too long together with `more` characters of the request."""
     turns = [(one.role, _text(one, field)) for one in messages]
     last = next((at for at in reversed(range(len(turns))) if turns[at][0] == "user" and turns[at][1]), None)
     if last is None:
-        raise Refused(400, f"{field}: a user message with text is missing")
+        raise RejectedRequest(400, f"{field}: a user message with text is missing")
     check_length(more + sum(len(text) for _, text in turns))
     lines = [(role, text) for role, text in turns if text]
     instructions = "\n\n".join(text for role, text in lines if role in INSTRUCTING)
     before = tuple((role, text) for role, text in turns[:last] if text and role not in INSTRUCTING)
-    return Question(turns[last][1], before, instructions)
+    return ReceivedQuestion(turns[last][1], before, instructions)
 
 
 INSTRUCTING = ("system", "developer")
 
 
 def read_output(schema: Any, field: str) -> OutputType:
-    """The output that a JSON schema describes. Raises `Refused` for one that is not valid."""
+    """The output that a JSON schema describes. Raises `RejectedRequest` for one that is not valid."""
     if not isinstance(schema, dict):
-        raise Refused(400, f"{field}.schema is missing")
+        raise RejectedRequest(400, f"{field}.schema is missing")
     try:
         return OutputType(schema)
     except UsageError as error:
-        raise Refused(400, f"{field}: {error.what}") from None
+        raise RejectedRequest(400, f"{field}: {error.what}") from None
 
 
 def refuse_tools(tools: Any, choice: Any) -> None:
-    """Raises `Refused` for a client that brings tools."""
+    """Raises `RejectedRequest` for a client that brings tools."""
     if tools or choice not in (None, "auto", "none"):
         what = "tools: hira calls only its own tools; remove them"
-        raise Refused(400, what, "unsupported_parameter")
+        raise RejectedRequest(400, what, "unsupported_parameter")
 
 
 def check_length(characters: int) -> None:
-    """Raises `Refused` for a text that nobody reads: it would hold up those who ask at the same time."""
+    """Raises `RejectedRequest` for a text that nobody reads: it would hold up those who ask at the same time."""
     if characters > MOST_TEXT:
         what = f"{characters:,} characters, with all that was said before, are more than {MOST_TEXT:,}; "
         what += "attach long texts as files"
-        raise Refused(400, what, "context_length_exceeded")
+        raise RejectedRequest(400, what, "context_length_exceeded")
 
 
 def _text(one: Spoken, field: str) -> str:
@@ -101,7 +101,7 @@ def _text(one: Spoken, field: str) -> str:
         return (one.content or "").strip()
     texts = [part.get("text") for part in one.content if part.get("type") == "text"]
     if not all(isinstance(text, str) for text in texts):
-        raise Refused(400, f"{field}: content of the type 'text' must contain a text")
+        raise RejectedRequest(400, f"{field}: content of the type 'text' must contain a text")
     return "\n".join(map(str, texts)).strip()
 
 
@@ -134,7 +134,7 @@ def _write_part(part: Mapping[str, Any], field: str, path: Path) -> Path | None:
     found = _DATA.fullmatch(url)
     if found is None:
         what = f"{field}: content of the type {kind!r} must contain its data as a data: URI"
-        raise Refused(400, what)
+        raise RejectedRequest(400, what)
     name = str(record.get("filename") or "")
     suffix = Path(name).suffix or mimetypes.guess_extension(found[1]) or ".bin"
     if _PLAIN.fullmatch(name) and not path.with_name(name).exists():
@@ -144,10 +144,10 @@ def _write_part(part: Mapping[str, Any], field: str, path: Path) -> Path | None:
 
 def _save(data: str, field: str, path: Path, suffix: str) -> Path:
     if not _SUFFIX.fullmatch(suffix):
-        raise Refused(400, f"{field}: {suffix[:20]!r} is not a file format")
+        raise RejectedRequest(400, f"{field}: {suffix[:20]!r} is not a file format")
     path = path.with_name(path.name + suffix)
     try:
         path.write_bytes(base64.b64decode(data, validate=True))
     except (binascii.Error, ValueError):
-        raise Refused(400, f"{field}: attached data is not base64") from None
+        raise RejectedRequest(400, f"{field}: attached data is not base64") from None
     return path

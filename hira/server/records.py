@@ -12,9 +12,9 @@ from hira.journal import Entry, Journal, NoJournal, NoRun
 from hira.runtime.chat import earlier_of
 from hira.runtime.session import Session
 from hira.runtime.trace.reading import read_conversation
-from hira.server.keys import Client, Refused
+from hira.server.keys import Client, RejectedRequest
 from hira.server.responses import PREFIX
-from hira.server.runs import Watched, refuse_missing
+from hira.server.runs import WatchedRun, refuse_missing
 from hira.server.state import AppState
 from hira.server.wire import content_of
 
@@ -24,7 +24,7 @@ _READERS = ThreadPoolExecutor(8, "hira-serve-reads")
 T = TypeVar("T")
 
 
-async def find_kept(door: AppState, client: Client, name: str) -> Watched | None:
+async def find_kept(door: AppState, client: Client, name: str) -> WatchedRun | None:
     """Return the run if this server still holds it; None if only the journal has it, or if it was deleted there."""
     if name not in door.runs.known:
         return None
@@ -63,7 +63,8 @@ def shared_session(door: AppState) -> Session:
 
 
 async def find_entry(door: AppState, client: Client, run: str) -> tuple[Entry, Journal]:
-    """Return a run of the journal. Raises `Refused`, in the same words, if it is missing or not this client's."""
+    """Return a run of the journal. Raises `RejectedRequest`, in the same words, if it is missing or not this
+    client's."""
     journal = shared_session(door).journal
     if journal is None or not client.owns(run):
         raise refuse_missing(run)
@@ -86,7 +87,7 @@ async def find_earlier(door: AppState, client: Client, messages: Messages) -> Ea
     return Earlier.of_messages(messages, known)
 
 
-def _find_run(door: AppState, client: Client, messages: Messages) -> Watched | None:
+def _find_run(door: AppState, client: Client, messages: Messages) -> WatchedRun | None:
     """Return the client's latest run whose question and answer are the last two messages."""
     if [role for role, _ in messages[-2:]] != ["user", "assistant"]:
         return None
@@ -100,24 +101,24 @@ def _find_run(door: AppState, client: Client, messages: Messages) -> Watched | N
 
 
 async def read_response(door: AppState, client: Client, name: str) -> Earlier:
-    """Return what a response and those before it leave for the next one. Raises `Refused` for a response that does not
-    exist, or not for this client, and for one without an answer."""
+    """Return what a response and those before it leave for the next one. Raises `RejectedRequest` for a response that
+    does not exist, or not for this client, and for one without an answer."""
     run = name.removeprefix(PREFIX)
     try:
         watched = await find_kept(door, client, run)
         if watched is None:
             entry, journal = await find_entry(door, client, run)
             return await read_journal(read_conversation, journal, entry.id)
-    except Refused:
+    except RejectedRequest:
         what = f"previous_response_id: there is no response {name[:80]!r}; send the earlier messages as input instead"
-        raise Refused(400, what, "previous_response_not_found") from None
+        raise RejectedRequest(400, what, "previous_response_not_found") from None
     except UsageError as error:
-        raise Refused(400, f"previous_response_id: {error.what}") from None
+        raise RejectedRequest(400, f"previous_response_id: {error.what}") from None
     if not watched.ended or not watched.run.ended or not watched.run.answer.text:
         what = f"previous_response_id: the response {name[:80]!r} has no answer to continue from"
-        raise Refused(400, what)
+        raise RejectedRequest(400, what)
     return await _leave(door, watched)
 
 
-async def _leave(door: AppState, watched: Watched) -> Earlier:
+async def _leave(door: AppState, watched: WatchedRun) -> Earlier:
     return await earlier_of(watched.run, shared_session(door).journal)

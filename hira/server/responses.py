@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hira.agents.output import OutputType
 from hira.core.policy import Usage
 from hira.runtime.answer import Answer
-from hira.server.keys import Refused
+from hira.server.keys import RejectedRequest
 from hira.server.messages import Spoken, read_output, read_request, refuse_tools
 from hira.server.wire import about, content_of, find_marks, pieces, sse
 
@@ -24,7 +24,7 @@ PLAIN = {"input_text": "text", "output_text": "text", "text": "text", "refusal":
 """The parts of a message that are text, each with the field that holds it."""
 
 
-class Item(BaseModel):
+class InputItem(BaseModel):
     """One item of the input: a message, or what an earlier response consisted of besides."""
 
     model_config = ConfigDict(extra="allow")
@@ -38,12 +38,12 @@ class TextForm(BaseModel):
     format: dict[str, Any] | None = None
 
 
-class Asked(BaseModel):
+class ResponsesRequest(BaseModel):
     """A request. Fields that hira decides by its own settings, such as the temperature, are not read."""
 
     model_config = ConfigDict(extra="allow")
     model: str = Field(min_length=1)
-    input: str | list[Item]
+    input: str | list[InputItem]
     instructions: str | None = None
     previous_response_id: str | None = None
     store: bool | None = None
@@ -57,19 +57,20 @@ class Asked(BaseModel):
     metadata: dict[str, Any] | None = None
 
 
-def read_response_request(body: bytes) -> Asked:
-    """The request. Raises `Refused` for what is wrong with it, and for what the client would not get."""
-    asked = read_request(body, Asked)
+def read_response_request(body: bytes) -> ResponsesRequest:
+    """The request. Raises `RejectedRequest` for what is wrong with it, and for what the client would not get."""
+    asked = read_request(body, ResponsesRequest)
     refuse_tools(asked.tools, asked.tool_choice)
     for name, what in ELSEWHERE.items():
         if getattr(asked, name):
-            raise Refused(400, f"{name}: {what}", "unsupported_parameter")
+            raise RejectedRequest(400, f"{name}: {what}", "unsupported_parameter")
     output_of(asked)
     return asked
 
 
-def output_of(asked: Asked) -> OutputType | None:
-    """The output that `text.format` asks for; None for plain text. Raises `Refused` for a schema that is not valid."""
+def output_of(asked: ResponsesRequest) -> OutputType | None:
+    """The output that `text.format` asks for; None for plain text. Raises `RejectedRequest` for a schema that is not
+    valid."""
     form = (asked.text.format if asked.text else None) or {}
     kind = form.get("type", "text")
     if kind == "text":
@@ -77,24 +78,24 @@ def output_of(asked: Asked) -> OutputType | None:
     if kind == "json_schema":
         return read_output(form.get("schema"), "text.format")
     what = f"text.format: {kind!r} is not supported; use 'text' or 'json_schema'"
-    raise Refused(400, what, "unsupported_value")
+    raise RejectedRequest(400, what, "unsupported_value")
 
 
-def messages_of(asked: Asked) -> list[Spoken]:
-    """The input as messages of the chat API. The reasoning of an earlier response is left out. Raises `Refused` for
-    items that are not messages."""
+def messages_of(asked: ResponsesRequest) -> list[Spoken]:
+    """The input as messages of the chat API. The reasoning of an earlier response is left out. Raises `RejectedRequest`
+    for items that are not messages."""
     if isinstance(asked.input, str):
         return [Spoken(role="user", content=asked.input)]
     return [_message(one) for one in asked.input if one.type != "reasoning"]
 
 
-def _message(item: Item) -> Spoken:
+def _message(item: InputItem) -> Spoken:
     if item.type not in (None, "message"):
         what = f"input: items of the type {item.type[:40]!r} are not supported; send messages"
-        raise Refused(400, what, "unsupported_value")
+        raise RejectedRequest(400, what, "unsupported_value")
     if item.role not in ("user", "assistant", "system", "developer"):
         what = f"input: the role {str(item.role)[:40]!r} is not one of user, assistant, system and developer"
-        raise Refused(400, what)
+        raise RejectedRequest(400, what)
     parts = item.content
     return Spoken(role=item.role, content=[_part(one) for one in parts] if isinstance(parts, list) else parts)  # type: ignore[arg-type]
 
@@ -111,7 +112,7 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
 class ResponseWriter:
     """One response on its way to its client, whole or event by event. `redact` takes off what may not leave."""
 
-    def __init__(self, run: str, asked: Asked, made: int, redact: Any) -> None:
+    def __init__(self, run: str, asked: ResponsesRequest, made: int, redact: Any) -> None:
         self.run = run
         self.asked = asked
         self.made = made
@@ -165,7 +166,7 @@ class ResponseWriter:
         yield self._event("response.output_item.done", output_index=place, item=item)
         yield self._event(f"response.{status_of(answer)}", response=self.whole(answer, thoughts))
 
-    def fail(self, refused: Refused) -> bytes:
+    def fail(self, refused: RejectedRequest) -> bytes:
         code = {400: "invalid_prompt", 429: "rate_limit_exceeded"}.get(refused.status, "server_error")
         error = {"code": code, "message": refused.message}
         return self._event("response.failed", response={**self._head("failed"), "output": [], "error": error})

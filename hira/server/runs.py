@@ -18,7 +18,7 @@ from hira.core.hooks import Refusal, ToolUse, parse_arguments
 from hira.core.sanitize import printable
 from hira.runtime.run import Run
 from hira.runtime.session import Session
-from hira.server.keys import Client, KeySpent, Refused
+from hira.server.keys import Client, KeySpent, RejectedRequest
 from hira.server.messages import check_length
 from hira.server.outside import Deltas, Hidden, log
 
@@ -64,7 +64,7 @@ class Desk:
             self.waiting = {}
 
     def decide(self, decisions: Sequence[Any]) -> None:
-        """Take the decisions. Raises `Refused` if one of them is invalid, and then takes none."""
+        """Take the decisions. Raises `RejectedRequest` if one of them is invalid, and then takes none."""
         made = [self._read(one) for one in decisions]
         self._decided |= dict(made)
         if self._decided.keys() == self.waiting.keys():
@@ -72,11 +72,11 @@ class Desk:
 
     def _read(self, decision: Any) -> tuple[str, Decided]:
         if not isinstance(decision, dict) or not all(isinstance(one, str) for one in decision.values()):
-            raise Refused(400, SHAPE)
+            raise RejectedRequest(400, SHAPE)
         name, text, reason = decision.get("id", ""), decision.get("text"), decision.get("rejected")
         if name not in self.waiting:
             kind = "call" if name.startswith("call-") else "subtask"
-            raise Refused(409, f"{kind} {name!r} does not wait for a decision", "conflict")
+            raise RejectedRequest(409, f"{kind} {name!r} does not wait for a decision", "conflict")
         asked = self.waiting[name]
         check_length(len(text or "") + len(reason or ""))
         if isinstance(asked, ToolUse):
@@ -84,7 +84,7 @@ class Desk:
         if reason is not None:
             return name, Rejected(asked, printable(reason).strip())
         if text is not None and not text.strip():
-            raise Refused(400, f"the text of subtask {name!r} is empty; reject it instead")
+            raise RejectedRequest(400, f"the text of subtask {name!r} is empty; reject it instead")
         return name, replace(asked, text=printable(text).strip()) if text else asked
 
 
@@ -95,7 +95,7 @@ def _read_call(use: ToolUse, text: str | None, reason: str | None) -> ToolUse | 
         return use
     arguments = parse_arguments(text)
     if arguments is None:
-        raise Refused(400, f"the arguments of {use.id!r} must be a JSON object")
+        raise RejectedRequest(400, f"the arguments of {use.id!r} must be a JSON object")
     return replace(use, arguments=arguments)
 
 
@@ -110,7 +110,7 @@ GOES_ON = ("interrupted", "partial", "failed")
 
 
 @dataclass(eq=False, slots=True)
-class Watched:
+class WatchedRun:
     """A run with all its events so far; whoever watches is given those first, then the new ones."""
 
     id: str
@@ -119,7 +119,7 @@ class Watched:
     run: Run
     whole: Deltas
     events: list[Event] = field(default_factory=list)
-    failure: HiraError | Refused | None = None
+    failure: HiraError | RejectedRequest | None = None
     task: "asyncio.Task[None] | None" = None
     began: float = field(default_factory=time.time)
     desk: Desk | None = None
@@ -215,18 +215,18 @@ class Runs:
     def __init__(self, sessions: Mapping[str, Session], hidden: Hidden) -> None:
         self.sessions = sessions
         self.hidden = hidden
-        self.known: dict[str, Watched] = {}
+        self.known: dict[str, WatchedRun] = {}
         self.resuming = asyncio.Lock()
 
     def session(self, workflow: str) -> Session:
-        """Return the session of a workflow. Raises `Refused` if it is not served."""
+        """Return the session of a workflow. Raises `RejectedRequest` if it is not served."""
         name = workflow.removeprefix("hira/") if workflow not in self.sessions else workflow
         if name not in self.sessions:
             what = f"the model {workflow[:80]!r} does not exist; there are {', '.join(self.sessions)}"
-            raise Refused(404, what, "model_not_found")
+            raise RejectedRequest(404, what, "model_not_found")
         return self.sessions[name]
 
-    def begin(self, client: Client, workflow: str, new: NewRun) -> Watched:
+    def begin(self, client: Client, workflow: str, new: NewRun) -> WatchedRun:
         """Begin a run of the client; it waits until the client's limits let it."""
         name = "-".join(part for part in (time.strftime("%Y%m%d-%H%M%S"), client.tag, secrets.token_hex(3)) if part)
         session = replace(self.session(workflow), shared=client.allowance)
@@ -239,26 +239,26 @@ class Runs:
         session = session if new.store else replace(session, journal=None)
         run = Run(session, new.question, new.files, run=name, earlier=new.earlier, output=new.output)
         whole, flow = Deltas(self.hidden), session.workflow.name
-        watched = self._start(client, Watched(name, new.question, flow, run, whole, desk=desk, attached=new.files))
+        watched = self._start(client, WatchedRun(name, new.question, flow, run, whole, desk=desk, attached=new.files))
         if not new.store and watched.task:
             watched.task.add_done_callback(lambda _: self.forget(name))
         return watched
 
-    def go_on(self, client: Client, run: Run, workflow: str, desk: Desk | None = None) -> Watched:
+    def go_on(self, client: Client, run: Run, workflow: str, desk: Desk | None = None) -> WatchedRun:
         """Continue a run of the journal. Its subtasks wait at the `desk` if a person approves them."""
         before = self.known.get(run.id)
         attached = before.attached if before else ()
         whole = Deltas(self.hidden)
-        return self._start(client, Watched(run.id, run.question, workflow, run, whole, desk=desk, attached=attached))
+        return self._start(client, WatchedRun(run.id, run.question, workflow, run, whole, desk=desk, attached=attached))
 
-    def _start(self, client: Client, watched: Watched) -> Watched:
+    def _start(self, client: Client, watched: WatchedRun) -> WatchedRun:
         self._make_room(client)
         self.known[watched.id] = watched
         watched.task = asyncio.create_task(self._work(client, watched))
         watched.task.add_done_callback(lambda _: watched.close())
         return watched
 
-    async def _work(self, client: Client, watched: Watched) -> None:
+    async def _work(self, client: Client, watched: WatchedRun) -> None:
         run = watched.run
         try:
             async with client.acquire():
@@ -267,14 +267,15 @@ class Runs:
             if isinstance(spent, KeySpent) and not run.spent.calls:
                 raise client.refuse_unpaid(spent)  # what is left of it pays for no call
             watched.failure = run.failure if run.failure and not run.answer.text else None
-        except (HiraError, Refused) as error:
+        except (HiraError, RejectedRequest) as error:
             watched.failure = error
         except Exception as error:  # noqa: BLE001 - a fault in one run must not end the server
             log.exception("a fault in hira in the run %s", watched.id)
             watched.failure = HiraError(f"a fault in hira ({type(error).__name__}); see the log of this server")
 
-    def of(self, client: Client, run: str) -> Watched:
-        """Return a run of this server. Raises `Refused`, in the same words, if it is missing or not this client's."""
+    def of(self, client: Client, run: str) -> WatchedRun:
+        """Return a run of this server. Raises `RejectedRequest`, in the same words, if it is missing or not this
+        client's."""
         found = self.known.get(run)
         if found is None or not client.owns(run):
             raise refuse_missing(run)
@@ -309,9 +310,9 @@ def decide_at_desk(session: Session, desk: Desk | None, *, subtasks: bool) -> Se
     return session.approving(desk.approve) if subtasks else session
 
 
-def refuse_missing(run: str) -> Refused:
+def refuse_missing(run: str) -> RejectedRequest:
     what = f"there is no run {run[:80]!r}; it may have been deleted"
-    return Refused(404, what, "not_found")
+    return RejectedRequest(404, what, "not_found")
 
 
 def dump_event(event: Event) -> dict[str, Any]:

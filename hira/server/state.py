@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from hira.core.errors import HiraError
-from hira.server.keys import Client, Clients, Refused
+from hira.server.keys import Client, Clients, RejectedRequest
 from hira.server.outside import Outside, log
 from hira.server.runs import Runs
 from hira.server.wire import as_refusal, error_of
@@ -43,7 +43,7 @@ class AppState:
         under that name, and any other may send no JSON."""
         host = re.sub(r":\d+$", "", request.headers.get("host", "")).lower()
         if self.hosts is not None and host not in self.hosts:
-            raise Refused(403, f"this server is not called {host[:80]!r}")
+            raise RejectedRequest(403, f"this server is not called {host[:80]!r}")
         return self.clients.of(request.headers.get("authorization", ""))
 
 
@@ -53,12 +53,12 @@ def guard(door: AppState, handler: Handler) -> Callable[[Request], Awaitable[Res
     async def answered(request: Request) -> Response:
         try:
             if request.method == "POST" and not _is_json(request):
-                raise Refused(415, "the body must be application/json")
+                raise RejectedRequest(415, "the body must be application/json")
             if request.method == "POST":
                 async with door.turn:
                     await asyncio.sleep(0)
             return await handler(door, request)
-        except Refused as refused:
+        except RejectedRequest as refused:
             return refusal(refused)
         except ClientDisconnect:
             return Response(status_code=499)
@@ -67,12 +67,12 @@ def guard(door: AppState, handler: Handler) -> Callable[[Request], Awaitable[Res
         except Exception as error:  # noqa: BLE001 - a fault of hira's own
             log.exception("a fault in hira at %s %s", request.method, request.url.path)
             what = f"a fault in hira ({type(error).__name__}); see the log of this server"
-            return refusal(Refused(500, what, kind="server_error"))
+            return refusal(RejectedRequest(500, what, kind="server_error"))
 
     return answered
 
 
-def refusal(refused: Refused) -> JSONResponse:
+def refusal(refused: RejectedRequest) -> JSONResponse:
     return JSONResponse(error_of(refused.message, refused.kind, refused.code), refused.status)
 
 
@@ -90,19 +90,19 @@ def _is_json(request: Request) -> bool:
 
 
 async def body_of(request: Request, seconds: float = BODY_SECONDS) -> bytes:
-    """Return the body. Raises `Refused` if it is too large, before reading all of it, or if it does not arrive in
-    time."""
+    """Return the body. Raises `RejectedRequest` if it is too large, before reading all of it, or if it does not arrive
+    in time."""
     told = request.headers.get("content-length", "")
     try:
         async with asyncio.timeout(seconds):
             return await _read(request, int(told) if told.isdecimal() else 0)
     except TimeoutError:
-        raise Refused(408, f"the body did not come within {seconds:g} seconds") from None
+        raise RejectedRequest(408, f"the body did not come within {seconds:g} seconds") from None
 
 
 async def _read(request: Request, size: int) -> bytes:
     read = bytearray()
-    too_large = Refused(413, f"the body is larger than {LARGEST // 2**20} MB")
+    too_large = RejectedRequest(413, f"the body is larger than {LARGEST // 2**20} MB")
     if size > LARGEST:
         raise too_large
     async for part in request.stream():

@@ -16,11 +16,11 @@ from hira.runtime.answer import Answer
 from hira.runtime.replay import find_needed_code, replay
 from hira.runtime.run import continue_run
 from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
-from hira.server.keys import Client, Refused
+from hira.server.keys import Client, RejectedRequest
 from hira.server.messages import check_length
 from hira.server.outside import Deltas, without_folders
 from hira.server.records import find_entry, find_kept, is_there, read_journal, shared_session
-from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, Desk, NewRun, Watched, decide_at_desk, dump_event
+from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, Desk, NewRun, WatchedRun, decide_at_desk, dump_event
 from hira.server.state import AppState, body_of
 from hira.server.wire import STILL, as_refusal, sse, trouble
 
@@ -43,10 +43,10 @@ async def begin(door: AppState, request: Request) -> Response:
         asked = _Begun.model_validate_json(await body_of(request))
     except ValidationError:
         what = 'write {"question": "…", "workflow": "hira", "approve": false}'
-        raise Refused(400, what) from None
+        raise RejectedRequest(400, what) from None
     question = asked.question.strip()
     if not question:
-        raise Refused(400, "the question is empty")
+        raise RejectedRequest(400, "the question is empty")
     check_length(len(question))
     new = NewRun(question, approve=asked.approve or False, attended=True)
     watched = door.runs.begin(client, asked.workflow or "hira", new)
@@ -119,7 +119,7 @@ async def events(door: AppState, request: Request) -> Response:
     return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
 
 
-async def _live(door: AppState, watched: Watched, start: int) -> AsyncIterator[bytes]:
+async def _live(door: AppState, watched: WatchedRun, start: int) -> AsyncIterator[bytes]:
     async for news in watched.follow(start):
         yield b"".join(sse(door.outside(dump_event(event))) for event in news) or STILL
     yield sse({"event": "Ended", **watched.describe()})
@@ -162,11 +162,11 @@ async def approve(door: AppState, request: Request) -> Response:
     try:
         decisions = json.loads(await body_of(request))["decisions"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise Refused(400, SHAPE) from None
+        raise RejectedRequest(400, SHAPE) from None
     if not isinstance(decisions, list) or not decisions:
-        raise Refused(400, SHAPE)
+        raise RejectedRequest(400, SHAPE)
     if watched.desk is None:
-        raise Refused(409, f"run {watched.id!r} does not ask for approval", "conflict")
+        raise RejectedRequest(409, f"run {watched.id!r} does not ask for approval", "conflict")
     watched.desk.decide(decisions)
     return JSONResponse(watched.describe())
 
@@ -183,18 +183,18 @@ async def _resume_once(door: AppState, client: Client, name: str) -> Response:
         return JSONResponse(door.runs.of(client, name).describe())
     entry, journal = await find_entry(door, client, name)
     if entry.alive:
-        raise Refused(409, f"run {name!r} is running in another process", "conflict")
+        raise RejectedRequest(409, f"run {name!r} is running in another process", "conflict")
     if entry.state in ("answered", "unverified", "insufficient_evidence"):
-        raise Refused(409, f"run {name!r} already has its answer", "conflict")
+        raise RejectedRequest(409, f"run {name!r} already has its answer", "conflict")
     if lacking := _lacking(door, entry):
         what = f"run {name!r} was started by a program, with its own {', '.join(lacking)}; resume it there"
-        raise Refused(409, what, "conflict")
+        raise RejectedRequest(409, what, "conflict")
     owner = replace(door.runs.session(entry.workflow), shared=client.allowance)
     instructions = str(entry.settings.get("instructions") or "")
     foreign = entry.files or instructions != owner.settings.instructions
     if foreign and owner.settings.origin("journal").endswith(".toml"):  # it may have come with the folder
         what = f"run {name!r} has files or instructions of its own; resume it in a terminal: hira resume {name}"
-        raise Refused(409, what, "conflict")
+        raise RejectedRequest(409, what, "conflict")
     owner = owner.with_instructions(instructions)
     handed = entry.settings.get(HANDED, ())
     desk = Desk(client) if APPROVAL in handed or TOOL_APPROVAL in handed else None

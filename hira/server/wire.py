@@ -21,7 +21,7 @@ from hira.core.events import (
 )
 from hira.evidence import CITED, Source, claims
 from hira.runtime.answer import Answer
-from hira.server.keys import Refused
+from hira.server.keys import RejectedRequest
 from hira.server.outside import without_folders
 
 
@@ -94,22 +94,22 @@ def pieces(text: str, size: int = 48) -> Sequence[str]:
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 
-def as_refusal(error: HiraError | Refused) -> Refused:
+def as_refusal(error: HiraError | RejectedRequest) -> RejectedRequest:
     """Convert an error for a client: it learns about faults of its request; all others are internal, because
     addresses and keys of this server must not leave it."""
-    if isinstance(error, Refused):
+    if isinstance(error, RejectedRequest):
         return error
     if isinstance(error, UsageError):
         what = without_folders(f"{error.what}. {error.fix}".strip(". "))
-        return Refused(400, what)
+        return RejectedRequest(400, what)
     if isinstance(error, ContextOverflow):
-        return Refused(400, without_folders(error.what), "context_length_exceeded")
+        return RejectedRequest(400, without_folders(error.what), "context_length_exceeded")
     if isinstance(error, AccessDenied):
-        return Refused(502, "the model of this server refused its key", "upstream_denied", kind="api_error")
+        return RejectedRequest(502, "the model of this server refused its key", "upstream_denied", kind="api_error")
     what = without_folders(error.what)
     if isinstance(error, EndpointError):
         what = f"the model of this server: {what}"
-    return Refused(502, what, kind="api_error")
+    return RejectedRequest(502, what, kind="api_error")
 
 
 def trouble(answer: Answer) -> str:

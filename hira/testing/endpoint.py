@@ -10,7 +10,7 @@ from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Request, Usage
 from hira.testing.faults import FAULTS, Fault
 from hira.testing.script import Replies, ScriptedPolicy, ScriptError
-from hira.testing.server import Exchange, Received, Server
+from hira.testing.server import Exchange, HttpServer, Received
 from hira.testing.wire import (
     StopStyle,
     as_completion,
@@ -67,7 +67,7 @@ class Endpoint:
         self._stops: StopStyle = stops
         self._asked = 0
         self._keep = keep
-        self._server = Server(self._respond, port)
+        self._server = HttpServer(self._respond, port)
         self._pages = dict(pages or {})
 
     @property

@@ -67,20 +67,20 @@ class Exchange:
 Respond = Callable[[Received, Exchange], Awaitable[None]]
 
 
-class Server:
+class HttpServer:
     """Answers HTTP requests with `respond` on the port, or on a free one if that is 0."""
 
     def __init__(self, respond: Respond, port: int = 0) -> None:
         self.respond = respond
         self.port = port
-        self.connections: set[_Connection] = set()
+        self.connections: set[_ClientConnection] = set()
         self._listening: asyncio.Server | None = None
 
     def start(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="hira-testing")
         self._thread.start()
-        opening = self._loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port, backlog=4096)
+        opening = self._loop.create_server(lambda: _ClientConnection(self), "127.0.0.1", self.port, backlog=4096)
         self._listening = asyncio.run_coroutine_threadsafe(opening, self._loop).result(PATIENCE)
         self.port = self._listening.sockets[0].getsockname()[1]
 
@@ -100,10 +100,10 @@ class Server:
         await asyncio.sleep(0)
 
 
-class _Connection(asyncio.Protocol):
+class _ClientConnection(asyncio.Protocol):
     """One client's connection; requests are answered one after another."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: HttpServer) -> None:
         self.server = server
         self.task: asyncio.Future[None] | None = None
         self.transport: asyncio.Transport | None = None

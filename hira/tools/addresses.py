@@ -33,12 +33,12 @@ _6TO4 = IPv6Network("2002::/16")
 _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
-class Refused(ToolError):
+class RefusedAddress(ToolError):
     """An address that hira does not open, whatever is there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CheckedUrl:
     """A checked URL. `host` is in ASCII, an IP address or a full name; `allowed` if the user named host and port."""
 
     url: str
@@ -65,8 +65,8 @@ def public(address: str) -> bool:
     return all(public(str(IPv4Address(inner & 0xFFFFFFFF))) for inner in wrapped)
 
 
-def check_url(url: str, allow: Collection[str] = ()) -> Place:
-    """Return a URL's place. Raises `Refused` with the reason. `allow` holds the user's "host:port" entries.
+def check_url(url: str, allow: Collection[str] = ()) -> CheckedUrl:
+    """Return a URL's place. Raises `RefusedAddress` with the reason. `allow` holds the user's "host:port" entries.
 
     Blanks after the host are escaped, as browsers do.
     """
@@ -74,18 +74,18 @@ def check_url(url: str, allow: Collection[str] = ()) -> Place:
     host, slash, path = rest.partition("/")
     url = f"{scheme}{slashes}{host}{slash}{path.replace(' ', '%20')}"
     if len(url) > LONGEST:
-        raise Refused(f"the URL is longer than {LONGEST} characters")
+        raise RefusedAddress(f"the URL is longer than {LONGEST} characters")
     if any(ord(character) <= 32 or ord(character) == 127 or character == "\\" for character in url):
-        raise Refused(f"the URL {quote_url(url)} contains blanks, control characters or backslashes")
+        raise RefusedAddress(f"the URL {quote_url(url)} contains blanks, control characters or backslashes")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise Refused(f"the URL {quote_url(url)} cannot be read") from None
+        raise RefusedAddress(f"the URL {quote_url(url)} cannot be read") from None
     if parts.scheme not in {"http", "https"}:
-        raise Refused(f"only http and https URLs can be opened, not {quote_url(url)}")
+        raise RefusedAddress(f"only http and https URLs can be opened, not {quote_url(url)}")
     if "@" in parts.netloc:
-        raise Refused(f"the URL {quote_url(url)} has a name or password before its host")
+        raise RefusedAddress(f"the URL {quote_url(url)} has a name or password before its host")
     host = _host(parts, url)
     port = port if port is not None else {"http": 80, "https": 443}[parts.scheme]
     allowed = f"{host}:{port}" in allow or f"[{host}]:{port}" in allow
@@ -94,39 +94,39 @@ def check_url(url: str, allow: Collection[str] = ()) -> Place:
     shown_host = f"[{host}]" if ":" in host else host
     default = port == {"http": 80, "https": 443}[parts.scheme]
     netloc = shown_host if default else f"{shown_host}:{port}"
-    return Place(parts._replace(netloc=netloc, fragment="").geturl(), host, port, allowed)
+    return CheckedUrl(parts._replace(netloc=netloc, fragment="").geturl(), host, port, allowed)
 
 
 def _host(parts: SplitResult, url: str) -> str:
     """Return the host in lower-case ASCII: compatibility forms folded, so that ①②⑦ equals 127, IDN encoded."""
     host = unicodedata.normalize("NFKC", parts.hostname or "").replace("。", ".").rstrip(".").lower()
     if not host or "%" in host or "/" in host:
-        raise Refused(f"the host of {quote_url(url)} cannot be read")
+        raise RefusedAddress(f"the host of {quote_url(url)} cannot be read")
     if not host.isascii():
         import idna
 
         try:
             host = idna.encode(host, uts46=True).decode("ascii")
         except idna.IDNAError:
-            raise Refused(f"the host of {quote_url(url)} is not a domain name") from None
+            raise RefusedAddress(f"the host of {quote_url(url)} is not a domain name") from None
     if len(host) > 253 or not (":" in host or _NAME.fullmatch(host)):
-        raise Refused(f"the host of {quote_url(url)} is not a domain name")
+        raise RefusedAddress(f"the host of {quote_url(url)} is not a domain name")
     return host
 
 
 def _check(host: str, port: int, url: str) -> None:
     if port not in PORTS:
-        raise Refused(f"port {port} of {quote_url(url)} cannot be opened, only {sorted(PORTS)}")
+        raise RefusedAddress(f"port {port} of {quote_url(url)} cannot be opened, only {sorted(PORTS)}")
     last = host.rpartition(".")[2]
     if ":" in host or last.isdigit() or last.startswith("0x"):
         try:
             ipaddress.ip_address(host)
         except ValueError:
-            raise Refused(f"{quote_url(url)} spells its address in a form that is not opened") from None
+            raise RefusedAddress(f"{quote_url(url)} spells its address in a form that is not opened") from None
         if not public(host):
-            raise Refused(f"{quote_url(url)} is not a public address")
+            raise RefusedAddress(f"{quote_url(url)} is not a public address")
     elif "." not in host or last in LOCAL_NAMES:
-        raise Refused(f"{quote_url(url)} names a host of a local network")
+        raise RefusedAddress(f"{quote_url(url)} names a host of a local network")
 
 
 def quote_url(url: str) -> str:

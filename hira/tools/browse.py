@@ -43,7 +43,7 @@ _SUFFIXES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadPage:
     """A page that was read: its final URL, its text, its links, and why it ends early, if it does."""
 
     url: str
@@ -59,7 +59,7 @@ def browse_tool(fetcher: Fetcher, *, seen: set[str]) -> Tool:
     """
     from pydantic import Field
 
-    kept: dict[str, Reading] = {}
+    kept: dict[str, ReadPage] = {}
 
     async def browse(
         url: Annotated[str, Field(description="a URL as the question, a search result or a page shows it")],
@@ -92,7 +92,7 @@ def _find_url(url: str, seen: set[str]) -> str:
     )
 
 
-async def open_page(got: Fetched) -> Reading:
+async def open_page(got: Fetched) -> ReadPage:
     """Read without blocking the event loop: a child process with limits parses large pages."""
     page = None
     if got.kind == "html" and got.status < 400:
@@ -113,7 +113,7 @@ def parse_page(body: str, content_type: str, url: str) -> Page:
     return extract(Fetched(url, 200, content_type, body.encode("latin-1")).text, url)
 
 
-def read(got: Fetched, page: Page | None = None) -> Reading:
+def read(got: Fetched, page: Page | None = None) -> ReadPage:
     """Turn a response into readable text; `page` is its parsed HTML. Raises `ToolError` if it holds no text."""
     shown = quote_url(got.url)
     if got.status >= 400:
@@ -123,7 +123,7 @@ def read(got: Fetched, page: Page | None = None) -> Reading:
     if got.kind in {"pdf", "binary"}:
         if got.cut:
             raise ToolError(f"{shown} is a file that could not be loaded whole: {got.cut}")
-        return Reading(got.url, _read_file(got))
+        return ReadPage(got.url, _read_file(got))
     if got.kind == "html":
         page = page or extract(got.text, got.url)
     else:
@@ -134,7 +134,7 @@ def read(got: Fetched, page: Page | None = None) -> Reading:
     if page.state != "ok":
         raise ToolError(f"{shown} {_NO_CONTENT[page.state]}; look for the same elsewhere")
     document = Document(clip_title(page.title) or _make_name(got), (Part(page.text),))
-    return Reading(got.url, document, page.links, got.cut)
+    return ReadPage(got.url, document, page.links, got.cut)
 
 
 def _make_name(got: Fetched) -> str:
@@ -157,7 +157,7 @@ def _read_file(got: Fetched) -> Document:
     return document
 
 
-def show(reading: Reading, intent: str) -> tuple[Observation, set[str]]:
+def show(reading: ReadPage, intent: str) -> tuple[Observation, set[str]]:
     """Return the page in the form for the model, and the URLs that it shows, in canonical form."""
     document = reading.document
     pieces = cut(document)

@@ -24,7 +24,7 @@ from hira import __version__
 from hira.core.concurrency import Once
 from hira.core.errors import ToolError, UsageError
 from hira.core.sanitize import clean
-from hira.tools.addresses import Place, Refused, check_url, public, quote_url
+from hira.tools.addresses import CheckedUrl, RefusedAddress, check_url, public, quote_url
 from hira.tools.charsets import decode_page
 from hira.tools.proxies import Proxies, Tunnel, of_environment, read_proxy
 
@@ -150,7 +150,7 @@ class _Arriving:
 class _Pinned(httpcore.AsyncNetworkBackend):
     """Resolves a name once, checks every address and dials a checked one: no second answer of the DNS is ever used."""
 
-    def __init__(self, place: Place, resolve: Resolve, dial: httpcore.AsyncNetworkBackend) -> None:
+    def __init__(self, place: CheckedUrl, resolve: Resolve, dial: httpcore.AsyncNetworkBackend) -> None:
         self.place, self.resolve, self.dial = place, resolve, dial
 
     async def connect_tcp(
@@ -165,7 +165,7 @@ class _Pinned(httpcore.AsyncNetworkBackend):
         if not addresses:
             raise httpcore.ConnectError(f"{host} has no address")
         if not self.place.allowed and not all(public(address) for address in addresses):
-            raise Refused(f"{host!r} leads to an address that is not public")
+            raise RefusedAddress(f"{host!r} leads to an address that is not public")
         for address in addresses[:-1]:
             try:
                 return await self.dial.connect_tcp(address, port, CONNECT_SECONDS / 2, local_address, socket_options)
@@ -209,7 +209,7 @@ class Fetcher:
         self._ssl: ssl.SSLContext | None = None
 
     async def get(self, url: str) -> Fetched:
-        """Open a URL and follow its redirects. Raises `Refused` if it may not be opened, `ToolError` without a
+        """Open a URL and follow its redirects. Raises `RefusedAddress` if it may not be opened, `ToolError` without a
         response."""
         if self.once is None:
             return await self._get(url)
@@ -228,7 +228,7 @@ class Fetcher:
             place = check_url(got, self.allow)
         raise ToolError(f"{quote_url(url)} redirects more than {HOPS} times")
 
-    async def _hop(self, place: Place, deadline: float, cookies: "httpx.Cookies") -> Fetched | str:
+    async def _hop(self, place: CheckedUrl, deadline: float, cookies: "httpx.Cookies") -> Fetched | str:
         """Make one request; return the response, or the URL that it redirects to."""
         answer: list[_Arriving] = []
         try:
@@ -245,14 +245,14 @@ class Fetcher:
                 reason += " (names are looked up here, also behind a proxy, to see where they lead)"
             raise ToolError(f"{quote_url(place.url)} cannot be opened: {reason}") from None
 
-    async def _request(self, place: Place, answer: list[_Arriving], cookies: "httpx.Cookies") -> Fetched | str:
+    async def _request(self, place: CheckedUrl, answer: list[_Arriving], cookies: "httpx.Cookies") -> Fetched | str:
         """Send a request and read the response. `answer` gets it as it arrives."""
         import httpx
 
         try:
             request = httpx.Request("GET", place.url, headers=self.headers)
         except httpx.InvalidURL as error:
-            raise Refused(f"{quote_url(place.url)} cannot be read: {error}") from None
+            raise RefusedAddress(f"{quote_url(place.url)} cannot be read: {error}") from None
         cookies.set_cookie_header(request)
         own = request.url
         url = httpcore.URL(scheme=own.raw_scheme, host=own.raw_host, port=own.port, target=own.raw_path)
@@ -273,7 +273,7 @@ class Fetcher:
             answer.append(_Arriving(place.url, response.status, kind, encoding, self.limit))
             return await answer[0].read(response.aiter_stream())
 
-    def _way_out(self, place: Place) -> httpcore.AsyncNetworkBackend:
+    def _way_out(self, place: CheckedUrl) -> httpcore.AsyncNetworkBackend:
         """Return the network, or a tunnel through the proxy; servers of the user's own network are dialled directly."""
         proxy = "" if place.allowed else self.proxies(place.url.partition(":")[0], place.host)
         try:
@@ -281,7 +281,7 @@ class Fetcher:
         except UsageError as error:
             raise ToolError(f"{quote_url(place.url)} cannot be opened: {error.what}") from None
 
-    def _context(self, place: Place) -> ssl.SSLContext | None:
+    def _context(self, place: CheckedUrl) -> ssl.SSLContext | None:
         """Create it once: loading the certificates takes longer than many requests."""
         if place.url.startswith("https:") and self._ssl is None:
             self._ssl = httpcore.default_ssl_context()
@@ -304,10 +304,10 @@ def _join_url(url: str, target: str) -> str:
     try:
         return urljoin(url, target.strip().replace(" ", "%20"))
     except ValueError:
-        raise Refused(f"{quote_url(url)} redirects to {quote_url(target)}, which cannot be read") from None
+        raise RefusedAddress(f"{quote_url(url)} redirects to {quote_url(target)}, which cannot be read") from None
 
 
-def _read_encoding(headers: Mapping[str, str], place: Place) -> str:
+def _read_encoding(headers: Mapping[str, str], place: CheckedUrl) -> str:
     """Return the compression of a body: "gzip", "deflate" or "". Raises `ToolError` for chains and other encodings."""
     encoding = headers.get("content-encoding", "").strip().lower()
     layers = [one.strip().removeprefix("x-") for one in encoding.split(",")]

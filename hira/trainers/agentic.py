@@ -16,11 +16,11 @@ from hira.agents import marsrl
 from hira.agents.marsrl import Review, Solution
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Rollout
-from hira.evaluation.rewards.answers import RIGHT, Reward, Score, of_solution, of_verdict
+from hira.evaluation.rewards.answers import RIGHT, Reward, RolloutScore, of_solution, of_verdict
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig
 from hira.trainers.metrics import make_transcript
-from hira.trainers.parts import STEPS, Input, Output, measure_parts
+from hira.trainers.parts import STEPS, Input, MemberOutput, measure_parts
 from hira.trainers.rollouts import Problem, Rollouts, ScoredRollout, choose_problems, measure_rollouts
 from hira.trainers.rows import Collected, Group
 from hira.workflows.marsrl import MarsRL
@@ -32,7 +32,7 @@ class PoseStep:
 
     search: bool
     reply: int | None = None
-    made: marsrl.Problem | None = None
+    made: marsrl.MarsProblem | None = None
     name: str = "marsrl"
 
     async def run(self, question: str, context: RunContext) -> str:
@@ -63,18 +63,18 @@ class AnswerStep:
             self.solution = await marsrl.correct(asked.problem, asked.solution, asked.review, context, asked.step)
         return self.solution.answer
 
-    async def score(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+    async def score(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
         if self.review is not None:
             value = of_verdict(accepts=self.review.correct, right=self.asked.right)
-            return Score(value, why="" if self.review.correct is not None else "no verdict can be read")
+            return RolloutScore(value, why="" if self.review.correct is not None else "no verdict can be read")
         if self.solution is None or not self.solution.complete:
-            return Score(of_solution(0.0, complete=False), why="the solution was cut off")
+            return RolloutScore(of_solution(0.0, complete=False), why="the solution was cut off")
         return await self.accuracy(rollout, references)
 
 
-async def _unpaid(rollout: Rollout, references: tuple[str, ...]) -> Score:
+async def _unpaid(rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
     del rollout, references
-    return Score(0.0)
+    return RolloutScore(0.0)
 
 
 @dataclass(slots=True)
@@ -112,7 +112,7 @@ class Agentic:
             return None
         return Stage(self, update, problem, (Input(1, posing.made),))
 
-    async def sample(self, problem: Problem, update: int, asked: Input, group: int, number: int) -> Output:
+    async def sample(self, problem: Problem, update: int, asked: Input, group: int, number: int) -> MemberOutput:
         """Return one member's answer."""
         answering = AnswerStep(asked, self.rollouts.reward)
         made = replace(self.rollouts, workflow=answering, reward=answering.score)
@@ -120,9 +120,9 @@ class Agentic:
         async with self._gate:
             played = await made.play(named, update, number)
         self.sampled += 1
-        return Output(asked, played, answering.solution, answering.review)
+        return MemberOutput(asked, played, answering.solution, answering.review)
 
-    def choose_inputs(self, outputs: Sequence[Output], problem: Problem, update: int) -> tuple[Input, ...]:
+    def choose_inputs(self, outputs: Sequence[MemberOutput], problem: Problem, update: int) -> tuple[Input, ...]:
         """Choose the inputs of the next step."""
         step = outputs[0].asked.step + 1
         if step > self.last:
@@ -183,7 +183,7 @@ class StepGroup:
 
     name: str
     problem: Problem
-    outputs: tuple[Output, ...]
+    outputs: tuple[MemberOutput, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +204,10 @@ class Stage:
         """The names of the groups: problem, step, and number of the input."""
         return [name_of(self.problem, asked.step, at) for at, asked in enumerate(self.inputs)]
 
-    async def sample(self, group: int, number: int) -> Output:
+    async def sample(self, group: int, number: int) -> MemberOutput:
         return await self.agentic.sample(self.problem, self.update, self.inputs[group], group, number)
 
-    def then(self, outputs: Sequence[Sequence[Output]]) -> "Stage | None":
+    def then(self, outputs: Sequence[Sequence[MemberOutput]]) -> "Stage | None":
         flat = [one for group in outputs for one in group]
         inputs = self.agentic.choose_inputs(flat, self.problem, self.update)
         return replace(self, inputs=inputs) if inputs else None
@@ -217,11 +217,11 @@ def name_of(problem: Problem, step: int, group: int) -> str:
     return f"{problem.id}.{step}.{group}"
 
 
-async def _group(stage: Stage, at: int) -> tuple[Output, ...]:
+async def _group(stage: Stage, at: int) -> tuple[MemberOutput, ...]:
     return tuple(await together([stage.sample(at, number) for number in range(stage.size)]))
 
 
-def _next(output: Output, step: int) -> Input:
+def _next(output: MemberOutput, step: int) -> Input:
     asked = output.asked
     if output.solution is not None:
         return Input(step, asked.problem, output.solution, (output.reward or 0.0) >= RIGHT)

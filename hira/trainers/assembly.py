@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from hira.agents.run_context import RoleConfig
 from hira.core.errors import UsageError
 from hira.evaluation import data
-from hira.evaluation.data import Wanted
+from hira.evaluation.data import Selection
 from hira.evaluation.preferences import pairs_of
 from hira.evaluation.public import draw
 from hira.evaluation.rewards.answer_judge import JUDGES
@@ -179,7 +179,7 @@ def read_problems(
     if kind == "pairs":
         pairs = pairs_of(folder / Path(name).expanduser())[:limit]
         return tuple(Problem(one.id, one.query, (one.accepted, one.rejected)) for one in pairs), 0
-    items = data.load(name, Wanted(limit=limit, columns=part.columns, split=split, config=config), folder).items
+    items = data.load(name, Selection(limit=limit, columns=part.columns, split=split, config=config), folder).items
     if kind == "queries":
         return tuple(Problem(item.id, item.question, (), item.files) for item in items), 0
     if lacking := next((item for item in items if not (item.answerable or item.unanswerable)), None):

@@ -24,13 +24,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from hira.core.errors import UsageError
 from hira.runtime.settings import did_you_mean
-from hira.trainers.schedule import Limits
+from hira.trainers.schedule import ScheduleLimits
 
 HALF = 16
 """The most bits of a base that computes in half precision."""
 
 
-class _Checked(BaseModel):
+class _StrictConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
     @model_validator(mode="before")
@@ -42,7 +42,7 @@ class _Checked(BaseModel):
         return values
 
 
-class ModelConfig(_Checked):
+class ModelConfig(_StrictConfig):
     """The frozen base and its adapters. `adapters` names the adapter of each role, `*` that of all others; `start` has
     folders of adapters to continue from; `bits` is the base's precision (16 is bf16, 4 is nf4; 64 is for small models
     whose runs must be reproducible token by token)."""
@@ -56,7 +56,7 @@ class ModelConfig(_Checked):
     bits: Literal[4, 16, 32, 64] = 16
 
 
-class SourceConfig(_Checked):
+class SourceConfig(_StrictConfig):
     """One of several sources of questions: a file or a set's name. `sample` questions are drawn from it with the run's
     seed, all if it is not set."""
 
@@ -67,7 +67,7 @@ class SourceConfig(_Checked):
     columns: Mapping[str, str] = Field(default_factory=dict)
 
 
-class DataConfig(_Checked):
+class DataConfig(_StrictConfig):
     """Questions with their answers, as `hira eval` takes them: a file, or a set's name and `split`. `sources` are
     several of them, mixed (MARS, Table 6). `held_out` is for exams."""
 
@@ -87,7 +87,7 @@ class DataConfig(_Checked):
         return self
 
 
-class RolloutConfig(_Checked):
+class RolloutConfig(_StrictConfig):
     """An update's rollouts: `attempts` (G) at each of `questions`. A question whose attempts all earn the same teaches
     nothing; up to `refill` times others replace it (DAPO's dynamic sampling). A call, a rollout and its reward have
     deadlines; every `heartbeat_seconds` a line reports the progress. `window` bounds the tokens of a row.
@@ -110,7 +110,7 @@ class RolloutConfig(_Checked):
     vllm_model: str = ""
 
 
-class StageConfig(_Checked):
+class StageConfig(_StrictConfig):
     """The options of MarsRL: `picks` outputs of a step enter the next one, chosen by `sampling`; `roles` are trained,
     all if it is empty. `masking` leaves well-mastered tokens of right answers out while the entropy is under `entropy`.
 
@@ -130,12 +130,12 @@ class StageConfig(_Checked):
     segment: int = Field(default=0, ge=0)
 
     @property
-    def limits(self) -> Limits | None:
+    def limits(self) -> ScheduleLimits | None:
         """The limits of the pipeline's schedule; None without a pipeline."""
-        return Limits(self.problems, self.groups, self.staleness, 2 * self.groups) if self.staleness else None
+        return ScheduleLimits(self.problems, self.groups, self.staleness, 2 * self.groups) if self.staleness else None
 
 
-class RewardConfig(_Checked):
+class RewardConfig(_StrictConfig):
     """The judging of answers: by words (`contains`, `exact`, `f1`, `number`) or by a `judge` model, which applies the
     `criteria` of a paper, by default the recipe's. `format` is the share of the reward for calls that succeed, by
     default MATPO's 0.1 in its recipe and 0 elsewhere. `generator` writes the rubrics of reports: a model, by default
@@ -156,7 +156,7 @@ class RewardConfig(_Checked):
     variant: Literal["paper", "released"] = "paper"
 
 
-class TrainConfig(_Checked):
+class TrainConfig(_StrictConfig):
     """The optimiser's steps.
 
     LoRA needs a rate (`lr`) of 1e-5 to 5e-5 with large models, and far more with tiny ones. `budget` is the most tokens
@@ -198,7 +198,7 @@ class TrainConfig(_Checked):
         return self
 
 
-class SftConfig(_Checked):
+class SftConfig(_StrictConfig):
     """`hira-train sft`: `conversations` as `hira runs export` writes them; without any, the model's own rollouts with a
     reward of at least `least`. `batch` counts rows; with `save_every` 0 there are no checkpoints."""
 
@@ -212,7 +212,7 @@ class SftConfig(_Checked):
     save_every: int = Field(default=100, ge=0)
 
 
-class ExamConfig(_Checked):
+class ExamConfig(_StrictConfig):
     """The exams on held-out questions: every `every` steps (0: before and after), `attempts` times at temperature 1.
     With `best` the run saves the adapters of its best exam, not of its last step; with `patience` it ends after that
     many exams without an improvement."""
@@ -223,7 +223,7 @@ class ExamConfig(_Checked):
     patience: int = Field(default=0, ge=0)
 
 
-class Configuration(_Checked):
+class Configuration(_StrictConfig):
     """The whole configuration of a run. `settings` are those of hira.toml for the rollouts' runs, `workflow` the
     options of the workflow, `credit` those of the recipe's credit."""
 

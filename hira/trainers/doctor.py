@@ -1,6 +1,6 @@
 """`hira-train doctor`: known problems of training agents, in a configuration and in the files of a run.
 
-All rules are rows of one table, `RULES`. A check is a function of what was `Seen`; it returns how bad that is (a
+All rules are rows of one table, `RULES`. A check is a function of what was `RunFiles`; it returns how bad that is (a
 figure, or `FINE`, `ODD`, `BROKEN`; None if there is nothing to check yet) and describes it. Nothing here loads torch.
 """
 
@@ -24,7 +24,7 @@ RECENT = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RuleFinding:
     """The verdict of one rule, `unseen` if there is nothing to check yet."""
 
     rule: str
@@ -34,7 +34,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Seen:
+class RunFiles:
     """A configuration and the files of its run so far. `steps` are lines of metrics.jsonl, one for each update.
 
     `problems` counts the questions to train on, `repeated` those that repeat another one, `shared` the held-out
@@ -71,10 +71,10 @@ class Seen:
         return _mean(values[:EARLY]) or 0.0, _mean(values[-EARLY:]) or 0.0
 
 
-def read_run(folder: Path, configuration: Configuration) -> Seen:
+def read_run(folder: Path, configuration: Configuration) -> RunFiles:
     """Read the files of the run in a folder."""
     lines = [one for one in records.read(folder / records.METRICS) if "train_runtime" not in one]
-    return Seen(configuration, lines, records.read(folder / records.EXAMS))
+    return RunFiles(configuration, lines, records.read(folder / records.EXAMS))
 
 
 def read_notices(model: str, folder: Path) -> tuple[str, ...] | None:
@@ -108,24 +108,24 @@ class Rule:
     both."""
 
     name: str
-    check: Callable[[Seen], Look]
+    check: Callable[[RunFiles], Look]
     fix: str = ""
     warning: float = FINE
     fault: float = ODD
 
-    def examine(self, seen: Seen) -> Finding:
+    def examine(self, seen: RunFiles) -> RuleFinding:
         value, found, fix = self.check(seen)
         if value is None:
-            return Finding(self.name, "unseen", found)
+            return RuleFinding(self.name, "unseen", found)
         if value <= self.warning:
-            return Finding(self.name, "ok", found)
-        return Finding(self.name, "fault" if value > self.fault else "warning", found, fix or self.fix)
+            return RuleFinding(self.name, "ok", found)
+        return RuleFinding(self.name, "fault" if value > self.fault else "warning", found, fix or self.fix)
 
 
 # --- before a run: its configuration, data and chat template
 
 
-def check_template(seen: Seen) -> Look:
+def check_template(seen: RunFiles) -> Look:
     """Check the chat template: one that removes earlier thoughts breaks every row at every turn; one without tools has
     no native calls."""
     if seen.notices is None:
@@ -146,7 +146,7 @@ def check_template(seen: Seen) -> Look:
     return Look(FINE, "; ".join(seen.notices) or "each prompt continues the one before")
 
 
-def check_questions(seen: Seen) -> Look:
+def check_questions(seen: RunFiles) -> Look:
     """Check for fewer questions than an update asks: one update would ask a question twice."""
     asked = seen.configuration.rollouts.questions
     if seen.problems is None:
@@ -163,7 +163,7 @@ def check_questions(seen: Seen) -> Look:
     return Look(ODD, f"{found}: each is seen {laps:.0f} times") if laps > 20 else Look(FINE, found)
 
 
-def check_held_out(seen: Seen) -> Look:
+def check_held_out(seen: RunFiles) -> Look:
     """Check the exam: only an exam shows how a model does on questions that it was not trained on."""
     part = seen.configuration.data
     if not part.held_out and seen.exams:
@@ -176,7 +176,7 @@ def check_held_out(seen: Seen) -> Look:
     return Look(float(bool(seen.shared)), found, f"remove them from {part.train} or {part.held_out}")
 
 
-def check_window(seen: Seen) -> Look:
+def check_window(seen: RunFiles) -> Look:
     """Check the window: a conversation ends at the model's own window, even if the run allows more, and its rollout
     fails."""
     window = seen.configuration.rollouts.window
@@ -192,20 +192,20 @@ def check_window(seen: Seen) -> Look:
 # --- during and after a run: metrics and exams
 
 
-def of_run(name: str, found: str) -> Callable[[Seen], Look]:
+def of_run(name: str, found: str) -> Callable[[RunFiles], Look]:
     """Return a check of a metric's latest value; `found` formats it as `value`, or as a share as `percent`."""
 
-    def check(seen: Seen) -> Look:
+    def check(seen: RunFiles) -> Look:
         value = seen.latest(name)
         return Look(None) if value is None else Look(value, found.format(value=value, percent=f"{100 * value:.0f} %"))
 
     return check
 
 
-def of_roles(name: str, found: str) -> Callable[[Seen], Look]:
+def of_roles(name: str, found: str) -> Callable[[RunFiles], Look]:
     """Return a check of the metric's latest value for the role with the largest one."""
 
-    def check(seen: Seen) -> Look:
+    def check(seen: RunFiles) -> Look:
         known = {role: value for role in seen.roles if (value := seen.latest(f"{role}/{name}")) is not None}
         if not known:
             return Look(None)
@@ -215,7 +215,7 @@ def of_roles(name: str, found: str) -> Callable[[Seen], Look]:
     return check
 
 
-def check_singletons(seen: Seen) -> Look:
+def check_singletons(seen: RunFiles) -> Look:
     """Check for groups of one, which compare with nothing: if most are, GRPO has become REINFORCE."""
     recent = seen.steps[-RECENT:]
     many = sum(one[name] for one in recent for name in one if name.startswith("group_size/"))
@@ -223,14 +223,14 @@ def check_singletons(seen: Seen) -> Look:
     return Look(alone / many, f"{100 * alone / many:.0f} % of groups have one member") if many else Look(None)
 
 
-def check_failures(seen: Seen) -> Look:
+def check_failures(seen: RunFiles) -> Look:
     """Check the share of rollouts outside the update: they failed for outside reasons, or no judge scored them."""
     parts = {name: seen.latest(name) for name in ("infra_failed", "unscored")}
     found = ", ".join(f"{name} {100 * (value or 0):.0f} %" for name, value in parts.items())
     return Look(max((value for value in parts.values() if value is not None), default=None), found)
 
 
-def check_entropy(seen: Seen) -> Look:
+def check_entropy(seen: RunFiles) -> Look:
     """Check the entropy: a policy without it samples the same rollout many times, and soon no group has a signal."""
     if len(seen.values("entropy")) < 2 * EARLY:
         return Look(None, f"needs {2 * EARLY} steps")
@@ -239,7 +239,7 @@ def check_entropy(seen: Seen) -> Look:
     return Look(float(odd), f"{before:.3f} → {after:.3f} nats a token")
 
 
-def check_hacking(seen: Seen) -> Look:
+def check_hacking(seen: RunFiles) -> Look:
     """Check for a reward that rises while held-out answers get worse, or of which only the format part rises."""
     if len(seen.values("reward")) < 2 * EARLY:
         return Look(None, f"needs {2 * EARLY} steps")
@@ -283,7 +283,7 @@ RULES: tuple[Rule, ...] = (
 """The last two figures are the limits of a warning and of a fault; a rule without them returns FINE, ODD or BROKEN."""
 
 
-def examine(seen: Seen) -> list[Finding]:
+def examine(seen: RunFiles) -> list[RuleFinding]:
     """Return the findings of all rules, in the order of the table."""
     return [rule.examine(seen) for rule in RULES]
 

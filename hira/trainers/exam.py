@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from math import isfinite
 
 from hira.agents.run_context import together
-from hira.evaluation.rewards.answers import Score
+from hira.evaluation.rewards.answers import RolloutScore
 from hira.evaluation.statistics import cohens_d
 from hira.trainers.metrics import Means
 from hira.trainers.rollouts import Problem, Rollouts, ScoredRollout
@@ -13,7 +13,7 @@ from hira.trainers.rollouts import Problem, Rollouts, ScoredRollout
 ACCURACY = "accuracy"
 
 
-async def take_exam(rollouts: Rollouts, attempts: int = 1) -> list[Score]:
+async def take_exam(rollouts: Rollouts, attempts: int = 1) -> list[RolloutScore]:
     """Ask every problem `attempts` times, with the same seeds in each exam, and score the answers. Infrastructure
     failures are left out."""
     gate = asyncio.Semaphore(rollouts.config.concurrency)
@@ -30,7 +30,7 @@ async def take_exam(rollouts: Rollouts, attempts: int = 1) -> list[Score]:
     return [one.score for one in done if one.attempt.status != "infra_failed"]
 
 
-def summarise_scores(scores: Sequence[Score], name: str) -> dict[str, float | None]:
+def summarise_scores(scores: Sequence[RolloutScore], name: str) -> dict[str, float | None]:
     """Return the mean accuracy as `NAME`, and the mean of each part as `NAME/PART`, over the scores that have it. The
     accuracy of an answer is the reward's part of that name, else the reward itself.
 

@@ -42,14 +42,16 @@ def list_messages(trajectory: Trajectory) -> tuple[Message, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class LessonFile:
     """The contents of a file of conversations: the rows to learn, and the number of skipped conversations by reason."""
 
     rows: tuple[Row, ...]
     left: Mapping[str, int]
 
 
-def read_lessons(path: Path, template: Template, roles: Collection[str] | None = None, workflow: str = "") -> Read:
+def read_lessons(
+    path: Path, template: Template, roles: Collection[str] | None = None, workflow: str = ""
+) -> LessonFile:
     """Read the rows of a file that `hira runs export` wrote, or of lines with only `messages`.
 
     Conversations of roles outside `roles`, of another `workflow` and of failed runs are left out. Raises `UsageError`
@@ -76,7 +78,7 @@ def read_lessons(path: Path, template: Template, roles: Collection[str] | None =
         name, tools = str(one.get("conversation", number)), tuple(one.get("tools") or ())
         for messages, since in notices:
             rows += rows_in(messages, template, role=role, conversation=name, tools=tools, since=since)
-    return Read(tuple(rows), left)
+    return LessonFile(tuple(rows), left)
 
 
 def _explain_skip(one: Mapping[str, Any], role: str, roles: Collection[str] | None, workflow: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hira.agents.trajectory import Rollout, Trajectory
-from hira.evaluation.rewards.answers import Score
+from hira.evaluation.rewards.answers import RolloutScore
 from hira.trainers.rows import Attempt, Credited, Group, Row
 
 
@@ -86,7 +86,7 @@ LONGEST = 20_000
 
 
 def make_transcript(
-    record: Rollout | None, attempt: Attempt, score: Score, references: Sequence[str], error: str = ""
+    record: Rollout | None, attempt: Attempt, score: RolloutScore, references: Sequence[str], error: str = ""
 ) -> dict[str, Any]:
     """Return question, answer, reward and messages. Long texts are cut in the middle."""
     return {

@@ -19,7 +19,7 @@ class Input:
     """The input of all members of a group. `right` is whether the solution is right, by its own reward."""
 
     step: int
-    problem: marsrl.Problem
+    problem: marsrl.MarsProblem
     solution: Solution | None = None
     right: bool = False
     review: Review | None = None
@@ -36,7 +36,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class MemberOutput:
     """A member's answer: a solution or a review, and its rollout."""
 
     asked: Input
@@ -61,7 +61,7 @@ class Output:
         return self.flagged or (self.solution is not None and self.solution.complete)
 
 
-def measure_parts(outputs: Sequence[Output]) -> dict[str, float]:
+def measure_parts(outputs: Sequence[MemberOutput]) -> dict[str, float]:
     """Figures as `PART/NAME`.
 
     reward, length, cut      its own reward, tokens, the share that was cut off at the length limit
@@ -86,7 +86,7 @@ def measure_parts(outputs: Sequence[Output]) -> dict[str, float]:
     return told | {f"{part}/groups": float(len(inputs)) for part, inputs in groups.items()}
 
 
-def _add(means: Means, one: Output) -> None:
+def _add(means: Means, one: MemberOutput) -> None:
     part, asked = one.asked.part, one.asked
     for row in one.played.cut.rows:
         means.add(f"{part}/length", row.tokens)

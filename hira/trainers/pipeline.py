@@ -12,10 +12,10 @@ from hira.policies.local.engine import Engine, Sampled, Seen
 from hira.trainers import records
 from hira.trainers.agentic import Agentic, Stage, StepGroup
 from hira.trainers.calls import seed_of
-from hira.trainers.parts import Output
+from hira.trainers.parts import MemberOutput
 from hira.trainers.rollouts import Collector, Problem, choose_problems
 from hira.trainers.rows import Collected
-from hira.trainers.schedule import Gate, Limits, Released, Schedule
+from hira.trainers.schedule import Gate, Released, Schedule, ScheduleLimits
 
 SCHEDULE = "schedule.jsonl"
 
@@ -33,7 +33,7 @@ class PipelinedCollector(Collector):
         self,
         runner: asyncio.Runner,
         agentic: Agentic,
-        limits: Limits,
+        limits: ScheduleLimits,
         gate: Gate,
         folder: Path,
         *,
@@ -45,7 +45,7 @@ class PipelinedCollector(Collector):
         self.gate = gate
         process, processes = agentic.rollouts.share
         self.path = folder / (SCHEDULE if processes == 1 else f"{process}-{SCHEDULE}")
-        self.schedule: Schedule[Output] | None = None
+        self.schedule: Schedule[MemberOutput] | None = None
 
     def close(self) -> None:
         """End the sampling in progress."""
@@ -66,7 +66,7 @@ class PipelinedCollector(Collector):
         records.append(self.path, [state])
         return replace(collected, measures={**collected.measures, **_measure(batch, update, schedule)})
 
-    def _begin_schedule(self, update: int) -> Schedule[Output]:
+    def _begin_schedule(self, update: int) -> Schedule[MemberOutput]:
         """Return the schedule as it was after the previous update."""
         records.cut(self.path, update)
         known = records.read(self.path)
@@ -84,7 +84,7 @@ class PipelinedCollector(Collector):
         return await self.agentic.begin(self.problem(number), number)
 
 
-def _measure(batch: list[Released[Output]], update: int, schedule: Schedule[Output]) -> dict[str, float]:
+def _measure(batch: list[Released[MemberOutput]], update: int, schedule: Schedule[MemberOutput]) -> dict[str, float]:
     ages = [update - one.version for one in batch] or [0]
     return {
         "staleness": mean(ages),

@@ -28,7 +28,7 @@ ATTENDS = {"full_attention", "sliding_attention", "chunked_attention"}
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class DecoderShape:
     """A decoder's sizes. `small` counts the parameters of a layer outside its matrices: norms and biases."""
 
     layers: int
@@ -42,7 +42,7 @@ class Shape:
     small: int
 
     @classmethod
-    def of(cls, config: Mapping[str, Any]) -> "Shape":
+    def of(cls, config: Mapping[str, Any]) -> "DecoderShape":
         """Read the values of `config.json`, those of the text model if there are several. Raises `UsageError` for other
         kinds."""
         own = {**config, **config.get("text_config", {})}
@@ -72,7 +72,7 @@ class Shape:
             raise UsageError(f"config.json has no {missing.args[0]}", fix=fix) from None
 
     @classmethod
-    def read(cls, folder: Path) -> "Shape":
+    def read(cls, folder: Path) -> "DecoderShape":
         try:
             return cls.of(json.loads((folder / "config.json").read_text(encoding="utf-8")))
         except OSError as error:
@@ -140,7 +140,7 @@ def _small(own: Mapping[str, Any], hidden: int, inner: int, query: int, key: int
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class TrainingWork:
     """The sizes of a run. `adapters` are trained at once; `budget` bounds the tokens of a micro-batch, `longest` those
     of a row; `at_once` rows are sampled together, their prompts `reads` tokens at a time. `scored` is the share of a
     micro-batch's tokens that are trained, `bits` the precision of the base."""
@@ -161,8 +161,8 @@ class Work:
 class Sheet:
     """Bytes by purpose, in each phase. A phase's peak is the sum of its lines."""
 
-    shape: Shape
-    work: Work
+    shape: DecoderShape
+    work: TrainingWork
     rollout: Mapping[str, int]
     update: Mapping[str, int]
     parameters: Mapping[str, int] = field(default_factory=dict)
@@ -183,7 +183,7 @@ class Sheet:
         return "\n".join([*rows, "", f"{'peak':<40}{self.peak / GIB:8.2f} GiB"])
 
 
-def sheet(shape: Shape, work: Work) -> Sheet:
+def sheet(shape: DecoderShape, work: TrainingWork) -> Sheet:
     """Return the memory of a LoRA GRPO run with this model."""
     if work.bits not in WIDTHS:
         raise UsageError(f"a base of {work.bits} bits", fix="plan knows 4 (nf4), 16 (bf16), 32 and 64")
@@ -197,7 +197,7 @@ WIDTHS = {4: 2, 16: 2, 32: 4, 64: 8}
 """Bytes of a number in computation, by the bits of the base."""
 
 
-def base(shape: Shape, bits: int) -> int:
+def base(shape: DecoderShape, bits: int) -> int:
     """Return the bytes of the frozen weights. In 4 bits, embedding, norms and biases stay bf16; a block of 64 has a
     scale of one byte, and 256 scales share one of four bytes (QLoRA's double quantisation, as in
     `hira.trainers.models`)."""
@@ -206,7 +206,7 @@ def base(shape: Shape, bits: int) -> int:
     return WIDTHS[bits] * shape.parameters
 
 
-def adapters(shape: Shape, work: Work) -> dict[str, int]:
+def adapters(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
     """Return the bytes of adapters and optimiser. Adapters are fp32 over bf16, bf16 over 4 bits, else as the base; Adam
     keeps two values for each."""
     each = _get_trained_width(work.bits)
@@ -219,7 +219,7 @@ def _get_trained_width(bits: int) -> int:
     return {4: 2, 64: 8}.get(bits, 4)
 
 
-def _rollout(shape: Shape, work: Work) -> dict[str, int]:
+def _rollout(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
     """Return the bytes of rollouts. Keys and values exist twice while rows join or leave a batch. Reading a prompt
     passes through an MLP whose adapter computes in fp32 over bf16; choosing a token needs three more fp32 copies of a
     row's logits."""
@@ -236,7 +236,7 @@ def _rollout(shape: Shape, work: Work) -> dict[str, int]:
     }
 
 
-def _update(shape: Shape, work: Work) -> dict[str, int]:
+def _update(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
     """Return the bytes of an update. The peak is in the backward pass: of the last layer, or of the scoring of tokens,
     whichever is more."""
     tokens, width = max(work.budget, work.longest), WIDTHS[work.bits]
@@ -258,7 +258,7 @@ def _update(shape: Shape, work: Work) -> dict[str, int]:
     }
 
 
-def layer_bytes(shape: Shape, rank: int, width: int = 2) -> int:
+def layer_bytes(shape: DecoderShape, rank: int, width: int = 2) -> int:
     """Return the bytes per token at the peak of one layer's backward pass, its recomputed forward pass included;
     `width` is the bytes of a number.
 
@@ -271,7 +271,7 @@ def layer_bytes(shape: Shape, rank: int, width: int = 2) -> int:
     return width * (6 * shape.inner + 7 * shape.hidden) + rest * width // 4
 
 
-def saved_bytes(shape: Shape, rank: int, width: int = 2) -> int:
+def saved_bytes(shape: DecoderShape, rank: int, width: int = 2) -> int:
     """Return the bytes per token that one layer keeps for its backward pass without recomputation."""
     rest = 8 * shape.kv_heads * shape.head + 14 * rank + 4 * shape.heads + 256
     if width == 2:
@@ -279,7 +279,7 @@ def saved_bytes(shape: Shape, rank: int, width: int = 2) -> int:
     return width * (4 * shape.inner + 6 * shape.hidden) + rest * width // 4
 
 
-def _measure_unpacked(shape: Shape, bits: int) -> int:
+def _measure_unpacked(shape: DecoderShape, bits: int) -> int:
     """Return the bytes of one matrix of a 4-bit base, unpacked for its product."""
     return 2 * max(taken * given for taken, given in shape.matrices.values()) if bits == 4 else 0
 
@@ -299,7 +299,7 @@ USABLE = 0.94
 """The usable share of a device's memory: the driver and fragmentation take the rest."""
 
 
-def at_once(shape: Shape, work: Work, memory: int) -> int:
+def at_once(shape: DecoderShape, work: TrainingWork, memory: int) -> int:
     """Return how many rows of the whole window fit in `memory` bytes at once, without the driver's part; the engine
     queues the others. 0 if not even one fits, or the update does not."""
     room = USABLE * memory

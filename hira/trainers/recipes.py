@@ -8,7 +8,7 @@ from hira.agents.rubrics import WRITER
 from hira.agents.run_context import RoleConfig
 from hira.core.errors import UsageError
 from hira.evaluation.rewards.answers import Reward
-from hira.evaluation.rewards.rubrics import GENERAL_RUBRICS, ByRubric, Generated, Hybrid, Weights, write_general
+from hira.evaluation.rewards.rubrics import GENERAL_RUBRICS, ByRubric, Generated, Hybrid, RewardWeights, write_general
 from hira.trainers.configuration import RewardConfig
 from hira.trainers.credit import grpo, mars, marsrl, matpo
 from hira.trainers.credit.grpo import FLOOR, Scale
@@ -81,7 +81,7 @@ samples at temperature 0.85; here roles are sampled from the distribution that i
 def hybrid_reward(judges: Judges) -> Reward:
     """Return the reward R = R_pref + R_llm + R_fmt (rubrics paper, section 3.3)."""
     part = judges.part
-    return Hybrid(judges.require("rubric"), Weights(part.preference, part.quality, part.judge_scale))
+    return Hybrid(judges.require("rubric"), RewardWeights(part.preference, part.quality, part.judge_scale))
 
 
 RUBRIC = Recipe(

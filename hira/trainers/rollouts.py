@@ -25,7 +25,7 @@ from hira.core.errors import (
     UsageError,
 )
 from hira.core.events import Event, Reader, ToolEnded, TurnEnded
-from hira.evaluation.rewards.answers import Reward, Score
+from hira.evaluation.rewards.answers import Reward, RolloutScore
 from hira.trainers.calls import (
     OpenCalls,
     SeededPolicy,
@@ -77,7 +77,7 @@ class ScoredRollout:
     attempt: Attempt
     record: Rollout | None
     cut: Cut
-    score: Score
+    score: RolloutScore
     error: str = ""
     tools: dict[tuple[str, str], list[bool]] = field(default_factory=dict)
 
@@ -182,7 +182,7 @@ class Rollouts:
         if isinstance(record.failure, UsageError | AccessDenied):
             raise record.failure
         status = "infra_failed" if trouble else status_of(record)
-        lost = Score(None if status == "infra_failed" else 0.0)
+        lost = RolloutScore(None if status == "infra_failed" else 0.0)
         score = await self._score(record, problem) if status == "ok" else lost
         cut = rows_of(record, self.roles, problem.id)
         attempt = Attempt(number, cut.rows, score.value, status, score.conversations)
@@ -204,7 +204,7 @@ class Rollouts:
             context.rollout.began = self.day
         context.tools = watch_tools(context.tools, trouble, partial(self.underway.call, run))
 
-    async def _score(self, record: Rollout, problem: Problem) -> Score:
+    async def _score(self, record: Rollout, problem: Problem) -> RolloutScore:
         """Return the reward, without a value if a judge is down or late. Raises `HiraError` for a fault in the reward
         function."""
         try:
@@ -212,9 +212,11 @@ class Rollouts:
                 return await self.reward(record, problem.references)
         except TimeoutError as late:
             waited = getattr(late.__cause__, "__notes__", ())
-            return Score(None, why="; ".join((f"no reward within {self.config.reward_seconds:g} seconds", *waited)))
+            return RolloutScore(
+                None, why="; ".join((f"no reward within {self.config.reward_seconds:g} seconds", *waited))
+            )
         except HiraError as error:
-            return Score(None, why=str(error))
+            return RolloutScore(None, why=str(error))
         except Exception as error:
             raise HiraError(
                 f"the reward raised {type(error).__name__}: {error}",
@@ -308,7 +310,7 @@ def _has_signal(group: Sequence[ScoredRollout]) -> bool:
 
 
 def _make_lost(number: int, why: str, record: Rollout | None = None) -> ScoredRollout:
-    return ScoredRollout(Attempt(number, (), None, "infra_failed"), record, Cut(), Score(None), why)
+    return ScoredRollout(Attempt(number, (), None, "infra_failed"), record, Cut(), RolloutScore(None), why)
 
 
 def measure_rollouts(played: Sequence[ScoredRollout]) -> dict[str, float]:

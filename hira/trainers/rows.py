@@ -59,7 +59,7 @@ class Cut:
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenRow:
     """A growing row."""
 
     prompt: tuple[int, ...]
@@ -126,10 +126,10 @@ def _cut(trajectory: Trajectory, rollout: str, question: str) -> Cut:
 def join_turns(turns: Iterable[tuple[Tokens, str]], named: Row) -> Cut:
     """Return the rows of one conversation from the tokens of its turns, each with the name of its weights. `named` has
     the fields that all rows share."""
-    opened: list[_Open] = []
+    opened: list[_OpenRow] = []
     for tokens, model in turns:
         if not opened or not opened[-1].takes(tokens) or opened[-1].model != model:
-            opened.append(_Open(tokens.prompt, model, [], [], [], sound=bool(tokens.prompt)))
+            opened.append(_OpenRow(tokens.prompt, model, [], [], [], sound=bool(tokens.prompt)))
         opened[-1].add(tokens)
     rows = tuple(
         replace(

@@ -12,7 +12,7 @@ from hira.agents.run_context import together
 T = TypeVar("T")
 
 
-class Work(Protocol[T]):
+class ScheduledWork(Protocol[T]):
     """A step of one problem: groups that are sampled concurrently, each of `size` members of one input.
 
     `then` makes the next step from the outputs, one sequence of them per group; None ends the problem.
@@ -26,10 +26,10 @@ class Work(Protocol[T]):
 
     async def sample(self, group: int, number: int) -> T: ...
 
-    def then(self, outputs: Sequence[Sequence[T]]) -> "Work[T] | None": ...
+    def then(self, outputs: Sequence[Sequence[T]]) -> "ScheduledWork[T] | None": ...
 
 
-Begin = Callable[[int], Awaitable[Work[T] | None]]
+Begin = Callable[[int], Awaitable[ScheduledWork[T] | None]]
 """Returns the first step of the problem with that number, counted from 0; None if it has none."""
 
 
@@ -44,7 +44,7 @@ class Released(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ScheduleLimits:
     """The limits of a schedule: `problems` in progress at once; an update takes at least `least` groups; no token is
     trained on more than `staleness` updates after it was sampled; no problem begins while more than `most` groups
     wait."""
@@ -68,7 +68,13 @@ class Schedule(Generic[T]):
     """
 
     def __init__(
-        self, begin: Begin[T], limits: Limits, *, total: int | None = None, first: int = 0, again: Sequence[int] = ()
+        self,
+        begin: Begin[T],
+        limits: ScheduleLimits,
+        *,
+        total: int | None = None,
+        first: int = 0,
+        again: Sequence[int] = (),
     ) -> None:
         self.version = 0
         self.limits = limits
@@ -161,7 +167,7 @@ class Schedule(Generic[T]):
                 self._admit()
             self._ring()
 
-    async def _group(self, number: int, work: Work[T], at: int) -> tuple[T, ...]:
+    async def _group(self, number: int, work: ScheduledWork[T], at: int) -> tuple[T, ...]:
         """Sample one group, and release it when it is complete."""
         # a group that begins before a due or running update is one update old when it is trained on
         while not self.limits.staleness and (self._due or self._updating):

@@ -32,7 +32,7 @@ from hira.trainers.pipeline import PipelinedCollector, Segmented
 from hira.trainers.profile import ADAPTERS, BEST, save_adapters
 from hira.trainers.records import last_checkpoint, print_progress, step_of
 from hira.trainers.rollouts import Collector, Rollouts, open_contexts
-from hira.trainers.schedule import Gate, Limits
+from hira.trainers.schedule import Gate, ScheduleLimits
 from hira.workflows.workflow import Workflow
 
 Told = Callable[[Mapping[str, Any]], None]
@@ -64,7 +64,7 @@ class Training:
         return self.plan.folder
 
     @property
-    def limits(self) -> Limits | None:
+    def limits(self) -> ScheduleLimits | None:
         """The limits of the agentic pipeline; None if an update waits for all its rollouts."""
         return self.configuration.marsrl.limits if self.plan.recipe.staged else None
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hira.agents.marsrl import Problem, Solution, correct, pose, solve, verify
+from hira.agents.marsrl import MarsProblem, Solution, correct, pose, solve, verify
 from hira.agents.retrieval import PAGES
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
@@ -71,7 +71,7 @@ class MarsRL:
         context.events(Notice(f"no solution was accepted; the one that {why} is the answer"))
         return kept.answer
 
-    async def _solve(self, problem: Problem, context: RunContext) -> Solution:
+    async def _solve(self, problem: MarsProblem, context: RunContext) -> Solution:
         """The Solver's first solution that is not cut off, else its last."""
         solution = await solve(problem, context)
         for _ in range(self.tries - 1):

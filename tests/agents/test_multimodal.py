@@ -1,4 +1,5 @@
-"""The expert that has pictures, sounds and videos looked at, over real HTTP, also by endpoints that do not take them."""
+"""The expert that has pictures, sounds and videos looked at, over real HTTP, also by endpoints that do not take
+them."""
 
 import base64
 import wave

@@ -63,7 +63,8 @@ def test_a_document_that_is_cut_stays_in_its_frame(text: str, limit: int) -> Non
 
 @pytest.mark.parametrize("lengths", [(1, 1000), (501, 1000), (1, 60)])
 def test_ten_thousand_take_a_small_multiple_of_the_time_to_sort_them(lengths: tuple[int, int]) -> None:
-    """O(n log n): a small multiple of the sorting; to look through the bins one by one takes hundreds of times as long."""
+    """O(n log n): a small multiple of the sorting; to look through the bins one by one takes hundreds of times as
+    long."""
     source = random.Random(7)
     sizes = [source.randint(*lengths) for _ in range(10_000)]
     packing, sorting = [], []

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from hira.cli.live import CountTable, Drawing, RunTree
-from hira.cli.progress import Counts, Lines, brief, format_seconds
+from hira.cli.progress import CellCounts, Lines, brief, format_seconds
 from hira.cli.shell import Shell, short_pauses
 from hira.core.events import (
     DocumentsRead,
@@ -92,7 +92,10 @@ class Heard(io.StringIO):
 
 
 async def test_a_silence_is_told_with_what_is_waited_for() -> None:
-    for counts, told in ((None, r" +… waiting for planner \(0 s, 1 tokens\)\n"), (Counts(8), r" +0\.. s  0 of 8\n")):
+    for counts, told in (
+        (None, r" +… waiting for planner \(0 s, 1 tokens\)\n"),
+        (CellCounts(8), r" +0\.. s  0 of 8\n"),
+    ):
         heard = Heard()
         view = Lines(shell_of(heard), counts, heartbeat=0.02)
         view(TurnStarted("planner", "planner"))
@@ -104,7 +107,7 @@ async def test_a_silence_is_told_with_what_is_waited_for() -> None:
 
 
 def test_counts_tell_failures_rate_cost_and_time_left() -> None:
-    told, counts = io.StringIO(), Counts(4)
+    told, counts = io.StringIO(), CellCounts(4)
     lines = Lines(shell_of(told), counts, every=0.0)
     counts.began -= 10
     counts.add("failed", 10, 0.25)
@@ -193,7 +196,7 @@ def test_a_meter_shows_what_was_spent_against_its_limits() -> None:
 
 
 def test_the_table_has_a_row_for_each_cell_and_a_bar() -> None:
-    counts = Counts(2, ["hira", "[bold]rag[/]"])
+    counts = CellCounts(2, ["hira", "[bold]rag[/]"])
     counts.add("answered", 1_000, 0.5, cell="hira", correct=1.0)
     with CountTable(shell_of(io.StringIO()), counts) as view:
         text = drawn(view)

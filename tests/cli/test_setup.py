@@ -12,7 +12,7 @@ from command import Command
 import hira
 from hira.cli import completion
 from hira.cli.flags import build_parser
-from hira.cli.init import Found, format_settings
+from hira.cli.init import SetupFindings, format_settings
 from hira.policies.probe import Probe
 from hira.runtime.settings import TRUST, load
 from hira.testing import Endpoint
@@ -71,19 +71,19 @@ def test_init_refuses_documents_that_its_file_may_not_name_before_it_writes(plac
 
 def test_a_local_server_is_written_with_its_first_model_that_speaks() -> None:
     server = Probe("http://127.0.0.1:8080/v1", ok=True, models=("embed-small", 'qwen "x"'), server="llama.cpp")
-    made = tomllib.loads(format_settings(Found((server,), (), "", (), ())))
+    made = tomllib.loads(format_settings(SetupFindings((server,), (), "", (), ())))
     assert made == {"model": 'qwen "x"', "base_url": "http://127.0.0.1:8080/v1"}
 
 
 @pytest.mark.parametrize(
     "found",
     [
-        Found((), (), "", (), ()),
-        Found((), ("OPENAI_API_KEY",), "", ("serper", "brave"), ("papers", 'a "b"')),
-        Found((), (), "m\nmodel = 1", (), ()),
+        SetupFindings((), (), "", (), ()),
+        SetupFindings((), ("OPENAI_API_KEY",), "", ("serper", "brave"), ("papers", 'a "b"')),
+        SetupFindings((), (), "m\nmodel = 1", (), ()),
     ],
 )
-def test_what_is_written_can_be_read_and_each_comment_would_be_a_setting(found: Found, place: Command) -> None:
+def test_what_is_written_can_be_read_and_each_comment_would_be_a_setting(found: SetupFindings, place: Command) -> None:
     text, file = format_settings(found), place.folder / "hira.toml"
     settings = [line.removeprefix("# ") for line in text.splitlines() if re.match(r"# \w+ = ", line)]
     trusted = {TRUST: "http://127.0.0.1:8000/v1,https://…/v1"}

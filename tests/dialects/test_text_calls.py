@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hira.core.policy import Completion, Delta
 from hira.policies.dialects import DIALECTS, NATIVE, Dialect
-from hira.policies.dialects.text_calls import Held, find_calls
+from hira.policies.dialects.text_calls import HeldText, find_calls
 from hira.tools import Observation, Tool
 
 Calls = list[tuple[str, dict[str, Any]]]
@@ -291,7 +291,7 @@ def test_no_text_of_a_model_breaks_the_reader(parts: list[str], cut: bool) -> No
 
 def streamed(text: str, size: int) -> str:
     shown: list[str] = []
-    held = Held(lambda delta: shown.append(delta.text), TOOLS)
+    held = HeldText(lambda delta: shown.append(delta.text), TOOLS)
     for at in range(0, len(text), size):
         held(Delta(text[at : at + size]))
     held.end()

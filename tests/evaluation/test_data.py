@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hira.core.errors import UsageError
-from hira.evaluation.data import Wanted, load
+from hira.evaluation.data import Selection, load
 from hira.evaluation.files import items_of
 from hira.evaluation.public import SETS, items_of_rows
 from hira.evaluation.scorers import check
@@ -109,22 +109,22 @@ def test_only_a_set_that_says_so_holds_a_question_that_nothing_answers(
 
 
 def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order(tmp_path: Path) -> None:
-    def ids(wanted: Wanted) -> list[str]:
+    def ids(wanted: Selection) -> list[str]:
         return [item.id for item in load("mini", wanted, tmp_path).items]
 
-    every = ids(Wanted())
+    every = ids(Selection())
     assert len(every) == 60
-    drawn = ids(Wanted(sample=10, seed=1))
-    assert drawn == ids(Wanted(sample=10, seed=1)) != ids(Wanted(sample=10, seed=2))
+    drawn = ids(Selection(sample=10, seed=1))
+    assert drawn == ids(Selection(sample=10, seed=1)) != ids(Selection(sample=10, seed=2))
     assert drawn == [one for one in every if one in drawn]
-    assert len(ids(Wanted(categories=("table",)))) == 10
+    assert len(ids(Selection(categories=("table",)))) == 10
     labelled = written(
         tmp_path, "q.jsonl", '{"question": "a", "category": "x | y"}\n{"question": "b", "category": "x"}\n'
     )
-    assert len(load(str(labelled), Wanted(categories=("y",)), tmp_path).items) == 1
-    assert ids(Wanted(limit=3)) == every[:3]
+    assert len(load(str(labelled), Selection(categories=("y",)), tmp_path).items) == 1
+    assert ids(Selection(limit=3)) == every[:3]
     with pytest.raises(UsageError, match="no category 'tabel'") as failed:
-        ids(Wanted(categories=("tabel",)))
+        ids(Selection(categories=("tabel",)))
     assert "table" in failed.value.fix
 
 
@@ -133,7 +133,7 @@ def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order(tmp_path: Path) -> No
 )
 def test_a_set_that_is_not_there_is_told_with_the_nearest_name(tmp_path: Path, name: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        load(name, Wanted(), tmp_path)
+        load(name, Selection(), tmp_path)
 
 
 ROWS = {
@@ -157,7 +157,7 @@ def test_each_public_set_is_read_from_rows_of_its_shape(name: str, tmp_path: Pat
     assert item.question == (f"{SETS[name].ask}\n\nA man of 40." if SETS[name].ask else "q?")
     assert item.answers[:1] == ("17",)
     path = written(tmp_path, "rows.jsonl", json.dumps(row) + "\n")
-    data = load(f"{name}={path}", Wanted(), tmp_path)
+    data = load(f"{name}={path}", Selection(), tmp_path)
     assert data.items == (item,)
     assert data.metric == SETS[name].metric
 
@@ -198,8 +198,8 @@ def test_deepresearch_bench_is_read_from_its_repository(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).parent.mkdir(parents=True)
         written(tmp_path, name, json.dumps(row) + "\n")
-    data = load(f"deepresearch-bench={tmp_path}", Wanted(), tmp_path)
+    data = load(f"deepresearch-bench={tmp_path}", Selection(), tmp_path)
     assert (data.items[0].category, data.metric) == ("en", "race")
     assert data.items[0].meta["reference"] == "Funds differ."
     with pytest.raises(UsageError, match="repository's folder"):
-        load("deepresearch-bench", Wanted(), tmp_path)
+        load("deepresearch-bench", Selection(), tmp_path)

@@ -14,27 +14,29 @@ from hira.core.errors import AccessDenied, UsageError
 from hira.core.policy import Usage
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
-from hira.evaluation.data import Wanted, load
+from hira.evaluation.data import Selection, load
 from hira.evaluation.difference import compare_folders
 from hira.evaluation.mini import DOCS
 from hira.evaluation.record import Record, Score, read
-from hira.evaluation.run import JOURNAL, RECORDS, Evaluation, Plan
+from hira.evaluation.run import JOURNAL, RECORDS, Evaluation, EvaluationPlan
 from hira.evaluation.scorers import match
 from hira.evaluation.summary import rows
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint
 from hira.workflows import WORKFLOWS
 
-EVERY = Wanted()
+EVERY = Selection()
 
 
-def plan_of(tmp_path: Path, cells: list[Cell] | None = None, wanted: Wanted = EVERY, **settings: object) -> Plan:
+def plan_of(
+    tmp_path: Path, cells: list[Cell] | None = None, wanted: Selection = EVERY, **settings: object
+) -> EvaluationPlan:
     general = Settings(model="offline", docs=(DOCS,), cache=tmp_path / "cache", **settings)  # type: ignore[arg-type]
     data = load("mini", wanted, tmp_path)
-    return Plan("mini", data.items, tuple(cells or grid(["hira"], [], 1)), general)
+    return EvaluationPlan("mini", data.items, tuple(cells or grid(["hira"], [], 1)), general)
 
 
-async def evaluated(plan: Plan, folder: Path, most: int | None = None) -> Evaluation:
+async def evaluated(plan: EvaluationPlan, folder: Path, most: int | None = None) -> Evaluation:
     evaluation = Evaluation(plan, folder, match)
     async for _ in evaluation.each():
         if most is not None and len(evaluation.records) >= most:
@@ -43,7 +45,7 @@ async def evaluated(plan: Plan, folder: Path, most: int | None = None) -> Evalua
 
 
 async def test_the_summary_is_the_same_whichever_came_first_and_wherever_it_was_broken_off(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, wanted=Wanted(limit=12))
+    plan = plan_of(tmp_path, wanted=Selection(limit=12))
     whole = await evaluated(plan, tmp_path / "whole")
     report.write(whole)
     folder = tmp_path / "broken"
@@ -59,29 +61,29 @@ async def test_the_summary_is_the_same_whichever_came_first_and_wherever_it_was_
 
 
 async def test_a_folder_of_another_evaluation_is_not_mixed_up(tmp_path: Path) -> None:
-    await evaluated(plan_of(tmp_path, wanted=Wanted(limit=1)), tmp_path / "out")
+    await evaluated(plan_of(tmp_path, wanted=Selection(limit=1)), tmp_path / "out")
     with pytest.raises(UsageError, match="another evaluation") as failed:
-        Evaluation(plan_of(tmp_path, wanted=Wanted(limit=2)), tmp_path / "out", match)
+        Evaluation(plan_of(tmp_path, wanted=Selection(limit=2)), tmp_path / "out", match)
     assert "--output" in failed.value.fix
 
 
 async def test_a_refused_key_ends_the_evaluation_and_leaves_the_questions_for_another_time(tmp_path: Path) -> None:
     with Endpoint(faults=lambda _: "401") as endpoint:
-        plan = plan_of(tmp_path, [Cell("hira", "m")], Wanted(limit=20), base_url=endpoint.base_url, api_key="wrong")
+        plan = plan_of(tmp_path, [Cell("hira", "m")], Selection(limit=20), base_url=endpoint.base_url, api_key="wrong")
         evaluation = await evaluated(plan, tmp_path / "out")
         assert isinstance(evaluation.failure, AccessDenied)
         assert len(evaluation.left) == 20
         assert len(endpoint.requests) < 20
 
 
-async def finished_but_unrecorded(plan: Plan, folder: Path) -> None:
+async def finished_but_unrecorded(plan: EvaluationPlan, folder: Path) -> None:
     """As after a crash between the last answer and its record: the journal holds the runs, the records are gone."""
     await evaluated(plan, folder)
     (folder / RECORDS).unlink()
 
 
 async def test_a_question_that_somebody_else_is_at_is_left_and_not_recorded_as_wrong(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, wanted=Wanted(limit=3))
+    plan = plan_of(tmp_path, wanted=Selection(limit=3))
     await finished_but_unrecorded(plan, tmp_path / "out")
     with closing(sqlite3.connect(tmp_path / "out" / JOURNAL)) as journal, journal:
         (run,) = journal.execute("select id from runs limit 1").fetchone()
@@ -180,7 +182,7 @@ def test_a_sweep_is_the_papers_figure() -> None:
 
 
 async def test_a_difference_without_spread_is_valid_json(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, wanted=Wanted(limit=3))
+    plan = plan_of(tmp_path, wanted=Selection(limit=3))
     for name, right in (("a", False), ("b", True)):
         evaluation = Evaluation(plan, tmp_path / name, match)
         lines = [record(plan.cells[0].name, at, right).line for at in range(3)]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hira.evidence.lexical import Passages, Score, score_claim
+from hira.evidence.lexical import ClaimScore, Passages, score_claim
 from hira.evidence.passages import read_number
 
 HARBOUR = (
@@ -14,7 +14,7 @@ HARBOUR = (
 )
 
 
-def score(claim: str, text: str, question: str = "", context: str = "") -> Score:
+def score(claim: str, text: str, question: str = "", context: str = "") -> ClaimScore:
     return score_claim(claim, Passages(text), question=question, context=context)
 
 

@@ -22,7 +22,7 @@ from hira.core.events import Event, Events, Notice
 from hira.core.messages import ToolCall, assistant, user
 from hira.core.policy import Completion, Request, Sampling, Tokens, Usage
 from hira.evidence import Source
-from hira.journal import Asked, Journal, Log, NoJournal, NotRecorded, StillGoing
+from hira.journal import CallSpec, Journal, Log, NoJournal, NotRecorded, StillGoing
 from hira.journal.encoding import digest_of, dump_completion, pack
 from hira.journal.store import VERSION
 from hira.runtime.trace import read
@@ -116,7 +116,7 @@ async def test_results_are_recorded_before_another_call_is_made_of_them(journal:
 
     log = journal.resume("r1")
     for number in range(3):
-        asked = Asked("tool", "c", f"d{number}", "t", dict)
+        asked = CallSpec("tool", "c", f"d{number}", "t", dict)
         assert await log.call(asked, never, str, str) == "paid for \ud800"
 
 
@@ -142,7 +142,7 @@ async def test_calls_wait_for_a_journal_that_another_process_holds_and_are_recor
     async def make() -> str:
         return "brought"
 
-    calls = [log.call(Asked("tool", "c", f"d{at}", "t", dict), make, str, str) for at in range(6)]
+    calls = [log.call(CallSpec("tool", "c", f"d{at}", "t", dict), make, str, str) for at in range(6)]
     waiting = asyncio.gather(*calls)
     await asyncio.sleep(0.2)
     assert not waiting.done(), "nothing is used before it is recorded"
@@ -162,7 +162,7 @@ async def test_a_journal_that_is_held_for_too_long_ends_the_record_and_not_the_r
         return "brought"
 
     with closing(held(journal.path)):
-        assert await log.call(Asked("tool", "c", "d", "t", dict), make, str, str) == "brought"
+        assert await log.call(CallSpec("tool", "c", "d", "t", dict), make, str, str) == "brought"
         await log.settle()
         assert log.trouble == f"the journal {journal.path} can no longer be written: another process holds it"
     journal.close()
@@ -416,7 +416,7 @@ async def test_a_request_is_stored_by_what_is_new_in_it(journal: Journal) -> Non
 
 
 async def test_a_call_with_an_effect_that_was_only_started_is_reported(journal: Journal) -> None:
-    asked = Asked("tool", "1/code", "d", "send_mail", dict, effect=True)
+    asked = CallSpec("tool", "1/code", "d", "send_mail", dict, effect=True)
 
     async def dies() -> str:
         raise Killed
@@ -614,7 +614,7 @@ async def test_a_call_that_is_made_again_on_purpose_is_no_departure_from_the_rec
             return "a picture"
 
         for file in ("one.png", "two.png"):
-            await log.call(Asked("tool", "1/multimodal", file, "look", dict, again=True), make, str, str)
+            await log.call(CallSpec("tool", "1/multimodal", file, "look", dict, again=True), make, str, str)
         log.end("partial", "", "")
         return log.departed
 
@@ -677,7 +677,7 @@ async def test_what_another_run_asked_is_reused_and_costs_nothing(journal: Journ
 
 
 async def test_results_of_tools_are_reused_within_their_age_where_tools_see_the_same(journal: Journal) -> None:
-    asked = Asked("tool", "*", "d", "search", dict, anywhere=True)
+    asked = CallSpec("tool", "*", "d", "search", dict, anywhere=True)
 
     async def found() -> dict[str, Any]:
         return {"text": "old", "ok": True}

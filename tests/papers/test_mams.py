@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hira.agents.mams.state import Entry, Memory, Update, Written, find_unsourced, ids, merge, missing
+from hira.agents.mams.state import Memory, MemoryEntry, Update, WrittenEntry, find_unsourced, ids, merge, missing
 from hira.core.errors import EndpointError
 from hira.core.events import Notice
 from hira.core.messages import ToolCall
@@ -327,15 +327,17 @@ def test_nothing_wears_off_over_merges(one: str, two: str, three: str) -> None:
 
 
 NAMED = st.lists(st.sampled_from([f"m{at}" for at in range(1, 9)]), max_size=6)
-WRITTEN = st.builds(Written, text=TEXT, merges=NAMED, sources=st.lists(st.sampled_from(["s1", "s2", "s9"]), max_size=2))
+WRITTEN = st.builds(
+    WrittenEntry, text=TEXT, merges=NAMED, sources=st.lists(st.sampled_from(["s1", "s2", "s9"]), max_size=2)
+)
 
 
 @settings(max_examples=150)
 @given(st.lists(TEXT, max_size=7), NAMED, st.lists(WRITTEN, max_size=4))
 def test_whatever_an_update_says_every_old_entry_stands_in_memory_with_its_sources(
-    old: list[str], keep: list[str], new: list[Written]
+    old: list[str], keep: list[str], new: list[WrittenEntry]
 ) -> None:
-    memory = tuple(Entry(f"m{at}", text, (f"t{at}",)) for at, text in enumerate(old, 1))
+    memory = tuple(MemoryEntry(f"m{at}", text, (f"t{at}",)) for at, text in enumerate(old, 1))
     after = merge(memory, Update(keep=keep, memory=new), ("s1", "s2")).memory
     for entry in memory:
         assert any(not missing(entry.text, one.text) and set(entry.sources) <= set(one.sources) for one in after) or (
@@ -345,7 +347,10 @@ def test_whatever_an_update_says_every_old_entry_stands_in_memory_with_its_sourc
     assert {source for entry in after for source in entry.sources} <= {"s1", "s2", *(f"t{at}" for at in range(1, 8))}
 
 
-KNOWN: Memory = (Entry("m1", "The dam is 40 m high.", ("s1",)), Entry("m2", "US engineers did not approve.", ("s2",)))
+KNOWN: Memory = (
+    MemoryEntry("m1", "The dam is 40 m high.", ("s1",)),
+    MemoryEntry("m2", "US engineers did not approve.", ("s2",)),
+)
 
 
 @pytest.mark.parametrize(
@@ -368,9 +373,9 @@ def test_what_a_merged_entry_lacks_is_found(old: str, new: str, lacking: list[st
 
 def test_entries_are_kept_by_id_and_by_ranges_of_ids() -> None:
     assert ids(["m1", "m3-m5", "m7 to m8", "[m10]", "x"]) == {"m1", "m3", "m4", "m5", "m7", "m8", "m10"}
-    merged = merge(KNOWN, Update(keep=["m1-m2"], memory=[Written(text="It was built in 1960.")]), ("s3",))
+    merged = merge(KNOWN, Update(keep=["m1-m2"], memory=[WrittenEntry(text="It was built in 1960.")]), ("s3",))
     assert merged.lost == {}
-    assert merged.memory == (*KNOWN, Entry("m3", "It was built in 1960.", ("s3",)))
+    assert merged.memory == (*KNOWN, MemoryEntry("m3", "It was built in 1960.", ("s3",)))
 
 
 def test_one_text_or_bare_numbers_in_place_of_a_list_of_ids_are_understood() -> None:
@@ -380,13 +385,13 @@ def test_one_text_or_bare_numbers_in_place_of_a_list_of_ids_are_understood() -> 
 
 
 def test_the_same_statement_of_another_source_adds_the_source_and_no_entry() -> None:
-    new = Written(text="The dam is 40 m high", sources=["s3"])
+    new = WrittenEntry(text="The dam is 40 m high", sources=["s3"])
     merged = merge(KNOWN, Update(keep=["m1", "m2"], memory=[new]), ("s3", "s4"))
-    assert merged.memory == (Entry("m1", "The dam is 40 m high.", ("s1", "s3")), KNOWN[1])
+    assert merged.memory == (MemoryEntry("m1", "The dam is 40 m high.", ("s1", "s3")), KNOWN[1])
 
 
 def test_a_note_may_only_come_from_what_was_read_for_it() -> None:
-    made_up = Update(keep=["m1", "m2"], memory=[Written(text="Water is wet.", sources=["s9"])])
+    made_up = Update(keep=["m1", "m2"], memory=[WrittenEntry(text="Water is wet.", sources=["s9"])])
     assert merge(KNOWN, made_up, ("s3",)).memory[-1].sources == ("s3",), "one source: it is that one"
     assert merge(KNOWN, made_up, ("s3", "s4")).memory[-1].sources == ()
     assert find_unsourced(KNOWN, made_up, ("s3", "s4")) == ["Water is wet."]

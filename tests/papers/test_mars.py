@@ -1,4 +1,5 @@
-"""MARS (2510.04935) step by step: Algorithm 1, the packing of eq. 2, its limits, and what happens when parts of it fail."""
+"""MARS (2510.04935) step by step: Algorithm 1, the packing of eq. 2, its limits, and what happens when parts of it
+fail."""
 
 import asyncio
 import re

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hira.agents.marsrl import Problem, Solution, correct, solve, verify
+from hira.agents.marsrl import MarsProblem, Solution, correct, solve, verify
 from hira.agents.run_context import RoleConfig, RunContext, together
 from hira.cli import main
 from hira.cli.shell import Shell
@@ -179,7 +179,7 @@ async def test_each_step_can_be_sampled_in_groups_by_itself() -> None:
     """Section 3.3: a group of eight on one input, of any step, without the steps before it in the same run."""
     verdicts = [RIGHT, WRONG] * 4
     people, policy = context([SOLVED] * 8, verdicts, [BEST] * 8)
-    problem = Problem(QUESTION)
+    problem = MarsProblem(QUESTION)
     solutions = await together([solve(problem, people) for _ in range(8)])
     refined = Solution(BETTER, refined=True)
     reviews = await together([verify(problem, refined, people, 4) for _ in range(8)])

@@ -94,7 +94,8 @@ def writes(raw: bytes, *, then_waits: bool = False) -> Fault:
 
 
 def begins(raw: bytes, *, resets: bool = False, again: bool = False) -> Fault:
-    """A stream that begins with these bytes; then the connection breaks, or nothing comes any more, or they do again."""
+    """A stream that begins with these bytes; then the connection breaks, or nothing comes any more, or they do
+    again."""
 
     async def act(exchange: Exchange) -> None:
         await exchange.begin()

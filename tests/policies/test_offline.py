@@ -9,7 +9,7 @@ import pytest
 from hira import Hira, Settings
 from hira.core.policy import Request
 from hira.policies.offline import ROLES
-from hira.policies.offline.request import Act, Asked, read_request, write_act
+from hira.policies.offline.request import Act, OfflineRequest, read_request, write_act
 from hira.policies.offline.solving import find_expression
 from hira.tools import Tool, tool
 
@@ -77,4 +77,4 @@ def test_every_prompt_that_offline_plays_is_a_prompt_of_hira() -> None:
 
 def test_a_question_ends_before_what_was_said_earlier() -> None:
     told = "Who built the mill?\n\nThis continues a conversation. What was said before:\nuser: Hello?"
-    assert Asked("planner", {"question": told}).question == "Who built the mill?"
+    assert OfflineRequest("planner", {"question": told}).question == "Who built the mill?"

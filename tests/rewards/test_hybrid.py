@@ -18,8 +18,8 @@ from hira.evaluation.rewards.rubrics import (
     ByRubric,
     Generated,
     Hybrid,
-    Parts,
-    Weights,
+    RewardParts,
+    RewardWeights,
     preference,
     total,
 )
@@ -35,15 +35,15 @@ REPORTS = ("the better report", "the worse report")
 @pytest.mark.parametrize(
     ("parts", "weights", "worth"),
     [
-        (Parts(1.0, 4.0, 0.0), Weights(), 5.0),  # the most there is
-        (INVALID, Weights(), -2.0),  # the least
-        (Parts(1.0, 3.0, 0.0), Weights(preference=2.0, quality=0.5), 3.5),
-        (Parts(1.0, 3.0, 0.0), Weights(judge_scale=0.25), 1.75),
-        (Parts(1.0, None, 0.0), Weights(), None),
-        (Parts(None, 3.0, 0.0), Weights(), None),
+        (RewardParts(1.0, 4.0, 0.0), RewardWeights(), 5.0),  # the most there is
+        (INVALID, RewardWeights(), -2.0),  # the least
+        (RewardParts(1.0, 3.0, 0.0), RewardWeights(preference=2.0, quality=0.5), 3.5),
+        (RewardParts(1.0, 3.0, 0.0), RewardWeights(judge_scale=0.25), 1.75),
+        (RewardParts(1.0, None, 0.0), RewardWeights(), None),
+        (RewardParts(None, 3.0, 0.0), RewardWeights(), None),
     ],
 )
-def test_eq_1_worked(parts: Parts, weights: Weights, worth: float | None) -> None:
+def test_eq_1_worked(parts: RewardParts, weights: RewardWeights, worth: float | None) -> None:
     assert total(parts, weights) == worth
 
 
@@ -116,10 +116,10 @@ async def test_a_judge_that_fails_leaves_the_rollout_without_a_reward() -> None:
 
 async def test_what_has_no_weight_is_not_asked() -> None:
     policy = judge()
-    assert (await rewarded(GOOD, policy, weights=Weights(quality=0.0))).value == 1.0
+    assert (await rewarded(GOOD, policy, weights=RewardWeights(quality=0.0))).value == 1.0
     assert {request.messages[0].prompt for request in policy.requests} == {"rubric_rate"}
     policy = judge()
-    assert (await rewarded(GOOD, policy, weights=Weights(preference=0.0))).value == 3.0
+    assert (await rewarded(GOOD, policy, weights=RewardWeights(preference=0.0))).value == 3.0
     assert {request.messages[0].prompt for request in policy.requests} == {"rubric_quality"}
 
 

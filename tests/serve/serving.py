@@ -17,7 +17,7 @@ from browser import Browser
 from hira.core.policy import Completion, Policy, Request, Usage, Watch
 from hira.runtime.settings import Settings
 from hira.server.app import application
-from hira.server.connections import Connection
+from hira.server.connections import TimedConnection
 from hira.server.state import LOCAL
 
 # httpx gives up after five seconds, which a machine that does much else may take
@@ -34,7 +34,7 @@ def served(
     settings: Settings,
     policies: Mapping[str, Policy] | None = None,
     hosts: frozenset[str] | None = LOCAL,
-    connection: type[Connection] = Connection,
+    connection: type[TimedConnection] = TimedConnection,
 ) -> Iterator[Served]:
     listening = socket.create_server(("127.0.0.1", 0))
     ready = threading.Event()

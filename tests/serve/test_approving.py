@@ -14,7 +14,7 @@ from serving import Served, get, go, post, served, until
 from hira import tool
 from hira.agents.trajectory import Rejected, Subtask
 from hira.runtime.settings import KeySettings, Settings
-from hira.server.keys import Client, Refused
+from hira.server.keys import Client, RejectedRequest
 from hira.server.runs import Desk
 from hira.testing import ScriptedPolicy, calling
 
@@ -177,7 +177,7 @@ async def test_complete_decisions_cannot_be_taken_back_while_the_run_waits_for_a
     desk.decide([{"id": "1", "rejected": "never"}])
     while desk.waiting:
         await asyncio.sleep(0)
-    with pytest.raises(Refused, match="does not wait for a decision"):
+    with pytest.raises(RejectedRequest, match="does not wait for a decision"):
         desk.decide([{"id": "1"}])
     over.set()
     assert await asking == [Rejected(Subtask("1", "delete the old files"), "never")]

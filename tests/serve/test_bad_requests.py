@@ -15,8 +15,8 @@ from serving import Served, get, post, served
 from starlette.requests import Request
 
 from hira.runtime.settings import Settings
-from hira.server.connections import Connection
-from hira.server.keys import Refused
+from hira.server.connections import TimedConnection
+from hira.server.keys import RejectedRequest
 from hira.server.state import body_of
 
 QUESTION = {"role": "user", "content": "How high is the tower of Alta?"}
@@ -193,7 +193,7 @@ def test_what_is_no_http_is_refused(server: Served, sent: bytes) -> None:
         assert one.recv(1000).startswith(b"HTTP/1.1 400")
 
 
-class Impatient(Connection):
+class Impatient(TimedConnection):
     header_seconds = 0.3
     most = 8
 
@@ -244,7 +244,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for_for_ever() -> None:
         await asyncio.sleep(60)
         raise AssertionError
 
-    with pytest.raises(Refused, match="did not come within") as found:
+    with pytest.raises(RejectedRequest, match="did not come within") as found:
         await body_of(Request({"type": "http", "method": "POST", "headers": []}, receive), seconds=0.01)
     assert found.value.status == 408
 

@@ -1,5 +1,6 @@
 """Fetching over a real loopback server that plays the public web: names resolve to a public address, and a dial to that
-address ends at the server. A dial to any other address is written down and refused. A proxy there leads to the server."""
+address ends at the server. A dial to any other address is written down and refused. A proxy there leads to the
+server."""
 
 import asyncio
 import gzip
@@ -14,7 +15,7 @@ import pytest
 
 from hira.core.concurrency import Once
 from hira.core.errors import ToolError, UsageError
-from hira.tools.addresses import Refused
+from hira.tools.addresses import RefusedAddress
 from hira.tools.fetch import Fetched, Fetcher
 from hira.tools.proxies import read_proxy
 
@@ -210,7 +211,7 @@ NOT_THE_WEB = [
 
 @pytest.mark.parametrize("url", NOT_PUBLIC + NOT_THE_WEB)
 async def test_an_address_that_is_not_of_the_public_web_is_refused_before_anything_is_sent(web, url):
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedAddress):
         await web.fetcher().get(url)
     assert web.dialled == []
 
@@ -218,7 +219,7 @@ async def test_an_address_that_is_not_of_the_public_web_is_refused_before_anythi
 @pytest.mark.parametrize("address", ["169.254.169.254", "::1", "64:ff9b::7f00:1", "junk"])
 async def test_a_name_that_leads_to_a_private_address_is_refused(web, address):
     web.names["trap.example.com"] = [[PUBLIC, address]]
-    with pytest.raises(Refused, match="not public"):
+    with pytest.raises(RefusedAddress, match="not public"):
         await web.fetcher().get("http://trap.example.com/ok")
     assert web.dialled == []
 
@@ -227,7 +228,7 @@ async def test_the_checked_address_is_the_one_that_is_dialled(web):
     web.names["rebind.example.com"] = [[PUBLIC], ["127.0.0.1"]]
     assert (await web.fetcher().get("http://rebind.example.com/ok")).status == 200
     assert web.dialled == [PUBLIC]
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedAddress):
         await web.fetcher().get("http://rebind.example.com/ok")
     assert web.dialled == [PUBLIC]
 
@@ -236,9 +237,9 @@ async def test_the_checked_address_is_the_one_that_is_dialled(web):
     "to", ["//10.0.0.1/x", "file:///etc/passwd", "http://[::ffff:127.0.0.1]/", "http://pub.example.com:22/"]
 )
 async def test_every_redirect_is_checked_like_the_first_url(web, to):
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedAddress):
         await web.fetcher().get(at(f"/redir?to={to}"))
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedAddress):
         await web.fetcher().get(at(f"/chain?n=3&end={to}"))
     assert set(web.dialled) == {PUBLIC}
 
@@ -249,7 +250,7 @@ async def test_ordinary_redirects_are_followed_but_neither_many_nor_unreadable_o
     assert (await web.fetcher().get(at("/redir?s=308&to=/ok"))).status == 200
     with pytest.raises(ToolError, match="redirects more than 8 times"):
         await web.fetcher().get(at("/chain?n=40"))
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedAddress):
         await web.fetcher().get(at("/badloc"))
 
 
@@ -257,9 +258,9 @@ async def test_a_host_that_the_user_allows_is_opened_on_that_port_only(web):
     allowed = Fetcher(allow=[f"127.0.0.1:{web.port}"], seconds=5)
     got = await allowed.get(f"http://127.0.0.1:{web.port}/ok")
     assert (got.status, got.kind) == (200, "html")
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedAddress):
         await allowed.get(f"http://127.0.0.1:{web.port + 1}/ok")
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedAddress):
         await allowed.get(f"http://127.1:{web.port}/ok")
 
 
@@ -383,11 +384,11 @@ async def test_a_proxy_is_asked_for_a_checked_address_and_gets_the_password_and_
 async def test_what_is_not_public_is_refused_before_the_proxy_is_asked(web):
     web.names |= {"inner.example.com": [["10.0.0.7"]], "mixed.example.com": [[PUBLIC, "127.0.0.1"]]}
     for host in ("10.0.0.1", "169.254.169.254", "inner.example.com", "mixed.example.com", "localhost"):
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedAddress):
             await web.behind_proxy().get(f"http://{host}/")
     assert not web.tunnels
     for target in ("169.254.169.254/latest/", "inner.example.com/"):
-        with pytest.raises(Refused, match=r"not .*public"):
+        with pytest.raises(RefusedAddress, match=r"not .*public"):
             await web.behind_proxy().get(at(f"/redir?to=http://{target}"))
     assert len(web.tunnels) == 2  # for the two first hops
 

@@ -1,4 +1,5 @@
-"""A folder as a user has it: documents, questions, exported runs, a small model that has learned the workflow's manners.
+"""A folder as a user has it: documents, questions, exported runs, a small model that has learned the workflow's
+manners.
 
 The runs are real ones of the `offline` policy, exported by `hira runs export`; the tokenizer takes each line of their
 prompts as one token, so that a model of a hundred thousand parameters can read them within seconds on a CPU.
@@ -19,7 +20,7 @@ from hira.cli.shell import Shell
 from hira.cli.training import main as train_main
 from hira.policies.local.template import Template
 from hira.trainers.configuration import Configuration, ModelConfig, SftConfig, TrainConfig
-from hira.trainers.demo.tiny import Shape, make_model, make_tokenizer
+from hira.trainers.demo.tiny import TinyShape, make_model, make_tokenizer
 from hira.trainers.lessons import read_lessons
 from hira.trainers.muon import Muon
 from hira.trainers.sft import LessonOrder, SftTrainer
@@ -130,7 +131,7 @@ def _tokenizer(conversations: Path) -> Any:
 
 
 def _learned(tokenizer: Any, folder: Path) -> Any:
-    base = make_model(tokenizer, 0, Shape(WINDOW, hidden=64, heads=2))
+    base = make_model(tokenizer, 0, TinyShape(WINDOW, hidden=64, heads=2))
     rows = read_lessons(folder / "conversations.jsonl", Template(tokenizer)).rows
     whole = Configuration(
         model=ModelConfig(bits=32),

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from hira.agents.marsrl import Problem as Posed
+from hira.agents.marsrl import MarsProblem as Posed
 from hira.agents.marsrl import Review, Solution
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import HiraError
 from hira.core.events import Events, Reader
 from hira.core.policy import Completion, Request, Tokens, Watch
-from hira.evaluation.rewards.answers import ByWords, Score, of_verdict
+from hira.evaluation.rewards.answers import ByWords, RolloutScore, of_verdict
 from hira.evaluation.rewards.match import exact
 from hira.testing import make_context
 from hira.trainers.agentic import Agentic, StepGroup, picks
 from hira.trainers.configuration import RolloutConfig, StageConfig
 from hira.trainers.credit import marsrl
-from hira.trainers.parts import Input, Output, measure_parts
+from hira.trainers.parts import Input, MemberOutput, measure_parts
 from hira.trainers.rollouts import Problem, Rollouts, ScoredRollout
 from hira.trainers.rows import Attempt, Cut, Group, Row
 
@@ -173,17 +173,17 @@ def test_figures_by_part_worked_by_hand() -> None:
     another without a verdict; as solutions come it is right in 3/4 · (1 - 1/4) + 1/4 · 1/2. A Corrector mends 2 of 3
     wrong ones and spoils 1 of 5 right ones."""
 
-    def answered(asked: Input, reward: float, solution: Solution | None, review: Review | None) -> Output:
-        return Output(
-            asked, ScoredRollout(Attempt(0, (), reward), None, Cut((), 0, 0), Score(reward)), solution, review
+    def answered(asked: Input, reward: float, solution: Solution | None, review: Review | None) -> MemberOutput:
+        return MemberOutput(
+            asked, ScoredRollout(Attempt(0, (), reward), None, Cut((), 0, 0), RolloutScore(reward)), solution, review
         )
 
-    def judged(right: bool, flags: Sequence[bool | None]) -> list[Output]:
+    def judged(right: bool, flags: Sequence[bool | None]) -> list[MemberOutput]:
         asked = Input(2, Posed("q"), Solution("s"), right)
         verdicts = [None if one is None else not one for one in flags]
         return [answered(asked, of_verdict(accepts=one, right=right), None, Review(one, "")) for one in verdicts]
 
-    def corrected(right: bool, rewards: Sequence[float]) -> list[Output]:
+    def corrected(right: bool, rewards: Sequence[float]) -> list[MemberOutput]:
         asked = Input(3, Posed("q"), Solution("s"), right, Review(correct=False, report=""))
         return [answered(asked, one, Solution("t"), None) for one in rewards]
 

@@ -15,7 +15,7 @@ from hira.trainers.assembly import write_configuration
 from hira.trainers.configuration import Configuration, load_configuration
 from hira.trainers.demo.matpo import MATPO_DEMO
 from hira.trainers.demo.run import Demo
-from hira.trainers.doctor import Seen, examine
+from hira.trainers.doctor import RunFiles, examine
 
 STEPS = 30
 
@@ -33,7 +33,7 @@ def step(number: int, **other: Any) -> dict[str, Any]:
     return {"step": number, **healthy, **other}
 
 
-HEALTHY = Seen(
+HEALTHY = RunFiles(
     configured(),
     [step(at) for at in range(1, STEPS + 1)],
     [{"step": 0, "greedy": 0.4}, {"step": 30, "greedy": 0.6}],
@@ -43,17 +43,17 @@ HEALTHY = Seen(
 )
 
 
-def with_step(**other: Any) -> Seen:
+def with_step(**other: Any) -> RunFiles:
     """The healthy run with these figures in its last twenty steps."""
     return replace(HEALTHY, steps=[*HEALTHY.steps[:10], *(step(at, **other) for at in range(11, STEPS + 1))])
 
 
-def with_run(*overrides: str) -> Seen:
+def with_run(*overrides: str) -> RunFiles:
     return replace(HEALTHY, configuration=configured(*overrides))
 
 
 NO_TOOLS = ("the chat template has no place for tools: calls are written as text",)
-BROKEN: list[tuple[str, str, Seen]] = [
+BROKEN: list[tuple[str, str, RunFiles]] = [
     (
         "chat template",
         "warning",
@@ -88,7 +88,7 @@ def test_a_healthy_run_passes_every_rule() -> None:
 
 
 @pytest.mark.parametrize(("rule", "verdict", "seen"), BROKEN, ids=[f"{rule}: {verdict}" for rule, verdict, _ in BROKEN])
-def test_each_rule_finds_what_it_is_there_for_and_says_what_to_do(rule: str, verdict: str, seen: Seen) -> None:
+def test_each_rule_finds_what_it_is_there_for_and_says_what_to_do(rule: str, verdict: str, seen: RunFiles) -> None:
     (one,) = [one for one in examine(seen) if one.rule == rule]
     assert one.verdict == verdict, one
     assert one.found

@@ -1,4 +1,5 @@
-"""The recipes whose reward is a judge's, whole: two updates of a tiny model, a judge over HTTP, killed and gone on with."""
+"""The recipes whose reward is a judge's, whole: two updates of a tiny model, a judge over HTTP, killed and gone on
+with."""
 
 import asyncio
 import json
@@ -12,7 +13,7 @@ from test_grpo import SHARED, apart, by_hand, trained
 
 from hira.core.errors import UsageError
 from hira.evaluation.rewards.answer_judge import JUDGES
-from hira.evaluation.rewards.rubrics import GENERAL, ByRubric, Hybrid, Weights
+from hira.evaluation.rewards.rubrics import GENERAL, ByRubric, Hybrid, RewardWeights
 from hira.testing import Endpoint
 from hira.trainers.assembly import make_plan, reward_of
 from hira.trainers.configuration import load_configuration
@@ -73,7 +74,7 @@ def test_pairs_queries_and_judges_come_from_the_configuration(folder: Path, endp
     assert found.problems[0].references == ("eee", "bad")
     reward = reward_of(found)
     assert isinstance(reward, Hybrid)
-    assert reward.weights == Weights(1.0, 1.0, 0.25)
+    assert reward.weights == RewardWeights(1.0, 1.0, 0.25)
     assert found.trained == {"rubric": "default"}
     settings = {"settings.docs": '["docs"]'}
     found = plan(folder, endpoint, "mams", **settings)

@@ -71,7 +71,8 @@ def at_run_time(turn: Turn, template: Template) -> tuple[int, ...]:
 
 
 def leaves_out_the_end(trajectory: Trajectory) -> int:
-    """How often a chain carries on what the model had ended with its end token, which the run-time prompt leaves out."""
+    """How often a chain carries on what the model had ended with its end token, which the run-time prompt leaves
+    out."""
     pairs = pairwise(trajectory.turns)
     return sum(after.request.continues and before.completion.stop is None for before, after in pairs)
 

@@ -40,7 +40,7 @@ from hira.trainers.rollouts import Collector, Problem, Rollouts  # noqa: E402
 from hira.trainers.rows import Collected  # noqa: E402
 from hira.trainers.schedule import (  # noqa: E402
     Gate,
-    Limits,
+    ScheduleLimits,
 )
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
@@ -79,7 +79,7 @@ def model() -> Any:
 class Pipeline:
     """As `learned` makes rollouts in a pipeline."""
 
-    limits: Limits = field(default_factory=lambda: Limits(problems=8, least=12, staleness=2))
+    limits: ScheduleLimits = field(default_factory=lambda: ScheduleLimits(problems=8, least=12, staleness=2))
     segment: int | None = None
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hira.trainers.plan import GIB, Shape, Work, sheet
+from hira.trainers.plan import GIB, DecoderShape, TrainingWork, sheet
 
 QWEN_7B = {
     "model_type": "qwen2",
@@ -30,9 +30,9 @@ QWEN_05B = {
 
 
 def test_parameters_are_those_that_are_published() -> None:
-    assert Shape.of(QWEN_05B).parameters == 494_032_768
-    assert Shape.of(QWEN_7B).parameters == 7_615_616_512
-    assert Shape.of(QWEN_7B).lora(16) == 40_370_176
+    assert DecoderShape.of(QWEN_05B).parameters == 494_032_768
+    assert DecoderShape.of(QWEN_7B).parameters == 7_615_616_512
+    assert DecoderShape.of(QWEN_7B).lora(16) == 40_370_176
 
 
 SMALL = {
@@ -62,18 +62,18 @@ def test_parameters_are_those_of_the_model_that_transformers_makes_of_the_config
         with torch.device("meta"):
             made = transformers.AutoModelForCausalLM.from_config(config)
         written = json.loads(config.to_json_string())
-        assert Shape.of(written).parameters == sum(one.numel() for one in made.parameters())
+        assert DecoderShape.of(written).parameters == sum(one.numel() for one in made.parameters())
 
 
 def test_the_sheet_of_seven_billion_parameters_is_the_one_worked_out_by_hand() -> None:
-    planned = sheet(Shape.of(QWEN_7B), Work(budget=8192, longest=8192, at_once=32))
+    planned = sheet(DecoderShape.of(QWEN_7B), TrainingWork(budget=8192, longest=8192, at_once=32))
     assert planned.update["base weights"] / GIB == pytest.approx(14.2, abs=0.05)
     assert (
         planned.update["adapters"] + planned.update["optimiser"] + planned.update["gradients"]
     ) / GIB == pytest.approx(0.6, abs=0.1)
-    assert Shape.of(QWEN_7B).kv == 56 * 1024
+    assert DecoderShape.of(QWEN_7B).kv == 56 * 1024
     assert planned.rollout["keys and values"] / GIB == pytest.approx(14, rel=0.03)
     assert planned.update["activations kept"] / GIB == pytest.approx(1.5, abs=0.05)
     linear, others = 6_525_288_448, 1_090_328_064
     nf4 = linear / 2 + linear / 64 + linear / 64 / 256 * 4 + 2 * others
-    assert sheet(Shape.of(QWEN_7B), Work(bits=4)).update["base weights"] == pytest.approx(nf4, abs=1)
+    assert sheet(DecoderShape.of(QWEN_7B), TrainingWork(bits=4)).update["base weights"] == pytest.approx(nf4, abs=1)

@@ -18,7 +18,7 @@ from hira.core.errors import AccessDenied, ContextOverflow, EndpointError, HiraE
 from hira.core.events import Events, Reader
 from hira.core.messages import user
 from hira.core.policy import Completion, Request, Tokens, Watch
-from hira.evaluation.rewards.answers import Score
+from hira.evaluation.rewards.answers import RolloutScore
 from hira.policies.failures import tools_refused
 from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
@@ -79,8 +79,8 @@ def contexts(policy: Any, **given: Any) -> Any:
     return opened
 
 
-async def right(rollout: Rollout, references: tuple[str, ...]) -> Score:
-    return Score(float(references[0] in rollout.answer), {"accuracy": 1.0})
+async def right(rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
+    return RolloutScore(float(references[0] in rollout.answer), {"accuracy": 1.0})
 
 
 PROBLEMS = [Problem(str(at), f"question {at}?", ("yes",)) for at in range(5)]
@@ -209,12 +209,12 @@ async def test_a_tool_whose_service_is_down_is_not_the_agents_failure() -> None:
 
 
 async def test_a_judge_that_is_down_or_late_leaves_the_rollout_unscored() -> None:
-    async def down(_rollout: Rollout, _references: tuple[str, ...]) -> Score:
+    async def down(_rollout: Rollout, _references: tuple[str, ...]) -> RolloutScore:
         raise EndpointError("the judge is down")
 
-    async def late(_rollout: Rollout, _references: tuple[str, ...]) -> Score:
+    async def late(_rollout: Rollout, _references: tuple[str, ...]) -> RolloutScore:
         await asyncio.Event().wait()
-        return Score(1.0)
+        return RolloutScore(1.0)
 
     for judge, why in ((down, "the judge is down"), (late, "no reward within 0.05 seconds")):
         made = rollouts(Letters(lambda _: "yes"), reward=judge, reward_seconds=0.05, trust=1.0)
@@ -225,7 +225,7 @@ async def test_a_judge_that_is_down_or_late_leaves_the_rollout_unscored() -> Non
 
 
 async def test_a_reward_that_raises_ends_the_run_and_names_question_and_answer() -> None:
-    async def wrong(_rollout: Rollout, _references: tuple[str, ...]) -> Score:
+    async def wrong(_rollout: Rollout, _references: tuple[str, ...]) -> RolloutScore:
         raise KeyError("gold")
 
     with pytest.raises(HiraError, match="the reward raised KeyError: 'gold'") as caught:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from virtual import VirtualEngine, virtually
 
 from hira.core.errors import HiraError
-from hira.trainers.schedule import Gate, Limits, Released, Schedule
+from hira.trainers.schedule import Gate, Released, Schedule, ScheduleLimits
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Trained:
 
 async def trained(
     world: World,
-    limits: Limits,
+    limits: ScheduleLimits,
     total: int | None,
     *,
     updates: int = 10_000,
@@ -140,7 +140,7 @@ engines = st.builds(
     turn=st.integers(1, 20),
 )
 limits = st.builds(
-    lambda problems, least, staleness, more: Limits(problems, least, staleness, least + more),
+    lambda problems, least, staleness, more: ScheduleLimits(problems, least, staleness, least + more),
     st.integers(1, 12),
     st.integers(1, 12),
     st.integers(0, 4),
@@ -158,7 +158,7 @@ limits = st.builds(
     overlapping=st.booleans(),
 )
 def test_groups_are_complete_and_trained_once_within_the_bound_of_staleness_until_all_is_done(
-    shape: dict[str, Any], engine: VirtualEngine, limits: Limits, total: int, seconds: float, overlapping: bool
+    shape: dict[str, Any], engine: VirtualEngine, limits: ScheduleLimits, total: int, seconds: float, overlapping: bool
 ) -> None:
     engine = replace(engine)
     world = World(engine, **shape)
@@ -185,4 +185,4 @@ def test_a_fault_in_sampling_is_raised_where_groups_are_taken() -> None:
             return await super().begin(number)
 
     with pytest.raises(HiraError, match="the search is down"):
-        virtually(trained(Broken(VirtualEngine(), seed=1), Limits(problems=2, least=1), 10))
+        virtually(trained(Broken(VirtualEngine(), seed=1), ScheduleLimits(problems=2, least=1), 10))

@@ -21,7 +21,7 @@ OWN_QUERY = 25
 """Words of a task up to which it is a query itself, and no call plans others."""
 
 
-class Plan(Reply):
+class SearchPlan(Reply):
     queries: list[str] = Field(json_schema_extra={"maxItems": QUERIES})
 
 
@@ -56,7 +56,7 @@ class SimpleSearch:
         message = user(PLAN.fill(most=QUERIES, task=sanitize(task.text), files=task.attached, known=task.known))
         instructions = PLAN.fill(most=QUERIES, task="", files="", known="")
         try:
-            plan = await ask_for_record(conversation, message, Plan)
+            plan = await ask_for_record(conversation, message, SearchPlan)
         except DialectError:
             return [task.text]
         queries = dict.fromkeys(query.strip() for query in plan.queries if not is_copied(query, instructions))

@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:'t)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MemoryEntry:
     """One statement of memory with an id such as `m3`; `sources` are source ids, empty for an inference."""
 
     id: str
@@ -37,11 +37,11 @@ class Entry:
         return f"{self.id}. {self.text}" + (f" [{', '.join(self.sources)}]" if self.sources else "")
 
 
-Memory = tuple[Entry, ...]
+Memory = tuple[MemoryEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AgentPlan:
     """The Search agent's plan, and the calls already `done`, which hira notes: an agent without history would repeat
     them."""
 
@@ -54,7 +54,7 @@ class State:
     """⟨memory, plan, report⟩: all that one turn knows of those before it."""
 
     memory: Memory = ()
-    plan: Plan = Plan()
+    plan: AgentPlan = AgentPlan()
     report: str = ""
 
 
@@ -66,7 +66,7 @@ def _several(value: object) -> object:
 Ids = Annotated[list[str], BeforeValidator(_several)]
 
 
-class Written(BaseModel):
+class WrittenEntry(BaseModel):
     """An entry as the State agent writes it: new, or made of those that it `merges`."""
 
     text: str = Field(min_length=1)
@@ -78,7 +78,7 @@ class Update(BaseModel):
     """The State agent's update for a chunk: the ids of entries to `keep` ("m1", "m4-m9"), and its new entries."""
 
     keep: Ids = []
-    memory: list[Written] = []
+    memory: list[WrittenEntry] = []
     plan: str = ""
 
 
@@ -116,12 +116,12 @@ def merge(memory: Memory, update: Update, readable: Collection[str]) -> Merged:
     carried = {entry.id: _carrier(entry, update, kept) for entry in memory}
     lost = {entry.id: _closest(entry, update) for entry in memory if entry.id not in kept and carried[entry.id] is None}
     old = {entry.id: entry for entry in memory}
-    at: dict[int, Entry] = {}
+    at: dict[int, MemoryEntry] = {}
     for name, number in carried.items():
         if number is not None:
             first = at.get(number) or replace(old[name], text=remove_marks(update.memory[number].text).strip())
             at[number] = replace(first, sources=_union(first.sources, old[name].sources))
-    found: list[Entry] = []
+    found: list[MemoryEntry] = []
     for entry in memory:
         number = carried[entry.id]
         if number is None:
@@ -158,21 +158,23 @@ def ids(named: Sequence[str]) -> set[str]:
     return found
 
 
-def _carrier(entry: Entry, update: Update, kept: Collection[str]) -> int | None:
+def _carrier(entry: MemoryEntry, update: Update, kept: Collection[str]) -> int | None:
     """The place of the written entry that holds this one: one that says so, or any if this one is not kept."""
     holding = [at for at, written in enumerate(update.memory) if not missing(entry.text, remove_marks(written.text))]
     claiming = [at for at in holding if entry.id in ids(update.memory[at].merges)]
     return next(iter(claiming or ([] if entry.id in kept else holding)), None)
 
 
-def _closest(entry: Entry, update: Update) -> list[str]:
+def _closest(entry: MemoryEntry, update: Update) -> list[str]:
     """Return the words of a lost entry that the entry claiming it lacks; empty if no entry claims it."""
     claiming = [written for written in update.memory if entry.id in ids(written.merges)]
     lacking = [missing(entry.text, remove_marks(written.text)) for written in claiming]
     return min(lacking, key=len, default=[])
 
 
-def _add_entry(memory: list[Entry], written: Written, readable: Collection[str], claimed: Sequence[str]) -> list[Entry]:
+def _add_entry(
+    memory: list[MemoryEntry], written: WrittenEntry, readable: Collection[str], claimed: Sequence[str]
+) -> list[MemoryEntry]:
     """Append a new entry. If another entry of its source contains its exact words, nothing is added; if another entry
     is identical, only the source is. `claimed` are the sources of the entries that it should contain."""
     text = remove_marks(written.text).strip()
@@ -186,14 +188,14 @@ def _add_entry(memory: list[Entry], written: Written, readable: Collection[str],
         if _within(tokens(text), tokens(known.text)) and set(sources) <= set(known.sources):
             return memory
     number = 1 + max((int(known.id[1:]) for known in memory), default=0)
-    return [*memory, Entry(f"m{number}", text, sources)]
+    return [*memory, MemoryEntry(f"m{number}", text, sources)]
 
 
 def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
     return any(whole[at : at + len(part)] == part for at in range(len(whole) - len(part) + 1))
 
 
-def _find_sources(written: Written, among: Collection[str]) -> tuple[str, ...]:
+def _find_sources(written: WrittenEntry, among: Collection[str]) -> tuple[str, ...]:
     """The sources that a written entry names, of those that it may."""
     named = [one.strip().strip("[]") for one in written.sources] + find_cited(written.text)
     return tuple(dict.fromkeys(one for one in named if one in among))

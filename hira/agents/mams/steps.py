@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hira.agents.calls import Seen, use
+from hira.agents.calls import CallResult, use
 from hira.agents.expert import format_files
 from hira.agents.loop import Loop
 from hira.agents.mams.chunking import Chunk, Key, Read, size
-from hira.agents.mams.state import Memory, Merged, Plan, State, Update, find_unsourced, merge
+from hira.agents.mams.state import AgentPlan, Memory, Merged, State, Update, find_unsourced, merge
 from hira.agents.record import ask_for_record
 from hira.agents.run_context import Conversation, RunContext, together
 from hira.core.errors import DialectError, EndpointError
@@ -46,7 +46,7 @@ TOLD = 120
 class Decision:
     """The Search agent's next step: `calls` to perform, or none, which ends it with `text`. `plan` is its plan."""
 
-    plan: Plan
+    plan: AgentPlan
     calls: tuple[Call, ...]
     text: str
     conversation: Conversation
@@ -90,7 +90,7 @@ async def decide(
     written = find_section(step.text, "plan")
     if written is None and step.calls:
         written = step.text.strip()
-    planned = Plan(written or state.plan.text, state.plan.done)
+    planned = AgentPlan(written or state.plan.text, state.plan.done)
     return Decision(planned, step.calls, remove_section(step.answer, "plan"), conversation)
 
 
@@ -127,7 +127,7 @@ def within(read: Mapping[Key, Read], window: int) -> tuple[dict[Key, Read], tupl
     return kept, (str(UNREAD.fill(sources=", ".join(dict.fromkeys(left)))),) if left else ()
 
 
-def _summarise_result(seen: Seen, sources: Sequence[Source]) -> str:
+def _summarise_result(seen: CallResult, sources: Sequence[Source]) -> str:
     """Summarise the result of a call in a few words: the ids of its sources, or the reason for their absence."""
     if named := list(dict.fromkeys(source.id for source in sources if source.id)):
         return ", ".join(named)

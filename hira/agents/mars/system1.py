@@ -8,7 +8,7 @@ from typing import Any
 
 from hira.agents.calls import PASSAGE
 from hira.agents.loop import ask_for_text
-from hira.agents.mars.system2 import Request
+from hira.agents.mars.system2 import ReadingRequest
 from hira.agents.packing import beginning, pack, shorten_in
 from hira.agents.retrieval import Retrieved
 from hira.agents.run_context import RunContext, together
@@ -21,7 +21,7 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tokens import Counter, clip, counter
 from hira.evidence import Sources, drop_unknown, find_cited, inert
-from hira.journal import Asked
+from hira.journal import CallSpec
 from hira.journal.encoding import digest_of_tool
 from hira.policies.dialects.answer import strip_thought
 
@@ -49,7 +49,7 @@ async def pack_bins(documents: Sequence[Filled], frame: str, window: int, contex
     if log is None:
         return await make()
     record = {"tokens": part.policy.model, "window": window, "of": [_digest(frame), *map(_digest, documents)]}
-    asked = Asked("tool", name, digest_of_tool(PACKING, record), PACKING, lambda: record)
+    asked = CallSpec("tool", name, digest_of_tool(PACKING, record), PACKING, lambda: record)
     return await log.call(asked, make, lambda bins: _record(bins, documents), lambda kept: _bins(kept, documents))
 
 
@@ -99,7 +99,7 @@ BEGINNINGS = 1_000
 
 async def distil(
     question: str,
-    request: Request,
+    request: ReadingRequest,
     found: Retrieved,
     context: RunContext,
     *,
@@ -128,7 +128,7 @@ async def distil(
     return DISTILLED.fill(notes=sanitize(text), sources=_sources(text, context.rollout.sources))
 
 
-def _prompt(question: str, request: Request, documents: Sequence[Filled], window: int) -> Filled:
+def _prompt(question: str, request: ReadingRequest, documents: Sequence[Filled], window: int) -> Filled:
     """Build the prompt for one bin. Everything except the documents takes at most half of the window."""
     return SYSTEM1.fill(
         documents=Filled("\n\n".join(documents)),

@@ -26,7 +26,7 @@ QUOTED = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReadingRequest:
     """What System 2 wants read: queries of one search tool, and the purpose that they serve (t and p, eq. 1)."""
 
     queries: tuple[str, ...]
@@ -105,10 +105,10 @@ def answer(step: Step) -> str:
     return find_final_answer(find_tagged(step.text) or step.text)
 
 
-def parse_request(call: Call, loop: Loop) -> Request:
+def parse_request(call: Call, loop: Loop) -> ReadingRequest:
     """Parse the call of a search. Raises `ToolError`, for the model, if that is impossible."""
     asked = next(one for one in loop.tools if one.name == call.name).check(call.arguments)
-    return Request(tuple(dict.fromkeys(asked["queries"])), asked["purpose"])
+    return ReadingRequest(tuple(dict.fromkeys(asked["queries"])), asked["purpose"])
 
 
 async def perform_call(call: Call, loop: Loop) -> str:

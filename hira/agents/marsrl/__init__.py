@@ -7,7 +7,7 @@ refinement: the same role with the same prompt, distinguished by the names of th
 
 from dataclasses import dataclass
 
-from hira.agents.calls import Seen, use
+from hira.agents.calls import CallResult, use
 from hira.agents.conversation import Conversation
 from hira.agents.loop import ask_for_text
 from hira.agents.retrieval import look_up_question
@@ -27,7 +27,7 @@ NOTHING = Filled("")
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class MarsProblem:
     """The input of all three roles: the question, and a paragraph of search results, empty without any. `reply` is the
     most tokens of each reply, None for the endpoint's own limit."""
 
@@ -58,30 +58,30 @@ class Review:
     report: str
 
 
-async def pose(question: str, context: RunContext, *, search: bool = True, reply: int | None = None) -> Problem:
+async def pose(question: str, context: RunContext, *, search: bool = True, reply: int | None = None) -> MarsProblem:
     """The problem with the attached files and, if `search` is wanted and there is something to search, what one search
     for the question brings. No role reasons with tools."""
     # nobody speaks in this conversation, so it is in no record
     conversation = Conversation(context, Trajectory("solver", "solver"), context.part("solver"))
     files = context.tools.files
-    seen: list[Seen] = []
+    seen: list[CallResult] = []
     if files:
         seen += await together([use(conversation, files, {"path": str(path)}) for path in context.files])
     if search and context.tools.search:
         seen += await look_up_question(conversation, question)
     found = dict.fromkeys(one.text for one in seen if one.observation.passages)
     documents = DOCUMENTS.fill(documents=Filled("\n\n".join(found))) if found else NOTHING
-    return Problem(question, documents, reply)
+    return MarsProblem(question, documents, reply)
 
 
-async def solve(problem: Problem, context: RunContext, step: int = 1) -> Solution:
+async def solve(problem: MarsProblem, context: RunContext, step: int = 1) -> Solution:
     """The Solver's solution."""
     conversation = context.conversation("solver", f"{step}", reply=problem.reply)
     prompt = SOLVER.fill(question=sanitize(problem.question), documents=problem.documents)
     return _solution(await ask_for_text(conversation, prompt), refined=False)
 
 
-async def verify(problem: Problem, solution: Solution, context: RunContext, step: int) -> Review:
+async def verify(problem: MarsProblem, solution: Solution, context: RunContext, step: int) -> Review:
     """Verifier1's review of the Solver's solution, Verifier2's of a refined one."""
     name = f"{step}/verifier{2 if solution.refined else 1}"
     conversation = context.conversation("verifier", name, reply=problem.reply)
@@ -94,7 +94,7 @@ async def verify(problem: Problem, solution: Solution, context: RunContext, step
     return Review(read_verdict(completion), strip_thought(completion))
 
 
-async def correct(problem: Problem, solution: Solution, review: Review, context: RunContext, step: int) -> Solution:
+async def correct(problem: MarsProblem, solution: Solution, review: Review, context: RunContext, step: int) -> Solution:
     """Corrector1's refinement of the Solver's solution, Corrector2's of a refined one, by the whole report."""
     name = f"{step}/corrector{2 if solution.refined else 1}"
     conversation = context.conversation("corrector", name, reply=problem.reply)

@@ -35,7 +35,7 @@ KEYS = frozenset({"title", "description", "weight"})
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class RubricItem:
     """One thing to look for in a report. A negative weight is that of a fault that should not be found."""
 
     title: str
@@ -60,7 +60,7 @@ class Item:
 class Rubric:
     """The items for one query. `of` makes one only of what is valid."""
 
-    items: tuple[Item, ...]
+    items: tuple[RubricItem, ...]
 
     @property
     def weights(self) -> tuple[int, ...]:
@@ -74,7 +74,9 @@ class Rubric:
         if wrong := faults(value):
             raise ValueError("; ".join(wrong))
         assert isinstance(value, list)  # noqa: S101 - faults() has looked
-        return cls(tuple(Item(one["title"].strip(), one["description"].strip(), int(one["weight"])) for one in value))
+        return cls(
+            tuple(RubricItem(one["title"].strip(), one["description"].strip(), int(one["weight"])) for one in value)
+        )
 
     def json(self) -> list[dict[str, Any]]:
         return [{"title": one.title, "description": one.description, "weight": one.weight} for one in self.items]
@@ -109,10 +111,10 @@ def _faults_of(one: object) -> list[str]:
         return ["title and description must be non-empty strings"]
     if not _number(one["weight"]):
         return [f"its weight is {one['weight']!r}; it must be an integer"]
-    return _unfitting(Item(one["title"], one["description"], int(one["weight"])))
+    return _unfitting(RubricItem(one["title"], one["description"], int(one["weight"])))
 
 
-def _unfitting(item: Item) -> list[str]:
+def _unfitting(item: RubricItem) -> list[str]:
     if item.kind is None:
         begins = ", ".join(f"{kind.title()} Criterion:" for kind in PREFIXES)
         return [f"its description begins with none of {begins}"]
@@ -201,7 +203,7 @@ WRITER = "rubric"
 GENERATE = Prompt(__file__, "rubric_generate")
 
 
-class Written(BaseModel):
+class WrittenRubric(BaseModel):
     """A rubric as a model writes it. One object, because servers hold a model to a schema of an object, not of a list;
     what its items lack is for `faults` to say."""
 
@@ -215,5 +217,7 @@ async def generate(conversation: Conversation, query: str) -> Rubric:
     Raises `DialectError` if the second is not valid either.
     """
     prompt = GENERATE.fill(query=sanitize(query), fewest=FEWEST, most=MOST, language=language(query))
-    written = await ask_for_record(conversation, user(prompt), Written, wrong=lambda one: "; ".join(faults(one.items)))
+    written = await ask_for_record(
+        conversation, user(prompt), WrittenRubric, wrong=lambda one: "; ".join(faults(one.items))
+    )
     return Rubric.of(written.items)

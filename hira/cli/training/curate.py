@@ -14,7 +14,7 @@ from hira.cli import OK, PARTIAL
 from hira.cli.parser import collect_flags
 from hira.cli.shell import Shell
 from hira.core.errors import DialectError, EndpointError, UsageError
-from hira.evaluation.data import Wanted, load
+from hira.evaluation.data import Selection, load
 from hira.evaluation.files import Item
 from hira.evaluation.scorers import open_judge, scorer_of
 from hira.runtime.settings import Settings
@@ -33,7 +33,7 @@ def curate(args: argparse.Namespace, shell: Shell) -> int:
     if args.from_graph is not None:
         return asyncio.run(_from_graph(args, shell, settings, folder))
     columns = dict(map(_pair, args.column))
-    data = load(args.data, Wanted(limit=args.limit, columns=columns), shell.folder)
+    data = load(args.data, Selection(limit=args.limit, columns=columns), shell.folder)
     if args.rewrite:
         return asyncio.run(_rewrite(args, shell, settings, folder, data.items))
     if data.docs and not (args.docs or args.search):

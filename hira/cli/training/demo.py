@@ -64,7 +64,7 @@ def run_recipe(recipe: "DemoRecipe", args: argparse.Namespace, shell: Shell, bas
     folder = shell.folder / args.output
     sizes = recipe.small if args.small else recipe.sizes
     sizes = replace(sizes, updates=args.updates) if args.updates else sizes
-    view = View(shell, recipe, sizes.updates)
+    view = DemoView(shell, recipe, sizes.updates)
     one = Demo(folder, recipe, args.seed, sizes, base, view.tell, view.show_step)
     taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
     if taken and not one.is_stopped:
@@ -103,7 +103,7 @@ EVERY = 5
 
 
 @dataclass
-class View:
+class DemoView:
     """Prints the stages and some of the steps; at the end, curves and exams from the files of the folder."""
 
     shell: Shell

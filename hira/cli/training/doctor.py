@@ -10,7 +10,7 @@ from hira.cli.shell import Shell
 from hira.cli.training.run import parse_configuration
 from hira.core.errors import HiraError, UsageError
 from hira.trainers import assembly
-from hira.trainers.doctor import Finding, Seen, examine, read_notices, read_run
+from hira.trainers.doctor import RuleFinding, RunFiles, examine, read_notices, read_run
 from hira.trainers.preflight import check_inputs, own_window
 from hira.trainers.recipes import RECIPES
 
@@ -32,12 +32,12 @@ def doctor(args: argparse.Namespace, shell: Shell) -> int:
     return BUG if counts["fault"] else OK
 
 
-def _format(one: Finding) -> str:
+def _format(one: RuleFinding) -> str:
     fix = f"\n         → {one.fix}" if one.fix else ""
     return f"{MARKS[one.verdict]}  {one.rule}: {one.found}{fix}"
 
 
-def _look_at(args: argparse.Namespace, shell: Shell) -> Seen:
+def _look_at(args: argparse.Namespace, shell: Shell) -> RunFiles:
     """Read the folder of a run, or a configuration. A run may be examined without its data and its model."""
     folder = shell.folder / args.configuration[0]
     if folder.is_dir():
@@ -55,7 +55,7 @@ def _look_at(args: argparse.Namespace, shell: Shell) -> Seen:
         plan = assembly.make_plan(configuration, shell.folder, shell.environ, Path(shell.home))
         check_inputs(plan, shell.folder)
         counts = {name: getattr(plan, name) for name in ("repeated", "shared", "unasked")}
-        seen = Seen(configuration, problems=len(plan.problems), **counts)
+        seen = RunFiles(configuration, problems=len(plan.problems), **counts)
     name = configuration.model.name
     try:
         return replace(seen, notices=read_notices(name, shell.folder), window=own_window(name, shell.folder))

@@ -16,7 +16,7 @@ from hira.core.errors import HiraError, UsageError
 from hira.runtime.settings import did_you_mean
 from hira.trainers import assembly, profile
 from hira.trainers.configuration import Configuration, load_configuration
-from hira.trainers.plan import DEVICES, GIB, LINEAR, Shape, Work, at_once, sheet
+from hira.trainers.plan import DEVICES, GIB, LINEAR, DecoderShape, TrainingWork, at_once, sheet
 from hira.trainers.preflight import (
     check_inputs,
     check_installed,
@@ -120,10 +120,10 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
     return OK
 
 
-def work_of(configuration: Configuration) -> Work:
+def work_of(configuration: Configuration) -> TrainingWork:
     model, rollouts = configuration.model, configuration.rollouts
     targets = LINEAR if isinstance(model.targets, str) else tuple(model.targets)
-    return Work(
+    return TrainingWork(
         adapters=len(set(model.adapters.values())),
         rank=model.rank,
         targets=targets,
@@ -135,11 +135,11 @@ def work_of(configuration: Configuration) -> Work:
     )
 
 
-def shape_of(name: str, folder: Path) -> Shape:
+def shape_of(name: str, folder: Path) -> DecoderShape:
     """Return the sizes from the model's folder or the Hub's cache, without a download. Raises `UsageError` if neither
     has them."""
     if (place := find_model_folder(name, folder)) is not None:
-        return Shape.read(place)
+        return DecoderShape.read(place)
     raise UsageError(f"the configuration of {name!r} is not on this machine", fix=f"hf download {name} config.json")
 
 

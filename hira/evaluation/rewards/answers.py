@@ -17,7 +17,7 @@ from hira.evaluation.rewards.match import contains, extract_answer
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class RolloutScore:
     """The score of a rollout. `value` is None if it could not be judged: then it does not count, not even as 0.
 
     `parts` are its components, by name. `conversations` has rewards of single conversations, for roles that are paid
@@ -33,7 +33,7 @@ class Score:
 class Reward(Protocol):
     """Scores a rollout against the reference answers of its question; each of them is right."""
 
-    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score: ...
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore: ...
 
 
 def collect_notices(context: RunContext) -> list[str]:
@@ -55,10 +55,10 @@ class ByWords:
 
     match: Callable[[str, str], float] = contains
 
-    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
         answer = extract_answer(rollout.answer)
         right = max((float(self.match(answer, one)) for one in references), default=0.0) if answer else 0.0
-        return Score(right, {"accuracy": right})
+        return RolloutScore(right, {"accuracy": right})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,10 @@ class ByJudge:
     part: RoleConfig
     judge: Judge = JUDGES["hira"]
 
-    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
         answer = extract_answer(rollout.answer)
         if not answer:
-            return Score(0.0, {"accuracy": 0.0}, why="there is no answer")
+            return RolloutScore(0.0, {"accuracy": 0.0}, why="there is no answer")
         last: Verdict | None = None
         for reference in references:
             context = RunContext({"*": self.part})
@@ -80,17 +80,17 @@ class ByJudge:
             try:
                 last = await self.judge(context.conversation("judge"), rollout.question, reference, answer)
             except Stop as stop:
-                return Score(None, why=stop.what)
+                return RolloutScore(None, why=stop.what)
             except asyncio.CancelledError as ended:
                 for one in notices[-1:]:
                     ended.add_note(one)
                 raise
             if last is None:
-                return Score(None, why=(notices or ["the judge failed"])[-1])
+                return RolloutScore(None, why=(notices or ["the judge failed"])[-1])
             if last.correct:
                 break
         right = float(bool(last and last.correct))
-        return Score(right, {"accuracy": right}, why=last.reason if last else "")
+        return RolloutScore(right, {"accuracy": right}, why=last.reason if last else "")
 
     async def aclose(self) -> None:
         await self.part.policy.aclose()
@@ -133,7 +133,7 @@ class WithFormat:
     variant: Literal["paper", "released"] = "paper"
     planner: str = "planner"
 
-    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
         score = await self.accuracy(rollout, references)
         direct = 1.0 if self.variant == "released" else 0.0
         planners, workers = form(rollout, planner=self.planner, direct=direct)

@@ -96,14 +96,14 @@ def _share(target: float, reference: float) -> float:
     return target / (target + reference) if target + reference else 0.5
 
 
-class _Rated(BaseModel):
+class _CriterionRating(BaseModel):
     number: int
     first: float = Field(ge=0, le=BEST)
     second: float = Field(ge=0, le=BEST)
 
 
-class _Ratings(BaseModel):
-    ratings: list[_Rated]
+class _WrittenRatings(BaseModel):
+    ratings: list[_CriterionRating]
 
 
 async def judge_race(
@@ -122,7 +122,7 @@ async def _dimension(
 ) -> Ratings | None:
     wanted = set(range(1, len(dimension.criteria) + 1))
 
-    def wrong(read: _Ratings) -> str:
+    def wrong(read: _WrittenRatings) -> str:
         numbers = [one.number for one in read.ratings]
         return "" if sorted(numbers) == sorted(wanted) else f"Rate each of the criteria 1 to {len(wanted)} once."
 
@@ -133,7 +133,7 @@ async def _dimension(
         "criteria": sanitize(listed),
     }
     prompt = RACE.fill(**record, first=sanitize(target), second=sanitize(reference), best=BEST)
-    read = await ask_judge(conversation, prompt, _Ratings, wrong=wrong)
+    read = await ask_judge(conversation, prompt, _WrittenRatings, wrong=wrong)
     if read is None:
         return None
     ordered = sorted(read.ratings, key=lambda one: one.number)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from hira.agents.rubrics import Item, Rubric, Scores
+from hira.agents.rubrics import Rubric, RubricItem, Scores
 from hira.agents.run_context import Conversation, RunContext, together
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
@@ -18,7 +18,7 @@ POINTWISE = Prompt(__file__, "rubric_pointwise")
 PAIRWISE = Prompt(__file__, "rubric_pairwise")
 
 
-class Rated(BaseModel):
+class ItemRating(BaseModel):
     reason: str = ""
     rating: int = Field(ge=1, le=10)
 
@@ -67,7 +67,7 @@ async def score_pair(
     return first, second
 
 
-async def rate(conversation: Conversation, item: Item, query: str, report: str) -> int | None:
+async def rate(conversation: Conversation, item: RubricItem, query: str, report: str) -> int | None:
     """Return how far one item is true of a report, from 1 to 10, whether that is good or bad; None if the judge
     failed."""
     record = {
@@ -76,7 +76,7 @@ async def rate(conversation: Conversation, item: Item, query: str, report: str) 
         "criterion": sanitize(item.criterion),
         "report": sanitize(report),
     }
-    rated = await ask_judge(conversation, RATE.fill(**record), Rated)
+    rated = await ask_judge(conversation, RATE.fill(**record), ItemRating)
     return rated.rating if rated else None
 
 
@@ -89,7 +89,7 @@ async def quality(conversation: Conversation, query: str, rubric: Rubric) -> Qua
 
 async def pointwise(conversation: Conversation, query: str, report: str) -> int | None:
     """Return the quality of a report without a rubric, from 1 to 10; None if the judge failed."""
-    rated = await ask_judge(conversation, POINTWISE.fill(query=sanitize(query), report=sanitize(report)), Rated)
+    rated = await ask_judge(conversation, POINTWISE.fill(query=sanitize(query), report=sanitize(report)), ItemRating)
     return rated.rating if rated else None
 
 

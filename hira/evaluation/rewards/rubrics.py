@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hira.agents.conversation import Conversation
-from hira.agents.rubrics import WRITER, Item, Rubric, Written, generate
+from hira.agents.rubrics import WRITER, Rubric, RubricItem, WrittenRubric, generate
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import Once
 from hira.core.errors import DialectError, EndpointError, Stop, UsageError
-from hira.evaluation.rewards.answers import Score, collect_notices
+from hira.evaluation.rewards.answers import RolloutScore, collect_notices
 from hira.evaluation.rewards.rubric_judge import quality, score, score_pair
 from hira.policies.dialects.answer import read_record
 
@@ -22,16 +22,18 @@ GENERAL_RUBRICS = "general"
 """The generator's name for the rubrics below, the same for every query (rubrics paper, Table 2)."""
 GENERAL = Rubric(
     (
-        Item("Comprehensiveness", "Key Criterion: The report covers every part of what was asked.", 5),
-        Item("Depth", "Key Criterion: The report explains causes and consequences rather than listing facts.", 5),
-        Item("Evidence", "Important Criterion: Statements rest on sources that are named.", 4),
-        Item(
+        RubricItem("Comprehensiveness", "Key Criterion: The report covers every part of what was asked.", 5),
+        RubricItem("Depth", "Key Criterion: The report explains causes and consequences rather than listing facts.", 5),
+        RubricItem("Evidence", "Important Criterion: Statements rest on sources that are named.", 4),
+        RubricItem(
             "Instructions", "Important Criterion: The report keeps to scope, form and language that were asked for.", 4
         ),
-        Item("Reasoning", "Important Criterion: Its conclusions follow from what it reports.", 3),
-        Item("Structure", "Important Criterion: Sections follow one another in an order that helps the reader.", 3),
-        Item("Readability", "Optional Criterion: Sentences are clear, and terms are explained.", 2),
-        Item("Error", "Error Criterion: The report contradicts itself or repeats itself.", -2),
+        RubricItem("Reasoning", "Important Criterion: Its conclusions follow from what it reports.", 3),
+        RubricItem(
+            "Structure", "Important Criterion: Sections follow one another in an order that helps the reader.", 3
+        ),
+        RubricItem("Readability", "Optional Criterion: Sentences are clear, and terms are explained.", 2),
+        RubricItem("Error", "Error Criterion: The report contradicts itself or repeats itself.", -2),
     )
 )
 """Rubrics for any report, in original words, along the dimensions of DeepResearch Bench."""
@@ -76,23 +78,25 @@ class ByRubric:
     part: RoleConfig
     rubrics: Rubrics
 
-    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
         del references  # a report has no known answer
         report = rollout.answer.strip()
         if not report:
-            return Score(0.0, {"rubric": 0.0}, why="there is no report")
+            return RolloutScore(0.0, {"rubric": 0.0}, why="there is no report")
         rubric = await self.rubrics(rollout.question)
         if rubric is None:
-            return Score(None, why="no rubric could be written for the query")
+            return RolloutScore(None, why="no rubric could be written for the query")
         try:
             scores = await score(RunContext({"*": self.part}), rubric, rollout.question, report)
         except Stop as stop:
-            return Score(None, why=stop.what)
+            return RolloutScore(None, why=stop.what)
         value = scores.normalised
         if value is None:
             failed = scores.ratings.count(None)
-            return Score(None, why=f"the judge failed on {failed} of {len(scores.ratings)} items")
-        return Score(value, {"rubric": value, "items": float(len(rubric.items)), "words": float(len(report.split()))})
+            return RolloutScore(None, why=f"the judge failed on {failed} of {len(scores.ratings)} items")
+        return RolloutScore(
+            value, {"rubric": value, "items": float(len(rubric.items)), "words": float(len(report.split()))}
+        )
 
     async def aclose(self) -> None:
         await self.part.policy.aclose()
@@ -105,7 +109,7 @@ BEST = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class RewardWeights:
     """λ_pref and λ_llm of eq. 1, 1 and 1 in the paper. With these the judge's range of 4 outweighs the 2 between a
     right and a wrong order; `judge_scale` 0.25 gives it a range of 1, which is safer if its taste differs from
     people's."""
@@ -120,7 +124,7 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class RewardParts:
     """The summands of eq. 1: `preference` is -1 or 1, `quality` 0 to 4, `form` 0 or -1. None if a judge failed."""
 
     preference: float | None
@@ -128,12 +132,12 @@ class Parts:
     form: float
 
 
-INVALID = Parts(-1.0, 0.0, -1.0)
+INVALID = RewardParts(-1.0, 0.0, -1.0)
 """The parts of an unreadable rubric, which orders no reports and has no quality: with the paper's weights -2, the
 minimum."""
 
 
-def total(parts: Parts, weights: Weights = Weights()) -> float | None:
+def total(parts: RewardParts, weights: RewardWeights = RewardWeights()) -> float | None:
     """Return R = λ_pref R_pref + λ_llm R_llm + R_fmt (eq. 1); None if a part with a weight is unknown.
 
     >>> total(Parts(1.0, 4.0, 0.0)), total(INVALID), total(Parts(-1.0, 2.5, 0.0)), total(Parts(None, 2.5, 0.0))
@@ -164,7 +168,7 @@ def read_rubric(rollout: Rollout) -> Rubric | None:
     if not written:
         return None
     try:
-        return Rubric.of(read_record(written[-1].turns[-1].completion, Written).items)
+        return Rubric.of(read_record(written[-1].turns[-1].completion, WrittenRubric).items)
     except (DialectError, ValueError):
         return None
 
@@ -176,16 +180,16 @@ class Hybrid:
     more than 0, or `normalised`, which orders alike and always exists."""
 
     part: RoleConfig
-    weights: Weights = Weights()
+    weights: RewardWeights = RewardWeights()
     formula: Literal["normalised", "paper"] = "normalised"
 
-    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
         if len(references) != 2:
             fix = 'each line is {"query": "…", "accepted": "…", "rejected": "…"}'
             raise UsageError(f"a preference has two reports, not {len(references)}", fix=fix)
         rubric = read_rubric(rollout)
         if rubric is None:
-            return Score(
+            return RolloutScore(
                 total(INVALID, self.weights), _describe(INVALID), why="the rubric cannot be read, or is not valid"
             )
         context = RunContext({"*": self.part})
@@ -194,12 +198,12 @@ class Hybrid:
             scores = await self._scores(context, rollout.question, rubric, references)
             reward = await self._quality(context.conversation("judge", "rubric"), rollout.question, rubric)
         except Stop as stop:
-            return Score(None, why=stop.what)
-        parts = Parts(preference(*scores), reward, 0.0)
+            return RolloutScore(None, why=stop.what)
+        parts = RewardParts(preference(*scores), reward, 0.0)
         told = _describe(parts)
         if None not in scores:
             told["margin"] = (scores[0] or 0.0) - (scores[1] or 0.0)
-        return Score(total(parts, self.weights), {**told, "items": len(rubric.items)}, why="; ".join(notices))
+        return RolloutScore(total(parts, self.weights), {**told, "items": len(rubric.items)}, why="; ".join(notices))
 
     async def aclose(self) -> None:
         await self.part.policy.aclose()
@@ -220,7 +224,7 @@ class Hybrid:
         return judged.reward if judged else None
 
 
-def _describe(parts: Parts) -> dict[str, float]:
+def _describe(parts: RewardParts) -> dict[str, float]:
     known = {"preference": parts.preference, "quality": parts.quality, "format": parts.form}
     record = {name: value for name, value in known.items() if value is not None}
     if parts.preference is not None:

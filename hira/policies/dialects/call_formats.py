@@ -17,7 +17,7 @@ from hira.policies.dialects.dialect import check_call, coerce_value, explain
 from hira.policies.dialects.lenient import Beyond, first, read_arguments, read_value
 
 
-class Read(NamedTuple):
+class ReadCalls(NamedTuple):
     """The result of a reader for the text up to `end`: calls as names with arguments, or their fault. Without either,
     the text is not a call."""
 
@@ -27,7 +27,7 @@ class Read(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class CallText:
     """A text, and the tools that may be called in it by their plain names. `cut` says that it ended at the length
     limit, `marked` that a token of the model's own announced a call."""
 
@@ -42,7 +42,7 @@ class Turn:
 
 
 _FLAGS = re.MULTILINE
-Reader = Callable[[Turn, "re.Match[str]"], Read]
+Reader = Callable[[CallText, "re.Match[str]"], ReadCalls]
 
 _NAMES = ("name", "tool", "tool_name", "function", "function_name", "action", "recipient_name")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "action_input", "kwargs")
@@ -88,7 +88,7 @@ _FIELD = compile_lazily(r"[\s*-]{0,10}(\w{1,40})[ \t]*[:=][ \t]*([^\n]+)")
 _BRACKETED = compile_lazily(r"[ \t]*\[([^\[\]\n]{1,400})\]")
 
 
-def read_at(turn: Turn, begun: "re.Match[str]") -> Read:
+def read_at(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     """Read a call that may begin here, in the first format of the table that fits."""
     furthest = begun.end()
     for opening, reader in _formats(tuple(tool.name for tool in turn.tools.values())):
@@ -97,12 +97,12 @@ def read_at(turn: Turn, begun: "re.Match[str]") -> Read:
             if read.calls or read.error:
                 return read
             furthest = max(furthest, read.end)
-    return Read(furthest)
+    return ReadCalls(furthest)
 
 
-def _read_marked(turn: Turn, begun: "re.Match[str]") -> Read:
+def _read_marked(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     """Read a call that follows tokens which announce one."""
-    turn = Turn(turn.text, turn.tools, turn.cut, marked=True)
+    turn = CallText(turn.text, turn.tools, turn.cut, marked=True)
     at = begun.start()
     for _ in range(_NESTED):
         if (mark := _MARKED.match(turn.text, at)) is None:
@@ -114,10 +114,10 @@ def _read_marked(turn: Turn, begun: "re.Match[str]") -> Read:
                 read = reader(turn, fitting)
                 if read.calls or read.error:
                     return read
-    return Read(at, error=_unreadable(turn, "no tool and no arguments can be read in it"))
+    return ReadCalls(at, error=_unreadable(turn, "no tool and no arguments can be read in it"))
 
 
-def _read_json(turn: Turn, begun: "re.Match[str]") -> Read:
+def _read_json(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     """An object with a name and arguments, whatever their keys; a list of them is read one by one."""
     text, at = turn.text, begun.start()
     try:
@@ -126,22 +126,24 @@ def _read_json(turn: Turn, begun: "re.Match[str]") -> Read:
         naming = _NAMING.search(text, at, at + NEAR)
         meant = turn.marked or bool(naming and turn.tool(naming[1]))
         if isinstance(fault, Beyond):
-            return Read(len(text), error=_unreadable(turn, explain(fault)) if meant or _BEGUN.match(text, at) else "")
+            return ReadCalls(
+                len(text), error=_unreadable(turn, explain(fault)) if meant or _BEGUN.match(text, at) else ""
+            )
         if not meant and not (turn.cut and naming is None and _BEGUN.match(text, at)):
-            return Read(max(fault.pos, begun.end()))
+            return ReadCalls(max(fault.pos, begun.end()))
         try:
             value, end = read_value(text, at)
         except json.JSONDecodeError:
-            return Read(len(text), error=_unreadable(turn, f"it is not valid JSON: {explain(fault)}"))
+            return ReadCalls(len(text), error=_unreadable(turn, f"it is not valid JSON: {explain(fault)}"))
     if calls := _calls_of(value, turn):
-        return Read(end, calls)
+        return ReadCalls(end, calls)
     stranger = value.get("name") if isinstance(value, dict) and isinstance(value.get("arguments"), dict) else None
     if isinstance(stranger, str) and (turn.marked or _is_last(text, end)):
-        return Read(end, error=_unknown(turn, stranger))
-    return Read(end)
+        return ReadCalls(end, error=_unknown(turn, stranger))
+    return ReadCalls(end)
 
 
-def _calls_of(value: Any, turn: Turn) -> tuple[tuple[str, Any], ...]:
+def _calls_of(value: Any, turn: CallText) -> tuple[tuple[str, Any], ...]:
     """Return the calls that a JSON value represents; none if it represents something else."""
     if isinstance(value, list):
         found = [_calls_of(one, turn) for one in value]
@@ -171,27 +173,27 @@ def _call_of(tool: Tool, given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...
     return ()
 
 
-def _read_named(turn: Turn, begun: "re.Match[str]") -> Read:
+def _read_named(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     """Read a name, followed by its arguments as JSON."""
     tool = turn.tool(begun["named"])
-    return _arguments(turn, tool, begun.end()) if tool else Read(begun.end(), error=_unknown(turn, begun["named"]))
+    return _arguments(turn, tool, begun.end()) if tool else ReadCalls(begun.end(), error=_unknown(turn, begun["named"]))
 
 
-def _arguments(turn: Turn, tool: Tool, at: int) -> Read:
+def _arguments(turn: CallText, tool: Tool, at: int) -> ReadCalls:
     """Return the call of a tool whose arguments are at this position of the text, as JSON."""
     try:
         value, end = read_value(turn.text, at)
     except json.JSONDecodeError as fault:
-        return Read(len(turn.text), error=_unreadable(turn, f"its arguments are not valid JSON: {explain(fault)}"))
-    return Read(end, ((plain(tool.name), value),))
+        return ReadCalls(len(turn.text), error=_unreadable(turn, f"its arguments are not valid JSON: {explain(fault)}"))
+    return ReadCalls(end, ((plain(tool.name), value),))
 
 
-def _read_xml(turn: Turn, begun: "re.Match[str]") -> Read:
+def _read_xml(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     """`<function=NAME>` or `<invoke name="NAME">` with a tag for each parameter, or with JSON."""
     head = _XML.match(turn.text, begun.start())
     tool = turn.tool(head["name"]) if head else None
     if head is None or tool is None:
-        return Read(begun.end(), error=_unknown(turn, head["name"] if head else ""))
+        return ReadCalls(begun.end(), error=_unknown(turn, head["name"] if head else ""))
     given: dict[str, Any] = {}
     key, value_at, end, closed = "", head.end(), len(turn.text), False
     for tag in _XML.finditer(turn.text, head.end()):
@@ -205,20 +207,20 @@ def _read_xml(turn: Turn, begun: "re.Match[str]") -> Read:
         if not tag["close"]:
             key, value_at = tag["name"], tag.end()
     if not closed and turn.cut:
-        return Read(end, error=_unreadable(turn, ""))
+        return ReadCalls(end, error=_unreadable(turn, ""))
     if key:
         given[key] = coerce_value(_strip_line_breaks(turn.text[value_at:]), tool, key)
     brace = turn.text.find("{", head.end(), end)
     if not given and brace >= 0:
         return _arguments(turn, tool, brace)._replace(end=end)
-    return Read(end, ((plain(tool.name), given),))
+    return ReadCalls(end, ((plain(tool.name), given),))
 
 
-def _read_key_value(turn: Turn, begun: "re.Match[str]") -> Read:
+def _read_key_value(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     """Read a name, followed by pairs of `<arg_key>` and `<arg_value>`."""
     tool = turn.tool(begun["named"])
     if tool is None:
-        return Read(begun.end(), error=_unknown(turn, begun["named"]))
+        return ReadCalls(begun.end(), error=_unknown(turn, begun["named"]))
     given: dict[str, Any] = {}
     key, inside, end, closed = "", begun.end(), len(turn.text), False
     for tag in _KEY_VALUE.finditer(turn.text, begun.end()):
@@ -232,28 +234,28 @@ def _read_key_value(turn: Turn, begun: "re.Match[str]") -> Read:
         else:
             given[key] = coerce_value(_strip_line_breaks(turn.text[inside : tag.start()]), tool, key)
     if not closed and turn.cut:
-        return Read(end, error=_unreadable(turn, ""))
-    return Read(end, ((plain(tool.name), given),))
+        return ReadCalls(end, error=_unreadable(turn, ""))
+    return ReadCalls(end, ((plain(tool.name), given),))
 
 
-def _read_python(turn: Turn, begun: "re.Match[str]") -> Read:
+def _read_python(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     """A call in Python's syntax, alone on its line or in a list."""
     tool = turn.tool(begun["named"])
     try:
         positional, given, end = read_arguments(turn.text, begun.end())
     except ValueError:
-        return Read(begun.end())
+        return ReadCalls(begun.end())
     if tool is None or len(positional) > len(tool.fields) or not _LINE_ENDS.match(turn.text, end):
-        return Read(end)
-    return Read(end, ((plain(tool.name), dict(zip(tool.fields, positional, strict=False)) | given),))
+        return ReadCalls(end)
+    return ReadCalls(end, ((plain(tool.name), dict(zip(tool.fields, positional, strict=False)) | given),))
 
 
-def _read_action(turn: Turn, begun: "re.Match[str]") -> Read:
+def _read_action(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     """`Action: NAME`, and `Action Input:` below it with JSON, or with the bare value of one parameter."""
     text, tool = turn.text, turn.tool(begun["named"])
     below, inline = _INPUT.match(text, begun.end()), _BRACKETED.match(text, begun.end())
     if tool is None:
-        return Read(begun.end())
+        return ReadCalls(begun.end())
     if below:
         if text.startswith("{", below.end()):
             return _arguments(turn, tool, below.end())
@@ -263,11 +265,11 @@ def _read_action(turn: Turn, begun: "re.Match[str]") -> Read:
                 break
             given[line[1]], end = coerce_value(line[2].strip("\"'`"), tool, line[1]), line.end()
         if given:
-            return Read(end, ((plain(tool.name), given),))
+            return ReadCalls(end, ((plain(tool.name), given),))
         end = text.find("\n", below.end())
         end = end if end >= 0 else len(text)
-        return Read(end, ((plain(tool.name), text[below.end() : end].strip(" \t\"'`")),))
-    return Read(inline.end(), ((plain(tool.name), inline[1].strip()),)) if inline else Read(begun.end())
+        return ReadCalls(end, ((plain(tool.name), text[below.end() : end].strip(" \t\"'`")),))
+    return ReadCalls(inline.end(), ((plain(tool.name), inline[1].strip()),)) if inline else ReadCalls(begun.end())
 
 
 _FORMATS: Mapping[str, Reader] = {
@@ -324,12 +326,12 @@ def _strip_line_breaks(value: str) -> str:
     return value.removeprefix("\n").removesuffix("\n")
 
 
-def _unknown(turn: Turn, name: str) -> str:
+def _unknown(turn: CallText, name: str) -> str:
     """Return the fault of a call of an unknown tool; none if only its form suggests a call."""
     return check_call(name.strip(), {}, {tool.name: tool for tool in turn.tools.values()})[1]
 
 
-def _unreadable(turn: Turn, why: str) -> str:
+def _unreadable(turn: CallText, why: str) -> str:
     if turn.cut:
         return "Your call was cut off before it ended. Write it again, shorter."
     return f"Your call cannot be read: {why}."

@@ -80,7 +80,7 @@ _CODE_SPAN = compile_lazily(r"```.*?```|`[^`\n]+`", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenCall:
     """A call in the text of a turn, from `start` to `end`.
 
     `closed` is the form that the conversation keeps. Without a `call`, `error` explains its fault to the model; without
@@ -120,7 +120,7 @@ def find_unquoted(text: str, at: int, begin: "re.Pattern[str]", habit: "re.Patte
     return None
 
 
-def read(text: str, following: Callable[[int], Written | None], several: int) -> Parsed:
+def read(text: str, following: Callable[[int], WrittenCall | None], several: int) -> Parsed:
     """Read a turn from left to right; `following` finds the next call from a place on."""
     calls: list[Call] = []
     kept, at, said_until = "", 0, len(text)

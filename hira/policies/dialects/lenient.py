@@ -65,7 +65,7 @@ def read_value(text: str, at: int = 0) -> tuple[Any, int]:
     except Beyond:
         raise
     except json.JSONDecodeError:
-        reader = _Reader(text, at)
+        reader = _ValueReader(text, at)
         try:
             return reader.value(), reader.at
         except _Unclear:
@@ -76,7 +76,7 @@ def read_value(text: str, at: int = 0) -> tuple[Any, int]:
 def read_arguments(text: str, at: int) -> tuple[list[Any], dict[str, Any], int]:
     """Read the positional and named arguments of a call in Python's syntax, from after its opening parenthesis. Also
     return where the call ends. Raises `ValueError` for anything but literals."""
-    reader = _Reader(text, at, quoting="python")
+    reader = _ValueReader(text, at, quoting="python")
     try:
         return (*reader.arguments(), reader.at)
     except _Unclear as fault:
@@ -87,7 +87,7 @@ class _Unclear(Exception):
     """The text has several meanings, or none."""
 
 
-class _Reader:
+class _ValueReader:
     """Reads one value, each character of it once. In `quoting` "json" a quotation mark within a string need not be
     escaped, if what follows it cannot follow a string."""
 

@@ -128,7 +128,7 @@ _THINK = compile_lazily(r"\s*<(think(?:ing)?)>")
 _THOUGHT_ENDS = compile_lazily(r"</think(?:ing)?>")
 
 
-class Thought(NamedTuple):
+class ThinkingReply(NamedTuple):
     """A reply parted in `reasoning` and `text`; `closed` is False if the reply ended within its thought."""
 
     reasoning: str
@@ -136,7 +136,7 @@ class Thought(NamedTuple):
     closed: bool = True
 
 
-def split_thought(written: str, *, opened: bool) -> Thought:
+def split_thought(written: str, *, opened: bool) -> ThinkingReply:
     """Part a reply that begins with thought; `opened` says that the prompt began it.
 
     >>> split_thought("<think>hm</think>\\n\\nyes", opened=False)
@@ -144,9 +144,9 @@ def split_thought(written: str, *, opened: bool) -> Thought:
     """
     begun = _THINK.match(written)
     if not begun and not opened:
-        return Thought("", written)
+        return ThinkingReply("", written)
     inside = written[begun.end() :] if begun else written
     end = _THOUGHT_ENDS.search(inside)
     if not end:
-        return Thought(inside.strip("\n"), "", closed=False)
-    return Thought(inside[: end.start()].strip("\n"), inside[end.end() :].lstrip("\n"))
+        return ThinkingReply(inside.strip("\n"), "", closed=False)
+    return ThinkingReply(inside[: end.start()].strip("\n"), inside[end.end() :].lstrip("\n"))

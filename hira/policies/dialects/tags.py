@@ -20,7 +20,7 @@ from hira.policies.dialects.dialect import (
     Call,
     Dialect,
     Parsed,
-    Written,
+    WrittenCall,
     coerce_value,
     describe_missing,
     find_unquoted,
@@ -108,7 +108,7 @@ class Tags:
 
     def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
         text = turn_of(completion, _BEGIN)
-        own = read(text, _Reader(text, completion, tools).following, several)
+        own = read(text, _TagReader(text, completion, tools).following, several)
         return read_turn(own, completion, tools, several, self.write)
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
@@ -120,7 +120,7 @@ class Tags:
         return f"{tag(call.name).begin}{body(call.arguments, tool)}{tag(call.name).end}"
 
 
-class _Reader:
+class _TagReader:
     """Finds the calls of one turn."""
 
     def __init__(self, text: str, completion: Completion, tools: Sequence[Tool]) -> None:
@@ -129,13 +129,13 @@ class _Reader:
         self.tools = {tag(tool.name).call: tool for tool in tools}
         self.results = {tag(tool.name).result for tool in tools}
 
-    def following(self, at: int) -> Written | None:
+    def following(self, at: int) -> WrittenCall | None:
         begin = find_unquoted(self.text, at, _BEGIN, _ONE_CALL)
         if begin is None:
             return None
         start, name = begin.start(), begin[1].lower()
         if name in self.results:
-            return Written(start)
+            return WrittenCall(start)
         closed = self._close(begin, name)
         if name not in self.tools:
             error = f"There is no call <|begin_{name}|> here.{self._available()}"
@@ -144,8 +144,8 @@ class _Reader:
         else:
             inner, end = closed
             call, error = self._call(name, inner)
-            return Written(start, end, f"<|begin_{name}|>{inner}<|end_{name}|>", call, error)
-        return Written(start, error=error)
+            return WrittenCall(start, end, f"<|begin_{name}|>{inner}<|end_{name}|>", call, error)
+        return WrittenCall(start, error=error)
 
     def _call(self, name: str, inner: str) -> tuple[Call | None, str]:
         """The call with this body, or what is wrong with it."""

@@ -13,7 +13,17 @@ from hira.core.messages import assistant
 from hira.core.policy import Completion, Delta, Watch
 from hira.core.tool import Tool
 from hira.policies.dialects.answer import verbatim
-from hira.policies.dialects.call_formats import AFTER, BEFORE, DRESS, NEAR, Read, Turn, opening_of, plain, read_at
+from hira.policies.dialects.call_formats import (
+    AFTER,
+    BEFORE,
+    DRESS,
+    NEAR,
+    CallText,
+    ReadCalls,
+    opening_of,
+    plain,
+    read_at,
+)
 from hira.policies.dialects.dialect import RESULT, Call, Parsed, check_call, coerce_value
 from hira.policies.dialects.lenient import read_value
 
@@ -34,7 +44,7 @@ Write = Callable[[Call, Tool], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CallSpan:
     """The calls of a turn, from `start` to `end` of its text. Without calls, `error` explains the fault of the first
     one to the model."""
 
@@ -44,10 +54,10 @@ class Found:
     error: str = ""
 
 
-def find_calls(text: str, tools: Sequence[Tool], *, cut: bool = False, several: int = 1) -> Found | None:
+def find_calls(text: str, tools: Sequence[Tool], *, cut: bool = False, several: int = 1) -> CallSpan | None:
     """Find the first calls in a text, at most `several`, without text between them. None if the text contains no call,
     nor anything meant as one. Text after a result that the model wrote itself is not read."""
-    turn = Turn(text.partition(RESULT)[0], {plain(tool.name): tool for tool in tools}, cut)
+    turn = CallText(text.partition(RESULT)[0], {plain(tool.name): tool for tool in tools}, cut)
     opening = opening_of(tuple(tool.name for tool in tools))
     at, tried, quoted = 0, 0, _CODE.search(turn.text)
     while (begun := opening.search(turn.text, at)) and tried < _TRIES:
@@ -98,7 +108,9 @@ def fit_arguments(arguments: Any, tool: Tool) -> Any:
     return {name: value for name, value in arguments.items() if name in fields or name not in _SCHEMA}
 
 
-def _read_following(turn: Turn, opening: "re.Pattern[str]", begun: "re.Match[str]", read: Read, several: int) -> Found:
+def _read_following(
+    turn: CallText, opening: "re.Pattern[str]", begun: "re.Match[str]", read: ReadCalls, several: int
+) -> CallSpan:
     """Return the call that was read, and those that follow it."""
     near = turn.text[max(0, begun.start() - NEAR) : begun.start()]
     dress = BEFORE.search(near)
@@ -108,7 +120,7 @@ def _read_following(turn: Turn, opening: "re.Pattern[str]", begun: "re.Match[str
             tool = turn.tools[name]
             call, error = check_call(tool.name, fit_arguments(arguments, tool), {tool.name: tool})
             if call is None:
-                return Found(start, end, tuple(calls), "" if calls else error)
+                return CallSpan(start, end, tuple(calls), "" if calls else error)
             calls.append(call)
         after = AFTER.match(turn.text, read.end)
         end = after.end() if after else read.end
@@ -116,7 +128,7 @@ def _read_following(turn: Turn, opening: "re.Pattern[str]", begun: "re.Match[str
         if following is None or not DRESS.fullmatch(turn.text, end, following.start()):
             break
         read = read_at(turn, following)
-    return Found(start, end, tuple(calls), "" if calls else read.error)
+    return CallSpan(start, end, tuple(calls), "" if calls else read.error)
 
 
 def _opens(text: str, quoted: "re.Match[str]", begun: "re.Match[str]") -> bool:
@@ -139,7 +151,7 @@ def read_turn(own: Parsed, completion: Completion, tools: Sequence[Tool], severa
     return Parsed(said, found.calls, assistant(kept.strip()))
 
 
-def find_calls_of_turn(own: Parsed, completion: Completion, tools: Sequence[Tool], several: int) -> Found | None:
+def find_calls_of_turn(own: Parsed, completion: Completion, tools: Sequence[Tool], several: int) -> CallSpan | None:
     return find_calls(text_of_turn(own, completion), tools, cut=completion.finish == "length", several=several)
 
 
@@ -149,7 +161,7 @@ def text_of_turn(own: Parsed, completion: Completion) -> str:
     return said if said.strip() else completion.reasoning
 
 
-class Held:
+class HeldText:
     """Hands on the text of a turn as it streams in, up to where a call may begin; thought passes."""
 
     def __init__(self, watch: Watch, tools: Sequence[Tool]) -> None:

@@ -19,7 +19,7 @@ from hira.policies.dialects.dialect import (
     Call,
     Dialect,
     Parsed,
-    Written,
+    WrittenCall,
     check_call,
     example,
     find_unquoted,
@@ -69,19 +69,19 @@ class Xml:
         text = turn_of(completion, _BEGIN)
         named = {tool.name: tool for tool in tools}
 
-        def following(at: int) -> Written | None:
+        def following(at: int) -> WrittenCall | None:
             begin = find_unquoted(text, at, _BEGIN, _ONE_CALL)
             if begin is None or begin[1].lower() != "use_mcp_tool":
-                return begin and Written(begin.start())
+                return begin and WrittenCall(begin.start())
             end = _END.search(text, begin.end())
             if not end and completion.finish == "length":
-                return Written(begin.start(), error=f"Your call was cut off before {END}. Write it again, shorter.")
+                return WrittenCall(begin.start(), error=f"Your call was cut off before {END}. Write it again, shorter.")
             inner = text[begin.end() : end.start() if end else len(text)]
             call, error = _read(inner, named)
             closed = text[begin.start() : end.end() if end else len(text)]
             if not end:
                 closed = closed + END if completion.stop == END else f"{closed.rstrip()}\n{END}"
-            return Written(begin.start(), end.end() if end else len(text), closed, call, error)
+            return WrittenCall(begin.start(), end.end() if end else len(text), closed, call, error)
 
         return read_turn(read(text, following, several), completion, tools, several, self.write)
 

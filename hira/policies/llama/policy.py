@@ -13,7 +13,7 @@ from hira.policies.chat import Continuation
 from hira.policies.llama.process import LlamaServer, ServerConfig, lease_server, release_server
 from hira.policies.names import GGUF
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.probe import Served
+from hira.policies.probe import ServedModel
 from hira.policies.retrying import USUAL, Timeout
 
 MAGIC = b"GGUF"
@@ -114,7 +114,7 @@ class LlamaPolicy:
         self.config = configure(path, read_model(path))
         self._continuation: Continuation = "continue_final_message" if continuation == "none" else continuation
         self._timeout = timeout
-        self._held: Held | None = None
+        self._held: ServerLease | None = None
         self.where = f"with llama.cpp on this machine, file {str(path)!r}"
         self.place = f"{GGUF}{path}"
 
@@ -146,9 +146,9 @@ class LlamaPolicy:
             raise crash from error
         return replace(completion, usage=replace(completion.usage, cost=0.0))
 
-    async def served(self) -> Served:
+    async def served(self) -> ServedModel:
         """The window, which is known before the server runs."""
-        return Served(self.config.window)
+        return ServedModel(self.config.window)
 
     async def aclose(self) -> None:
         """Give the server back; another request starts it again."""
@@ -156,11 +156,11 @@ class LlamaPolicy:
         if held:
             await held.aclose()
 
-    async def hold(self) -> "Held":
+    async def hold(self) -> "ServerLease":
         """The server, or a new one in the place of one that has ended."""
         ended = self._held if self._held and self._held.server.ended else None
         if self._held is None or ended:
-            self._held = Held(lease_server(self.config))
+            self._held = ServerLease(lease_server(self.config))
         held = self._held
         if ended:
             await ended.aclose()
@@ -168,7 +168,7 @@ class LlamaPolicy:
 
 
 @dataclass(slots=True)
-class Held:
+class ServerLease:
     """A lease of a server, and the policy that asks it once its address is known."""
 
     server: LlamaServer

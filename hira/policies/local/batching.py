@@ -18,8 +18,8 @@ import torch
 
 from hira.core.errors import EndpointError, UsageError
 from hira.core.policy import Sampling
-from hira.policies.local.decoding import Batch
-from hira.policies.local.engine import Asked, Sampled, Seeds, Seen
+from hira.policies.local.decoding import DecodingBatch
+from hira.policies.local.engine import PendingReply, Sampled, Seeds, Seen
 from hira.policies.local.model import (
     at_rest,
     capacity,
@@ -68,9 +68,9 @@ class BatchingEngine:
         self._reads = reads or (READS if next(model.parameters()).is_cuda else READS_ON_A_CPU)
         self._seeds = Seeds(seed)
         self._changed = Condition()
-        self._open: set[Asked] = set()
-        self._waiting: deque[Asked] = deque()
-        self._batches: dict[str | None, Batch] = {}
+        self._open: set[PendingReply] = set()
+        self._waiting: deque[PendingReply] = deque()
+        self._batches: dict[str | None, DecodingBatch] = {}
         self._thread: Thread | None = None
         self._pauses = 0
 
@@ -90,7 +90,7 @@ class BatchingEngine:
         check_adapter(self.model, adapter)
         room = self._window - len(prompt)
         seed = sampling.seed if sampling.seed is not None else self._seeds.of(prompt, self.version, adapter)
-        row = Asked(
+        row = PendingReply(
             tuple(prompt),
             max(1, min(room, sampling.max_tokens or room)),
             random.Random(seed),  # noqa: S311 - sampling, not secrets
@@ -195,7 +195,7 @@ class BatchingEngine:
         """One turn for every batch."""
         for name in self._list_adapters():
             with use_adapter(self.model, name) as model:
-                batch = self._batches.setdefault(name, Batch(model, reads=self._reads))
+                batch = self._batches.setdefault(name, DecodingBatch(model, reads=self._reads))
                 self._turn(name, batch)
 
     def _list_adapters(self) -> list[str | None]:
@@ -203,7 +203,7 @@ class BatchingEngine:
         busy = (name for name, batch in self._batches.items() if batch.rows)
         return list(dict.fromkeys((*busy, *(row.adapter for row in list(self._waiting)))))
 
-    def _turn(self, name: str | None, batch: Batch) -> None:
+    def _turn(self, name: str | None, batch: DecodingBatch) -> None:
         """Some steps of one batch; rows that wait for it join at its beginning and every few steps."""
         for at in range(_TURN):
             if self._pauses:
@@ -221,12 +221,12 @@ class BatchingEngine:
             if batch.done and self._busy():
                 self._deliver()
 
-    def _joining(self, name: str | None, batch: Batch) -> list[Asked]:
+    def _joining(self, name: str | None, batch: DecodingBatch) -> list[PendingReply]:
         """The waiting rows of an adapter that there is room for, in the order in which they came. Each adapter that is
         asked for has an equal share of the places, so that none waits for another to be done."""
         live = batch.live
         width, rows = max((row.held for row in live), default=0), len(live)
-        joining: list[Asked] = []
+        joining: list[PendingReply] = []
         with self._changed:
             share = self._limit // max(1, len(self._list_adapters()))
             for row in list(self._waiting):
@@ -251,10 +251,10 @@ class BatchingEngine:
             with self._changed:
                 self._put_back(batch.evict(young))
 
-    def _put_back(self, rows: Iterator[Asked] | Sequence[Asked]) -> None:
+    def _put_back(self, rows: Iterator[PendingReply] | Sequence[PendingReply]) -> None:
         self._waiting.extendleft(reversed([row for row in rows if not row.done]))
 
-    def _in_memory(self, work: Callable[[], None], rows: Sequence[Asked]) -> None:
+    def _in_memory(self, work: Callable[[], None], rows: Sequence[PendingReply]) -> None:
         """Do the work. If the device runs out of memory, continue with half as many rows; a single row fails."""
         try:
             work()

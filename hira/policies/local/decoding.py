@@ -8,7 +8,7 @@ import torch
 from transformers.cache_utils import Cache, DynamicLayer
 
 from hira.core.policy import Sampling
-from hira.policies.local.engine import Asked
+from hira.policies.local.engine import PendingReply
 
 _BELOW_ONE = 1 - 2**-40
 
@@ -164,7 +164,7 @@ def _enlarge(states: torch.Tensor, width: int) -> torch.Tensor:
 _DONE_SHARE = 0.25
 
 
-class Batch:
+class DecodingBatch:
     """Rows that share one cache, right-aligned. `reads` bounds the prompt tokens that are read at once.
 
     `done` are finished rows whose outcome has not been delivered yet.
@@ -173,8 +173,8 @@ class Batch:
     def __init__(self, model: Any, *, reads: int) -> None:
         self.model = model
         self.device: torch.device = next(model.parameters()).device
-        self.rows: list[Asked] = []
-        self.done: list[Asked] = []
+        self.rows: list[PendingReply] = []
+        self.done: list[PendingReply] = []
         self.width = 0
         self._reads = reads
         self._cache: Cache | None = None
@@ -183,7 +183,7 @@ class Batch:
         self._how: Choosing | None = None
 
     @property
-    def live(self) -> list[Asked]:
+    def live(self) -> list[PendingReply]:
         return [row for row in self.rows if not row.done]
 
     @property
@@ -191,9 +191,9 @@ class Batch:
         """How many tokens the cache has places for."""
         return len(self.rows) * self.width
 
-    def admit(self, rows: Sequence[Asked]) -> None:
+    def admit(self, rows: Sequence[PendingReply]) -> None:
         """Read the rows' prompts, sample a token for each, and add the unfinished ones to the batch."""
-        parts: list[tuple[Cache, list[int], list[Asked]]] = []
+        parts: list[tuple[Cache, list[int], list[PendingReply]]] = []
         for part in _chunks(rows, self._reads):
             chunk = [row for row in part if not row.cancelled]  # nobody waits for a prompt that was given up meanwhile
             if not chunk:
@@ -220,7 +220,7 @@ class Batch:
         if sum(row.done for row in self.rows) > _DONE_SHARE * len(self.rows):
             self._gather([])
 
-    def evict(self, rows: Sequence[Asked] | None = None) -> list[Asked]:
+    def evict(self, rows: Sequence[PendingReply] | None = None) -> list[PendingReply]:
         """Take rows out, all if none are named, to be admitted again later."""
         out = [row for row in self.live if rows is None or row in rows]
         if len(out) == len(self.live):
@@ -229,7 +229,7 @@ class Batch:
             self._gather([], without=out)
         return out
 
-    def _sample(self, rows: Sequence[Asked], logits: torch.Tensor, how: Choosing) -> None:
+    def _sample(self, rows: Sequence[PendingReply], logits: torch.Tensor, how: Choosing) -> None:
         tokens, logprobs = choose(logits, how, [row.draw.random() for row in rows])
         for row, token, logprob in zip(rows, tokens, logprobs, strict=True):
             if not row.done:
@@ -237,7 +237,7 @@ class Batch:
                 if row.done:
                     self.done.append(row)
 
-    def _read(self, rows: Sequence[Asked]) -> tuple[Cache, list[int], torch.Tensor]:
+    def _read(self, rows: Sequence[PendingReply]) -> tuple[Cache, list[int], torch.Tensor]:
         """Keys and values of the rows' tokens, each distinct prompt once; which of them is whose; the last logits."""
         places: dict[tuple[int, ...], int] = {}
         where = [places.setdefault(row.ids, len(places)) for row in rows]
@@ -265,7 +265,9 @@ class Batch:
         logits: torch.Tensor = said.logits[:, -1]
         return logits
 
-    def _gather(self, parts: Sequence[tuple[Cache, list[int], list[Asked]]], without: Sequence[Asked] = ()) -> None:
+    def _gather(
+        self, parts: Sequence[tuple[Cache, list[int], list[PendingReply]]], without: Sequence[PendingReply] = ()
+    ) -> None:
         """Rebuild the batch from its unfinished rows and the rows of the parts."""
         kept = [(at, row) for at, row in enumerate(self.rows) if not row.done and row not in without]
         whole = list(parts)
@@ -288,13 +290,13 @@ class Batch:
         self._padding = torch.tensor(padding, device=self.device)
 
 
-def _choosing(rows: Sequence[Asked], logits: torch.Tensor) -> Choosing:
+def _choosing(rows: Sequence[PendingReply], logits: torch.Tensor) -> Choosing:
     return Choosing.of([row.sampling for row in rows], logits.shape[-1], logits.device)
 
 
-def _chunks(rows: Sequence[Asked], limit: int) -> Iterator[list[Asked]]:
+def _chunks(rows: Sequence[PendingReply], limit: int) -> Iterator[list[PendingReply]]:
     """The rows, short ones first, in parts whose padded prompts have at most `limit` tokens; equal ones count once."""
-    part: list[Asked] = []
+    part: list[PendingReply] = []
     known: set[tuple[int, ...]] = set()
     for row in sorted(rows, key=lambda row: (len(row.ids), row.ids)):
         size = len(known | {row.ids}) * len(row.ids)

@@ -85,7 +85,7 @@ _TAIL = 64
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
+class PendingReply:
     """A reply in progress. `limit` is its most tokens; `draw` is its own source of random numbers.
 
     `sampled` and `logprobs` grow together. A reply that only repeats itself ends like one that is too long. A row that

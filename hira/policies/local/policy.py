@@ -13,13 +13,13 @@ from hira.core.policy import Completion, Delta, Request, Tokens, Usage, Watch
 from hira.policies.dialects.native import split_thought
 from hira.policies.local.engine import Engine, Sampled
 from hira.policies.local.template import Template, opens_thought
-from hira.policies.reply import Parts, trim_repetition
+from hira.policies.reply import ReplyParts, trim_repetition
 
 KEPT = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CachedRow:
     """A conversation so far: the `messages` that were asked last, and the `ids` and the `text` of prompt and reply."""
 
     messages: tuple[Message, ...]
@@ -28,7 +28,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class TokenPrompt:
     """The prompt that the model continues: `ids`, and the same as `text`; `before` is the row that it lengthens."""
 
     ids: tuple[int, ...]
@@ -48,9 +48,9 @@ class Conversations:
         self.counts: Counter[str] = Counter()
         self._kept = kept
         self._number = 0
-        self._rows: dict[int, tuple[str, Row]] = {}
+        self._rows: dict[int, tuple[str, CachedRow]] = {}
 
-    def prompt(self, request: Request) -> Prompt:
+    def prompt(self, request: Request) -> TokenPrompt:
         """Return the ids to continue. A turn is kept only once `keep` gets its outcome."""
         text = self.template.prompt(request)
         rows = self._candidates(request)
@@ -58,21 +58,21 @@ class Conversations:
         best = max(fitting, key=lambda number: _rank_row(rows[number], request), default=None)
         self.counts["turns"] += 1
         if best is not None and (added := self._encode_added(text[len(rows[best].text) :])) is not None:
-            return Prompt((*rows[best].ids, *added), text, best)
+            return TokenPrompt((*rows[best].ids, *added), text, best)
         self.counts["rows"] += 1
         self.counts["broken"] += any(_earlier(row, request) for row in rows.values())
-        return Prompt(tuple(self.template.encode(text)), text)
+        return TokenPrompt(tuple(self.template.encode(text)), text)
 
-    def keep(self, request: Request, prompt: Prompt, sampled: Sequence[int], said: str) -> None:
+    def keep(self, request: Request, prompt: TokenPrompt, sampled: Sequence[int], said: str) -> None:
         """Keep what the model wrote after the prompt: its ids and, as `said`, their text."""
         self._rows.pop(prompt.before or 0, None)  # another turn may have gone on from it meanwhile
         self._number += 1
-        row = Row(request.messages, array("l", (*prompt.ids, *sampled)), prompt.text + said)
+        row = CachedRow(request.messages, array("l", (*prompt.ids, *sampled)), prompt.text + said)
         self._rows[self._number] = (request.conversation, row)
         while len(self._rows) > self._kept:
             del self._rows[next(iter(self._rows))]
 
-    def _candidates(self, request: Request) -> dict[int, Row]:
+    def _candidates(self, request: Request) -> dict[int, CachedRow]:
         """The rows that the request may lengthen: those that began with the same message, else, for a run that was
         taken up again, all of the conversation's name."""
         if all(message.role != "assistant" for message in request.messages):
@@ -87,13 +87,13 @@ class Conversations:
         return ids if self.template.decode(ids) == text else None
 
 
-def _rank_row(row: Row, request: Request) -> tuple[int, int]:
+def _rank_row(row: CachedRow, request: Request) -> tuple[int, int]:
     """How well a row fits: by the messages that are the very same objects, then by its length."""
     same = sum(one is other for one, other in zip(row.messages, request.messages, strict=False))
     return same, len(row.text)
 
 
-def _earlier(row: Row, request: Request) -> bool:
+def _earlier(row: CachedRow, request: Request) -> bool:
     """Return whether the request continues the row."""
     known = row.messages
     if known and known[-1].role == "assistant":
@@ -221,7 +221,7 @@ class LocalPolicy:
     async def aclose(self) -> None:
         await self.engine.aclose()
 
-    def _completion(self, request: Request, prompt: Prompt, sampled: Sampled) -> Completion:
+    def _completion(self, request: Request, prompt: TokenPrompt, sampled: Sampled) -> Completion:
         said = self.template.decode(sampled.ids)
         self.conversations.keep(request, prompt, sampled.ids, said)
         if sampled.stop is not None and (at := said.find(sampled.stop)) >= 0:
@@ -229,7 +229,7 @@ class LocalPolicy:
         elif sampled.finish == "stop" and sampled.ids and sampled.ids[-1] in self.template.ends:
             said = self.template.decode(sampled.ids[:-1])
         thought = split_thought(said, opened=opens_thought(prompt.text))
-        parts = Parts(thought.text, thought.reasoning, finish=sampled.finish)
+        parts = ReplyParts(thought.text, thought.reasoning, finish=sampled.finish)
         trim_repetition(parts)
         return Completion(
             parts.text,

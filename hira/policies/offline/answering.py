@@ -22,7 +22,7 @@ _MARKUP = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ShownPassage:
     """A part of a source as it was shown: `id` is what to cite, `location` where the source is."""
 
     id: str
@@ -46,12 +46,12 @@ class Sentence:
     subject: str
 
 
-def find_passages(text: str) -> list[Passage]:
+def find_passages(text: str) -> list[ShownPassage]:
     """The passages that a prompt or a result shows, each once."""
     heads = list(_HEADER.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]
     found = [
-        Passage(head[1], head[2], head[3], part.strip())
+        ShownPassage(head[1], head[2], head[3], part.strip())
         for head, end in zip(heads, ends, strict=False)
         for part in text[head.end() : end].partition(f"[/{head[1]}]")[0].rpartition(OUTPUT)[2].split(LEFT_OUT)
     ]
@@ -69,7 +69,7 @@ def split_questions(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=2_000)
-def read_sentences(passage: Passage) -> tuple[Sentence, ...]:
+def read_sentences(passage: ShownPassage) -> tuple[Sentence, ...]:
     """Return the sentences of a passage, without questions, headings, code, rows of tables and announcements."""
     read, found = Passages(FENCE.sub("\n", passage.text)), list[Sentence]()
     title = frozenset(words(passage.title))
@@ -122,7 +122,7 @@ _DENIES = re.compile(r"\b(?:not|no|never|none|neither|nor|unlike)\b|n[’']t\b",
 
 
 @dataclass(frozen=True)
-class Question:
+class ParsedQuestion:
     """The parsed words of a question."""
 
     text: str
@@ -172,9 +172,9 @@ def _defines(subject: str, text: str) -> bool:
     return bool(re.search(rf"{start}{named}(?: \([^()]*\))? {verb} (?!not\b)|\w {verb} {named}", text, re.IGNORECASE))
 
 
-def find_answer(question: str, passages: Sequence[Passage]) -> Sentence | None:
+def find_answer(question: str, passages: Sequence[ShownPassage]) -> Sentence | None:
     """The sentence that answers the question, None if no sentence does."""
-    asked = Question(question)
+    asked = ParsedQuestion(question)
     return next((one for one in rank(question, passages) if asked.is_answered_by(one)), None)
 
 
@@ -182,26 +182,26 @@ def cite(one: Sentence) -> str:
     return f"{one.text} [{one.id}]" if one.id else one.text
 
 
-def refuse(question: str, read: Sequence[Passage] = ()) -> str:
+def refuse(question: str, read: Sequence[ShownPassage] = ()) -> str:
     """Return a refusal with the nearest sentence of the sources, for a reader who can use it."""
     near = [cite(one) for one in rank(question, read)[:1] if one.id and not one.own.isdisjoint(words(question))]
     return "\n".join([f"{NOTHING}: {question}", *near])
 
 
-def rank(question: str, passages: Sequence[Passage]) -> list[Sentence]:
+def rank(question: str, passages: Sequence[ShownPassage]) -> list[Sentence]:
     """The sentences of the passages, best first by BM25."""
     sentences = [one for passage in passages for one in read_sentences(passage)]
     scores = BM25([one.text for one in sentences]).scores(question)
     return [sentences[at] for at in sorted(range(len(sentences)), key=lambda at: -scores[at])]
 
 
-def find_bridge(question: str, passages: Sequence[Passage]) -> tuple[Sentence, str] | None:
+def find_bridge(question: str, passages: Sequence[ShownPassage]) -> tuple[Sentence, str] | None:
     """A sentence that names what the question only describes, and the question with that name in its place.
 
     "Where was the architect of Varn Mill born?" becomes "Where was Ida Lorn born?". Of the sentences that cover every
     name of the question and more, the one that covers most is taken.
     """
-    asked, found = Question(question), list[tuple[int, Sentence, str]]()
+    asked, found = ParsedQuestion(question), list[tuple[int, Sentence, str]]()
     names = frozenset(words(" ".join(re.findall(r"(?<=\s)[A-ZÀ-Þ]\S*", question))))
     for one in rank(question, passages):
         held = frozenset(word for word in asked.required if holds(word, one.own | one.before))

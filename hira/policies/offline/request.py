@@ -33,7 +33,7 @@ class Act:
 
 
 @dataclass(frozen=True)
-class Asked:
+class OfflineRequest:
     """A request as a role reads it: the last prompt that sets a task, its values, and what calls have brought since."""
 
     prompt: str
@@ -80,7 +80,7 @@ class Asked:
         return {one["name"]: one.get("parameters", {}) for one in offered}
 
 
-def read_request(request: Request) -> Asked:
+def read_request(request: Request) -> OfflineRequest:
     """Find the task of a request and what came back for it."""
     task, at = Message("user", ""), -1
     for place, message in reversed(list(enumerate(request.messages))):
@@ -91,10 +91,10 @@ def read_request(request: Request) -> Asked:
     since = request.messages[at + 1 :]
     results = [pair for message in since if message.prompt == "result" for pair in message.values.get("results", ())]
     first = request.messages[0].values if request.messages else {}
-    return Asked(task.prompt, {**first, **task.values}, str(task.text), tuple(results), request)
+    return OfflineRequest(task.prompt, {**first, **task.values}, str(task.text), tuple(results), request)
 
 
-def write_act(act: Act, asked: Asked) -> tuple[str, tuple[ToolCall, ...]]:
+def write_act(act: Act, asked: OfflineRequest) -> tuple[str, tuple[ToolCall, ...]]:
     """The act as text and native calls, whichever the dialect takes. The text names a tool that is not offered."""
     write, number = asked.request.write_call, len(asked.request.messages)
     lines, calls = [act.text], list[ToolCall]()
@@ -108,7 +108,7 @@ def write_act(act: Act, asked: Asked) -> tuple[str, tuple[ToolCall, ...]]:
     return "\n".join(lines).strip(), tuple(calls)
 
 
-def advance(program: Program, asked: Asked) -> Act:
+def advance(program: Program, asked: OfflineRequest) -> Act:
     """Return the next step of a role: its first calls without a result in the conversation, or its last word."""
     several, left = asked.number("several", 1), asked.number("limit", 10) - len(asked.results)
     known = {(call.name, spell(call.arguments)): text for call, text in asked.results}

@@ -11,8 +11,8 @@ from hira.evidence import CITED, find_cited
 from hira.policies.dialects.answer import find_final_answer
 from hira.policies.offline.answering import (
     NOTHING,
-    Passage,
     Sentence,
+    ShownPassage,
     cite,
     find_answer,
     find_passages,
@@ -22,7 +22,7 @@ from hira.policies.offline.answering import (
     refuse,
     split_questions,
 )
-from hira.policies.offline.request import Act, Asked, Program, advance, spell
+from hira.policies.offline.request import Act, OfflineRequest, Program, advance, spell
 from hira.policies.offline.solving import FURTHER, MEDIA, REPORTING, box, conclude, find_expression, find_statements
 
 _LISTED = re.compile(r"^- ([\w.-]+): *(.*)$", re.MULTILINE)
@@ -38,13 +38,13 @@ def record(**values: Any) -> Act:
     return Act(json.dumps(values, ensure_ascii=False))
 
 
-def answer(asked: Asked) -> Act:
+def answer(asked: OfflineRequest) -> Act:
     """Answer the question from the passages of the prompt; for another role, otherwise name the nearest sentence."""
     text, read = _answered(asked, asked.question)
     return Act(refuse(asked.question, read) if NOTHING in text and asked.prompt in REPORTING else text)
 
 
-def verify(asked: Asked) -> Act:
+def verify(asked: OfflineRequest) -> Act:
     """The verdict on a solution: it has to be what the passages say."""
     own = _answered(asked, asked.question)[0]
     if CITED.sub("", find_final_answer(asked.value("solution"))).split() == CITED.sub("", own).split():
@@ -52,28 +52,28 @@ def verify(asked: Asked) -> Act:
     return Act(f"The solution is not what was found. This is: {own}\n\nVerdict: incorrect")
 
 
-def _answered(asked: Asked, question: str) -> tuple[str, list[Passage]]:
+def _answered(asked: OfflineRequest, question: str) -> tuple[str, list[ShownPassage]]:
     """Return the answer from the passages and notes of the prompt, and these passages and notes."""
     read = find_passages("\n\n".join(str(value) for value in asked.values.values()))
     notes = map(_NOTE.match, asked.list_entries("known", "notes"))
-    read += [Passage(note[2], "", "", note[1]) for note in notes if note]
+    read += [ShownPassage(note[2], "", "", note[1]) for note in notes if note]
     found = [(part, find_answer(part, read)) for part in split_questions(question)]
     missing = [f"{NOTHING}: {part}" for part, one in found if one is None]
     return (missing or [" ".join(dict.fromkeys(cite(one) for _, one in found if one))])[0], read
 
 
-def combine(asked: Asked) -> Act:
+def combine(asked: OfflineRequest) -> Act:
     """Combine the results of a plan's steps; refuse if one of them has none."""
     return Act(conclude(asked.value("brought")) or f"{NOTHING}: {asked.question}")
 
 
-def plan(asked: Asked) -> Act:
+def plan(asked: OfflineRequest) -> Act:
     """The searches, or the steps of a plan: one for each question of the task."""
     parts = split_questions(asked.question)[: asked.number("most", 3)]
     return record(steps=parts) if asked.prompt == "plan_and_solve_plan" else record(queries=[*map(make_query, parts)])
 
 
-def assign(asked: Asked) -> Act:
+def assign(asked: OfflineRequest) -> Act:
     """The expert for a task: by what it takes, an own expert by the words of its description."""
     task, offered = asked.value("task"), dict(_LISTED.findall(asked.value("experts")))
     known = {"simple_search", "deep_search", "code", "multimodal"}
@@ -91,17 +91,17 @@ def assign(asked: Asked) -> Act:
     return record(reason="It is the cheapest that fits.", expert=expert, **chosen)
 
 
-def recall(asked: Asked) -> Act:
+def recall(asked: OfflineRequest) -> Act:
     return record(chosen=_choose_notes(asked))
 
 
-def _choose_notes(asked: Asked) -> list[int]:
+def _choose_notes(asked: OfflineRequest) -> list[int]:
     notes = _NUMBERED.findall(asked.value("notes"))
     order = BM25([text for _, text in notes]).best(asked.value("task"), asked.number("most", 5))
     return [int(notes[at][0]) for at in order]
 
 
-def distil(asked: Asked) -> Act:
+def distil(asked: OfflineRequest) -> Act:
     """Reasoning, conclusion, facts and resources of an expert's work; its last paragraph is the conclusion."""
     work = str(asked.values.get("work", "")).strip()
     conclusion = clean(find_final_answer(work.rpartition("\n\n")[2])) or NOTHING
@@ -114,7 +114,7 @@ def distil(asked: Asked) -> Act:
     return record(reasoning=reasoning, conclusion=conclusion, facts=facts, resources=resources)
 
 
-def research(asked: Asked) -> Act:
+def research(asked: OfflineRequest) -> Act:
     """The Search agent of MaMs: search the topic and its parts, open what brought something, end."""
     tools, made = asked.tools, asked.value("done")
     looked = [("search", {"query": query}) for query in _queries(asked.question)] if "search" in tools else []
@@ -128,7 +128,7 @@ def research(asked: Asked) -> Act:
     return Act(plan if todo else f"{plan}\nThe report is complete.", tuple(todo))
 
 
-def take_notes(asked: Asked) -> Act:
+def take_notes(asked: OfflineRequest) -> Act:
     """Every note stays, and what the fragment says about the topic is new."""
     known = asked.value("memory")
     new = [one for one in _worth_telling(asked.question, find_passages(asked.value("chunk"))) if one.text not in known]
@@ -136,13 +136,13 @@ def take_notes(asked: Asked) -> Act:
     return record(keep=_ENTRY.findall(known), memory=memory, plan="")
 
 
-def extend_report(asked: Asked) -> Act:
+def extend_report(asked: OfflineRequest) -> Act:
     """The report with what the fragment says about the topic, each sentence once, under its document's title."""
     text = _write_report(asked.question, find_passages(asked.value("chunk")), asked.value("report"))
     return Act(f"<report>\n{text}\n</report>" if text else "<report>unchanged</report>")
 
 
-def research_alone(asked: Asked) -> Act:
+def research_alone(asked: OfflineRequest) -> Act:
     """A report by one role: the same searches, and the report from all that they brought."""
 
     def work() -> Program:
@@ -152,7 +152,7 @@ def research_alone(asked: Asked) -> Act:
     return advance(work(), asked)
 
 
-def outline(asked: Asked) -> Act:
+def outline(asked: OfflineRequest) -> Act:
     """The writer of WebThinker's report: a search and a section for each question of the topic."""
 
     def work() -> Program:
@@ -165,7 +165,7 @@ def outline(asked: Asked) -> Act:
     return advance(work(), asked)
 
 
-def write_section(asked: Asked) -> Act:
+def write_section(asked: OfflineRequest) -> Act:
     text, _ = _answered(asked, asked.value("task"))
     return Act(f"## {asked.value('title')}\n\n{text}")
 
@@ -176,7 +176,7 @@ def _queries(topic: str) -> list[str]:
     return list(dict.fromkeys([make_query(topic), *(" ".join(part.split()) for part in parts)]))[:5]
 
 
-def _worth_telling(topic: str, read: Sequence[Passage]) -> list[Sentence]:
+def _worth_telling(topic: str, read: Sequence[ShownPassage]) -> list[Sentence]:
     """Of a question what answers it; of a topic the sentences that cover half of one of its parts."""
     if topic.endswith(("?", "？")):
         return [one] if (one := find_answer(topic, read)) else []
@@ -191,7 +191,7 @@ def _covers_half(query: str, one: Sentence) -> bool:
     return half and any(holds(word, one.own) for word in wanted)
 
 
-def _write_report(topic: str, read: Sequence[Passage], before: str = "") -> str:
+def _write_report(topic: str, read: Sequence[ShownPassage], before: str = "") -> str:
     """Extend the earlier report with the sentences about the topic, in a section for each document; empty without
     both."""
     sections = {title: lines.splitlines() for title, lines in _SECTION.findall(before)}
@@ -214,7 +214,7 @@ _SIGNS = {
 """Items on the form of a report, by title: kind, weight, and the pattern of a report that matches."""
 
 
-def write_rubric(asked: Asked) -> Act:
+def write_rubric(asked: OfflineRequest) -> Act:
     """An item for the topic, one for each of its parts, and those on form."""
     query = asked.value("query")
     parts = [" ".join(part.split()) for part in PART.split(query) if words(part)][:6] or [query]
@@ -229,24 +229,24 @@ def write_rubric(asked: Asked) -> Act:
     return record(items=list(told))
 
 
-def rate_item(asked: Asked) -> Act:
+def rate_item(asked: OfflineRequest) -> Act:
     """From 1 to 10: whether the report has the form, else the share of the item's words that it holds."""
     report, (_, _, sign) = asked.value("report"), _SIGNS.get(asked.value("title"), ("", 0, ""))
     share = bool(re.search(sign, report)) if sign else find_coverage(asked.value("criterion"), report)
     return record(reason="By the words of the item.", rating=1 + round(9 * share))
 
 
-def rate_rubric(asked: Asked) -> Act:
+def rate_rubric(asked: OfflineRequest) -> Act:
     share = find_coverage(asked.value("query"), asked.value("rubric"))
     return record(reason="By the words of the query.", reward=round(1 + 3 * share, 2), confidence=50)
 
 
-def rate_report(asked: Asked) -> Act:
+def rate_report(asked: OfflineRequest) -> Act:
     share = find_coverage(asked.value("query"), asked.value("report"))
     return record(reason="By the words of the query.", rating=1 + round(9 * share))
 
 
-def prefer_report(asked: Asked) -> Act:
+def prefer_report(asked: OfflineRequest) -> Act:
     first, second = (find_coverage(asked.value("query"), asked.value(name)) for name in ("first", "second"))
     return record(reason="By the words of the query.", better="A" if first >= second else "B")
 

@@ -9,7 +9,7 @@ from hira.core.bm25 import words
 from hira.evidence import CITED, find_cited
 from hira.policies.offline.answering import (
     NOTHING,
-    Passage,
+    ShownPassage,
     cite,
     find_answer,
     find_bridge,
@@ -19,7 +19,7 @@ from hira.policies.offline.answering import (
     refuse,
     split_questions,
 )
-from hira.policies.offline.request import Act, Asked, Program, advance
+from hira.policies.offline.request import Act, OfflineRequest, Program, advance
 
 _NUMBER = r"\d+(?:\.\d+)?"
 _PHRASES = (
@@ -75,7 +75,7 @@ for root in map(Path, {roots!r}):
 _CITING = re.compile(rf"\S[^\n]*?{CITED.pattern}")
 
 
-def solve(asked: Asked) -> Act:
+def solve(asked: OfflineRequest) -> Act:
     """The next step of a role that may call tools."""
     return advance(_solve(asked), asked)
 
@@ -86,7 +86,7 @@ def box(text: str) -> str:
     return f"\\boxed{{{text if paired else text.replace('{', '(').replace('}', ')')}}}"
 
 
-def _solve(asked: Asked) -> Program:
+def _solve(asked: OfflineRequest) -> Program:
     question, found = asked.question, list[str]()
     sees = set(asked.tools) == {"look"} or any(map(MEDIA.search, asked.files))
     if sees and not _handing_out(asked):
@@ -101,7 +101,7 @@ def _solve(asked: Asked) -> Program:
     return text if asked.prompt in REPORTING else box(text)
 
 
-def _answer(asked: Asked, question: str) -> Program:
+def _answer(asked: OfflineRequest, question: str) -> Program:
     """The answer to one question with its citations, or an empty text."""
     if "python" in asked.tools and (expression := find_expression(question)):
         (printed,) = yield [("python", {"code": f'print("{expression} =", f"{{{expression}:.15g}}")'})]
@@ -121,7 +121,7 @@ def _answer(asked: Asked, question: str) -> Program:
     return (yield from _consult(asked, f"{question} {FURTHER}", read)) if _handing_out(asked) else ""
 
 
-def _consult(asked: Asked, question: str, read: list[Passage]) -> Program:
+def _consult(asked: OfflineRequest, question: str, read: list[ShownPassage]) -> Program:
     """Ask the tool that the role has for it, unless the question is answered by what was `read`, which grows."""
     if found := find_answer(question, read):
         return cite(found)
@@ -142,7 +142,7 @@ def _consult(asked: Asked, question: str, read: list[Passage]) -> Program:
     return conclude(brought) or (cite(found) if (found := find_answer(question, stated)) else "")
 
 
-def _look_up(asked: Asked, question: str) -> tuple[str, Mapping[str, Any]] | None:
+def _look_up(asked: OfflineRequest, question: str) -> tuple[str, Mapping[str, Any]] | None:
     """The call by which the role can look a question up."""
     if name := _handing_out(asked) or ("search" if "search" in asked.tools else ""):
         return name, _fill(asked.tools[name], question)
@@ -154,7 +154,7 @@ def _look_up(asked: Asked, question: str) -> tuple[str, Mapping[str, Any]] | Non
     return "python", {"code": _PRINTING.format(wanted=wanted, roots=[*roots, *asked.files])}
 
 
-def _handing_out(asked: Asked) -> str:
+def _handing_out(asked: OfflineRequest) -> str:
     """The tool by which a planner hands out subtasks, empty if the role has none."""
     return next((name for name in ("subtask", "search_and_browse") if name in asked.tools), "")
 
@@ -174,8 +174,8 @@ def conclude(brought: str) -> str:
     return "" if NOTHING in brought else " ".join(f"{one.text} [{one.id}]" for one in find_statements(brought))
 
 
-def find_statements(brought: str) -> list[Passage]:
+def find_statements(brought: str) -> list[ShownPassage]:
     """Find the statements of a report that cite a source."""
     lines = (re.sub(r"^(?:Conclusion|Result): ", "", match[0]) for match in _CITING.finditer(brought))
-    found = [Passage(find_cited(line)[0], "", "", CITED.sub("", line).strip()) for line in lines]
+    found = [ShownPassage(find_cited(line)[0], "", "", CITED.sub("", line).strip()) for line in lines]
     return [one for one in found if words(one.text)]

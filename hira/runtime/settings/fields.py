@@ -54,7 +54,7 @@ def is_secret(name: str) -> bool:
     return bool(_SECRET.search(name))
 
 
-class Checked(BaseModel):
+class StrictModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @model_validator(mode="before")
@@ -66,7 +66,7 @@ class Checked(BaseModel):
         return values
 
 
-class RoleSettings(Checked):
+class RoleSettings(StrictModel):
     """The settings in which one role differs from the others; None and "" mean: as all of them.
 
     `model` may name several, separated by commas: each one replaces the one before it when that is down. The limits
@@ -93,7 +93,7 @@ class RoleSettings(Checked):
     max_subtasks: int | None = Field(default=None, ge=0)
 
 
-class TimeoutSettings(Checked):
+class TimeoutSettings(StrictModel):
     """Seconds that an endpoint is waited for: to connect, until the first token of a reply that streams in, between two
     of its tokens, and for a whole reply. One that was seen to be slow is waited for longer."""
 
@@ -103,7 +103,7 @@ class TimeoutSettings(Checked):
     reply: float = Field(default=900, gt=0)
 
 
-class PriceSettings(Checked):
+class PriceSettings(StrictModel):
     """The price of a model, in US dollars per million tokens; `cached` is for prompt tokens from the endpoint's cache,
     None if they cost as much as others."""
 
@@ -112,7 +112,7 @@ class PriceSettings(Checked):
     cached: float | None = Field(default=None, ge=0)
 
 
-class McpSettings(Checked):
+class McpSettings(StrictModel):
     """An MCP server: a `command` with `args` and `env` to start it, or the `url` of one that runs, with `headers`.
 
     `roles` are those that are given its tools, all that work in a loop if none is named, or `*`; `seconds` bounds a
@@ -149,7 +149,7 @@ class McpSettings(Checked):
         return self
 
 
-class KeySettings(Checked):
+class KeySettings(StrictModel):
     """A key for `hira serve` and its limits: questions at once, and tokens and US dollars for all of its questions
     together while the server runs."""
 
@@ -159,7 +159,7 @@ class KeySettings(Checked):
     max_cost: float | None = Field(default=None, gt=0)
 
 
-class Settings(Checked):
+class Settings(StrictModel):
     """Everything that can be set. Sampling defaults are the HiRA paper's (its top-k of 20 is not a field of the chat
     API and is sent only where it is set); `max_tokens`, `max_cost` (US dollars), `max_time` (seconds) and
     `max_calls` bound one run, `max_reply_tokens` each reply of a model (4,096 where it is not set); `timeout` bounds

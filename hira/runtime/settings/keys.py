@@ -66,7 +66,7 @@ def pair_keys(layers: Sequence[Layer], values: dict[str, Any], origins: dict[str
 _NAME = "name that endpoint yourself (--base-url, HIRA_BASE_URL, your own configuration) to send it"
 
 
-class Place(NamedTuple):
+class EndpointPlace(NamedTuple):
     """A model, where it is asked, with which key, and where that came from."""
 
     model: str
@@ -76,7 +76,7 @@ class Place(NamedTuple):
     adapter: str = ""
 
 
-def find_place(name: str, role: str, own: RoleSettings, settings: Settings) -> Place:
+def find_place(name: str, role: str, own: RoleSettings, settings: Settings) -> EndpointPlace:
     """Return the endpoint of one model of a role, and the key that was given for that place, if any.
 
     Without a named endpoint, the model's name may name its provider (`resolve_name`). A model with an address of its
@@ -84,13 +84,13 @@ def find_place(name: str, role: str, own: RoleSettings, settings: Settings) -> P
     general endpoint. A litellm model has its provider's address and keys, unless others were given for it.
     """
     if name.startswith(IN_PROCESS):
-        return Place(name, "", "", "", settings.adapter if own.adapter is None else own.adapter)
+        return EndpointPlace(name, "", "", "", settings.adapter if own.adapter is None else own.adapter)
     if name.startswith(GGUF):
-        return Place(name, "", "", "")
+        return EndpointPlace(name, "", "", "")
     named = own.base_url or settings.base_url
     model, elsewhere = place_of(name.removeprefix("openai:") if named else resolve_name(name))
     if elsewhere:
-        return Place(model, elsewhere, "", "")
+        return EndpointPlace(model, elsewhere, "", "")
     base_url, key = own.base_url or settings.base_url, own.api_key.get_secret_value()
     origin = f"role {role}" if key else settings.origin("api_key")
     if model.startswith(LITELLM) and not own.base_url and not _is_meant_for(model, "base_url", settings):
@@ -98,7 +98,7 @@ def find_place(name: str, role: str, own: RoleSettings, settings: Settings) -> P
     general = own.base_url in ("", settings.base_url)
     if not key and general and (not model.startswith(LITELLM) or _is_meant_for(model, "api_key", settings)):
         key = settings.api_key.get_secret_value()
-    return Place(model, base_url, key, origin if key else "")
+    return EndpointPlace(model, base_url, key, origin if key else "")
 
 
 def _is_meant_for(model: str, setting: str, settings: Settings) -> bool:

@@ -27,7 +27,7 @@ from hira.core.memory import DualMemory, Fact, Resource
 from hira.core.messages import Media, Message, ToolCall
 from hira.core.policy import Completion, Request, Sampling, Usage
 from hira.evidence import Citation, Source, Sources, claims, verify
-from hira.journal import Call, Entry, Journal, NoRun
+from hira.journal import Entry, Journal, NoRun, RecordedCall
 from hira.journal.encoding import completion_of, digest_of_tool
 from hira.runtime.answer import Answer, answer_of
 
@@ -215,16 +215,16 @@ def citations_of(events: Sequence[Event], record: Rollout) -> list[Citation]:
     return verify(record.answer, record.sources, record.question)
 
 
-def _has_reply(call: Call) -> bool:
+def _has_reply(call: RecordedCall) -> bool:
     return call.kind == "policy" and call.result is not None and not call.failed
 
 
-def turns_of(calls: Sequence[Call], roles: Mapping[str, str]) -> list[ReadTurn]:
+def turns_of(calls: Sequence[RecordedCall], roles: Mapping[str, str]) -> list[ReadTurn]:
     """Return the policy calls in the order in which they began.
 
     If a run was resumed and then went another way, two calls have one position; the later one counts.
     """
-    placed: dict[tuple[str, int], Call] = {}
+    placed: dict[tuple[str, int], RecordedCall] = {}
     for call in calls:
         if call.kind == "policy" and call.result is not None:
             placed[call.conversation, call.position] = call
@@ -269,7 +269,7 @@ def _media(part: Mapping[str, Any]) -> Media:
 class _Tools:
     """Pairs the events of tool calls with what the journal holds of the calls themselves."""
 
-    recorded: dict[tuple[str, str], list[Call]]
+    recorded: dict[tuple[str, str], list[RecordedCall]]
     turns: dict[str, int] = field(default_factory=dict)
     found: dict[int, ReadTool] = field(default_factory=dict)
     open: dict[tuple[str, str], list[int]] = field(default_factory=dict)
@@ -303,9 +303,9 @@ class _Tools:
         self.found[number] = replace(one, seconds=one.seconds or event.seconds, ok=event.ok, text=event.text)
 
 
-def tools_of(calls: Sequence[Call], events: Sequence[Event]) -> list[ReadTool]:
+def tools_of(calls: Sequence[RecordedCall], events: Sequence[Event]) -> list[ReadTool]:
     """The calls of tools in the order in which they were asked for."""
-    recorded: dict[tuple[str, str], list[Call]] = {}
+    recorded: dict[tuple[str, str], list[RecordedCall]] = {}
     for call in calls:
         if call.kind == "tool":
             recorded.setdefault((call.conversation, call.digest), []).append(call)
@@ -344,7 +344,7 @@ def _read_output(record: Rollout, output: OutputType) -> None:
         record.output_error = record.output_error or "the run wrote no value"
 
 
-def sources_of(calls: Sequence[Call], ids: Mapping[str, str], sources: Sources) -> Sources:
+def sources_of(calls: Sequence[RecordedCall], ids: Mapping[str, str], sources: Sources) -> Sources:
     """Return the sources of the calls, with their texts and ids (`ids`, by location), and the `sources` of earlier
     turns."""
     sources.reserved.update(ids)

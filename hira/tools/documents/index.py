@@ -22,7 +22,7 @@ from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
 from hira.tools.documents.document import NoText, cut, write_pieces
 from hira.tools.documents.reader import FileReader
-from hira.tools.documents.store import Entry, Hit, Stamp, open_store
+from hira.tools.documents.store import IndexedFile, PassageHit, Stamp, open_store
 from hira.tools.documents.walk import real_paths, roots_of, walk
 from hira.tools.media import how_to_see
 
@@ -74,12 +74,12 @@ class Index:
             self._reader.close()
             raise
 
-    async def search(self, question: str, top: int = 10) -> list[Hit]:
+    async def search(self, question: str, top: int = 10) -> list[PassageHit]:
         """Return the passages that fit a question best. The first search brings the index up to date."""
         await self._ensure_fresh()
         return await asyncio.to_thread(self._store.search, question, top)
 
-    async def open(self, name: str) -> Entry | None:
+    async def open(self, name: str) -> IndexedFile | None:
         """Return the document with this shown name, with its passages in order."""
         await self._ensure_fresh()
         return await asyncio.to_thread(self._store.entry, name)
@@ -133,7 +133,7 @@ class Index:
         """Read and store the changed files, in batches; return a line for each file that could not be read."""
         unread: list[str] = []
         textless: dict[str, str] = {}
-        batch: list[Entry] = []
+        batch: list[IndexedFile] = []
         rows = 0
         same: dict[str, Stamp] = {}
         for done, (name, path, before) in enumerate(changed, 1):
@@ -188,13 +188,13 @@ def _stamp(path: Path) -> Stamp:
         raise ToolError(f"{path.name} cannot be read: {error.strerror or error}") from None
 
 
-def _entry(name: str, path: Path, stamp: Stamp, reader: FileReader) -> Entry:
+def _entry(name: str, path: Path, stamp: Stamp, reader: FileReader) -> IndexedFile:
     document = reader.read(path)
     pieces, unread = tuple(cut(document)), document.unread
     if not (pieces or unread):
         raise NoText(f"{path.name} holds no text")
     note = f"{name}: no text in {_shorten(unread)}; {how_to_see(name)}" if unread else ""
-    return Entry(str(path), name, stamp, document.title, note, pieces)
+    return IndexedFile(str(path), name, stamp, document.title, note, pieces)
 
 
 LONG = 3_000
@@ -222,7 +222,7 @@ def search_documents(index: Index, *, top: int = 10) -> Tool:
     return made
 
 
-def _passage(hit: Hit) -> Passage:
+def _passage(hit: PassageHit) -> Passage:
     """Return the hit as a passage, without the document's title in its heading, because the title is shown with it."""
     text = hit.piece.full
     heading = hit.piece.heading.removeprefix(hit.title).strip()
@@ -263,7 +263,7 @@ async def _find_name(index: Index, url: str) -> str:
     raise ToolError(f"{url!r} is not one of the documents; did you mean: {', '.join(near[:_NEAR])}")
 
 
-def show(entry: Entry, intent: str) -> Observation:
+def show(entry: IndexedFile, intent: str) -> Observation:
     """Return a document of at most about 3,000 tokens whole, else the passages that fit the intent, in order."""
     texts = [piece.full for piece in entry.pieces]
     order, note = choose_passages(texts, intent)

@@ -33,7 +33,7 @@ class Stamp(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexedFile:
     """One indexed file. `name` is its shown name, `note` something that a person should know about it."""
 
     path: str
@@ -45,7 +45,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class PassageHit:
     """A passage that was found; `name` is the shown name of its file, a higher `score` is better."""
 
     name: str
@@ -97,7 +97,7 @@ class Store:
     def read_stamps(self) -> dict[str, Stamp]:
         return {row[0]: Stamp(*row[1:]) for row in self._rows("SELECT path, size, changed, digest FROM files")}  # type: ignore[misc,arg-type]
 
-    def put(self, entries: Sequence[Entry]) -> None:
+    def put(self, entries: Sequence[IndexedFile]) -> None:
         """Replace these files. One that another process has stored meanwhile, with the same content, stays."""
         with self._writing() as db:
             last = db.execute("SELECT first + count FROM files ORDER BY id DESC LIMIT 1").fetchone()
@@ -120,7 +120,7 @@ class Store:
             for path in paths:
                 _delete(db, path)
 
-    def search(self, question: str, top: int) -> list[Hit]:
+    def search(self, question: str, top: int) -> list[PassageHit]:
         query = query_of(question)
         if not query:
             return []
@@ -130,7 +130,7 @@ class Store:
             query,
             top,
         )
-        return [Hit(row[0], row[1], Piece(*row[2:5]), row[5]) for row in rows]  # type: ignore[arg-type]
+        return [PassageHit(row[0], row[1], Piece(*row[2:5]), row[5]) for row in rows]  # type: ignore[arg-type]
 
     def names(self) -> list[str]:
         return [str(row[0]) for row in self._rows("SELECT name FROM files ORDER BY name")]
@@ -138,7 +138,7 @@ class Store:
     def notes(self) -> list[str]:
         return [str(row[0]) for row in self._rows("SELECT note FROM files WHERE note <> '' ORDER BY name")]
 
-    def entry(self, name: str) -> Entry | None:
+    def entry(self, name: str) -> IndexedFile | None:
         rows = self._rows(
             "SELECT f.path, f.size, f.changed, f.digest, f.title, f.note, p.place, p.heading, p.text FROM files f"
             " LEFT JOIN passages p ON p.rowid BETWEEN f.first AND f.first + f.count - 1"
@@ -149,7 +149,7 @@ class Store:
             return None
         path, size, changed, digest, title, note = rows[0][:6]
         pieces = tuple(Piece(*row[6:]) for row in rows if row[8] is not None)  # type: ignore[arg-type]
-        return Entry(path, name, Stamp(size, changed, digest), title, note, pieces)  # type: ignore[arg-type]
+        return IndexedFile(path, name, Stamp(size, changed, digest), title, note, pieces)  # type: ignore[arg-type]
 
     def take_new(self, lines: Sequence[str]) -> list[str]:
         """Return the lines that the last call did not have."""
@@ -195,7 +195,7 @@ def _delete(db: sqlite3.Connection, path: str) -> None:
         db.execute("DELETE FROM files WHERE id = ?", (identity,))
 
 
-def _insert(db: sqlite3.Connection, entry: Entry, first: int) -> None:
+def _insert(db: sqlite3.Connection, entry: IndexedFile, first: int) -> None:
     """Insert a file whose passages have the row ids from `first` on."""
     values = (entry.path, entry.name, *entry.stamp, entry.title, entry.note, first, len(entry.pieces))
     file = db.execute(
@@ -220,7 +220,7 @@ def _insert(db: sqlite3.Connection, entry: Entry, first: int) -> None:
     )
 
 
-def _title(entry: Entry) -> str:
+def _title(entry: IndexedFile) -> str:
     """Return the title of a document, followed by its file's name unless the title contains it."""
     stem = Path(entry.name).stem
     return entry.title if stem.lower() in entry.title.lower() else f"{entry.title} {stem}"

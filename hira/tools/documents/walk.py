@@ -15,7 +15,7 @@ _SHOWN = 200
 
 
 @dataclass(slots=True)
-class Found:
+class WalkResult:
     """The result of a walk: shown name → file, those with text separate from pictures, sounds and videos; and one line
     for each omission that a person should know about."""
 
@@ -46,7 +46,7 @@ def real_paths(paths: Iterable[Path]) -> frozenset[Path]:
     return frozenset(Path(os.path.realpath(path.expanduser())) for path in paths)
 
 
-def walk(paths: Sequence[Path], exclude: Iterable[Path] = ()) -> Found:
+def walk(paths: Sequence[Path], exclude: Iterable[Path] = ()) -> WalkResult:
     """Find every file below the paths that looks readable. Raises `UsageError` for a path that does not exist.
 
     Hidden files and folders, dependencies, virtual environments, folders of evaluations, and files that usually hold
@@ -54,7 +54,7 @@ def walk(paths: Sequence[Path], exclude: Iterable[Path] = ()) -> Found:
     inside the named paths are followed, so that a folder from elsewhere cannot bring in files that nobody named.
     """
     roots = roots_of(paths)
-    found, keys = Found(), list[str]()
+    found, keys = WalkResult(), list[str]()
     closed = real_paths(exclude)
     seen = set(closed)
     for root in roots:

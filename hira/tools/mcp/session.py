@@ -60,11 +60,11 @@ class Server:
         return "at " + urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-class Ended(Exception):
+class SessionEnded(Exception):
     """The session is over, or did not begin; its `why` says what happened."""
 
 
-class Session:
+class McpSession:
     """A client of the package "mcp". It has to be entered and left in one task, and a failure in its background ends
     that task, so it has a separate task, which does not end the callers of tools with it."""
 
@@ -85,28 +85,28 @@ class Session:
         return self._task.done() or self._leaving.is_set() or not self._alive()
 
     async def begin(self) -> None:
-        """Return when the client can be used. Raises `Ended` if it cannot."""
+        """Return when the client can be used. Raises `SessionEnded` if it cannot."""
         try:
             async with asyncio.timeout(self.server.start):
                 await self._entered.wait()
         except TimeoutError:
             self.why = f"did not answer within {self.server.start:g} seconds"
         if self.why:
-            raise Ended
+            raise SessionEnded
 
     async def ask(self, request: Coroutine[Any, Any, T]) -> T:
-        """Return the server's reply. Raises `Ended` if the session is over first, else the client's error."""
+        """Return the server's reply. Raises `SessionEnded` if the session is over first, else the client's error."""
         from mcp import MCPError
 
         asking = asyncio.create_task(request)
         try:
             await asyncio.wait({asking, self._task}, return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
-                raise Ended
+                raise SessionEnded
             return asking.result()
         except MCPError as error:
             if error.message == "Connection closed":  # servers send errors with the same code themselves
-                raise Ended from None
+                raise SessionEnded from None
             raise
         finally:
             if not asking.done():
@@ -140,7 +140,7 @@ class Session:
                 async with Client(transport) as self.client:
                     self._entered.set()
                     await self._leaving.wait()
-                    failure = None if self._alive() else Ended()
+                    failure = None if self._alive() else SessionEnded()
             except Exception as error:  # noqa: BLE001 - the users of the session get the reason
                 failure = error
         if failure:

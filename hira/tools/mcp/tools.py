@@ -12,7 +12,7 @@ from hira.core.errors import ToolDown, ToolError, UsageError
 from hira.core.sanitize import clean, clip_title
 from hira.core.tool import Observation, Tool, read_result
 from hira.tools.addresses import LONGEST
-from hira.tools.mcp.session import Ended, Server, Session, reason, require
+from hira.tools.mcp.session import McpSession, Server, SessionEnded, reason, require
 
 if TYPE_CHECKING:
     import mcp_types
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 PAGES = 50
 
 
-class Connection:
+class McpConnection:
     """The session with a server. The next call restarts a session that has ended; calls in progress are not repeated,
     because they may have had their effect."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self._session: Session | None = None
+        self._session: McpSession | None = None
         self._opening = asyncio.Lock()
         self._closed = False
 
@@ -37,7 +37,7 @@ class Connection:
         try:
             async with asyncio.timeout(self.server.start):
                 return await _list_tools(session)
-        except Ended:
+        except SessionEnded:
             await session.end()
             raise self._unusable(session.why or "ended") from None
         except Exception as error:  # noqa: BLE001 - a server may break its client in any way; the person sees it
@@ -53,7 +53,7 @@ class Connection:
             raise ToolDown(f"{error.what}. Do without it") from None
         try:
             return await session.ask(session.client.call_tool(tool, dict(arguments)))
-        except Ended:
+        except SessionEnded:
             await session.end()
             why = session.why if session.overlong else "closed during the call"
             raise ToolDown(f"the server {self.server.name!r} {why}; the next call connects again") from None
@@ -65,7 +65,7 @@ class Connection:
         if self._session:
             await self._session.end()
 
-    async def _open(self) -> Session:
+    async def _open(self) -> McpSession:
         async with self._opening:
             if self._session and not self._session.ended:
                 return self._session
@@ -74,12 +74,12 @@ class Connection:
             if self._session:
                 await self._session.end()
             await asyncio.to_thread(require)
-            session = self._session = Session(self.server)
+            session = self._session = McpSession(self.server)
             try:
                 await session.begin()
             except BaseException as error:
                 await session.end()
-                if isinstance(error, Ended):
+                if isinstance(error, SessionEnded):
                     raise self._unusable(session.why) from None
                 raise
             return session
@@ -89,7 +89,7 @@ class Connection:
         return UsageError(f"the MCP server {self.server.name!r} {why}", where=self.server.place, fix=fix)
 
 
-async def _list_tools(session: Session) -> "list[mcp_types.Tool]":
+async def _list_tools(session: McpSession) -> "list[mcp_types.Tool]":
     found: list[mcp_types.Tool] = []
     cursor: str | None = None
     for _ in range(PAGES):
@@ -170,7 +170,7 @@ async def mcp_tools(server: Server, tell: Callable[[str], object] = lambda _: No
 
     `tell` gets a line for tools that are left out. Raises `UsageError` if the server cannot be used.
     """
-    connection = Connection(server)
+    connection = McpConnection(server)
     try:
         offered = await connection.tools()
         yield tuple(_make_tools(connection, offered, tell))
@@ -179,7 +179,7 @@ async def mcp_tools(server: Server, tell: Callable[[str], object] = lambda _: No
 
 
 def _make_tools(
-    connection: Connection, offered: "Iterable[mcp_types.Tool]", tell: Callable[[str], object]
+    connection: McpConnection, offered: "Iterable[mcp_types.Tool]", tell: Callable[[str], object]
 ) -> Iterable[Tool]:
     """Yield tools with unique names that every endpoint and dialect accepts."""
     server, taken = connection.server, set[str]()
@@ -198,7 +198,7 @@ def _make_tools(
         yield Tool(name, text, parameters, _run(connection, one.name), server.seconds)
 
 
-def _run(connection: Connection, tool: str) -> Callable[[dict[str, Any]], Any]:
+def _run(connection: McpConnection, tool: str) -> Callable[[dict[str, Any]], Any]:
     async def run(arguments: dict[str, Any]) -> Observation:
         return make_observation(connection.server.name, tool, arguments, await connection.call(tool, arguments))
 

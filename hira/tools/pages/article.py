@@ -19,7 +19,7 @@ _SPANNED = 200_000
 _BETWEEN = 3
 
 
-class Writer:
+class ArticleWriter:
     """Writes the text of an element: headings with #, lists with -, table rows between bars."""
 
     def __init__(self) -> None:
@@ -155,7 +155,7 @@ def _main(root: Element, *, strictness: int) -> tuple[Element, str]:
         if not inner or inner[0].tag in _WHOLE:
             break
         main = inner[0]
-    writer = Writer()
+    writer = ArticleWriter()
     writer.write(main)
     return main, writer.text
 

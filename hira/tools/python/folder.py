@@ -25,7 +25,7 @@ Mark = tuple[int, int, int]
 
 
 @dataclass(slots=True)
-class Found:
+class FolderContent:
     """The content of the folder. `bytes` are counted on disk; `deep` means that a branch was too deep to examine."""
 
     files: dict[str, Mark] = field(default_factory=dict)
@@ -38,9 +38,9 @@ class Found:
         return len(self.files) + len(self.folders)
 
 
-def look(folder: Path, most: int) -> Found:
+def look(folder: Path, most: int) -> FolderContent:
     """Examine the folder; stop once there are more than `most` entries."""
-    found = Found()
+    found = FolderContent()
     for place, entry, depth in _walk(folder):
         with contextlib.suppress(OSError):
             info = entry.stat(follow_symlinks=False)
@@ -66,7 +66,7 @@ def find_written(before: Mapping[str, Mark], after: Mapping[str, Mark]) -> tuple
     return sorted(plain), len(changed) - len(plain)
 
 
-def clear(folder: Path, keep: Found) -> None:
+def clear(folder: Path, keep: FolderContent) -> None:
     """Remove everything except the files and folders in `keep`, and entries that cannot be removed.
 
     Nothing may run in the folder meanwhile.

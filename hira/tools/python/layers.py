@@ -20,7 +20,7 @@ from typing import Literal
 from hira.tools.left_out import FOLDERS, holds_keys, is_evaluation
 from hira.tools.python import seccomp
 from hira.tools.python.confine import landlock_version, missing_landlock
-from hira.tools.python.usage import Limits
+from hira.tools.python.usage import PythonLimits
 
 ENGINES = ("docker", "podman")
 IMAGE = "python:3.13-slim"
@@ -84,7 +84,7 @@ def command(
     image: str,
     folder: Path,
     readable: Iterable[str],
-    limits: Limits,
+    limits: PythonLimits,
     environ: Mapping[str, str],
     boot: str,
 ) -> list[str]:
@@ -126,7 +126,7 @@ and limits; `off` removes the limits too."""
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class SandboxLayer:
     """One layer; `note` says what it prevents, or why it is missing."""
 
     name: str
@@ -134,7 +134,7 @@ class Layer:
     note: str
 
 
-def sandbox_layers(mode: Mode = "auto", image: str = IMAGE) -> tuple[Layer, ...]:
+def sandbox_layers(mode: Mode = "auto", image: str = IMAGE) -> tuple[SandboxLayer, ...]:
     """Return the layers that would confine code here, in this mode. Only checks; changes nothing."""
     if mode == "container":
         return _container_layers(image)
@@ -151,7 +151,7 @@ def sandbox_layers(mode: Mode = "auto", image: str = IMAGE) -> tuple[Layer, ...]
     )
 
 
-def _container_layers(image: str) -> tuple[Layer, ...]:
+def _container_layers(image: str) -> tuple[SandboxLayer, ...]:
     found = engine()
     missing = "needs Linux or macOS" if os.name != "posix" else trouble(found, image)
     held = f"{found}, image {image}: no network, no other files, no capabilities; memory, processors, processes"
@@ -244,5 +244,5 @@ def _list_folder(path: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _layer(name: str, missing: str, holds: str) -> Layer:
-    return Layer(name, not missing, missing or holds)
+def _layer(name: str, missing: str, holds: str) -> SandboxLayer:
+    return SandboxLayer(name, not missing, missing or holds)

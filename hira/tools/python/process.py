@@ -21,7 +21,7 @@ from typing import Any
 from hira.core.errors import SCARCE
 from hira.tools.python.frames import ANSWER, LENGTH, pack_frame
 from hira.tools.python.layers import Container, Mode, command, engine
-from hira.tools.python.usage import Limits, Output
+from hira.tools.python.usage import ClippedOutput, PythonLimits
 
 # A package of that name represents this folder, so that the worker imports its own modules and nothing of hira.
 _BOOT = """
@@ -42,11 +42,11 @@ _SWEEPS = 20
 _STRAY = 64  # frames without a call: code that found the channel can send some
 
 
-class Ended(Exception):
+class InterpreterEnded(Exception):
     """The interpreter has ended or cannot be used; the text, which may be empty, says why."""
 
 
-class Late(Ended):
+class Late(InterpreterEnded):
     """A new interpreter has not answered in time."""
 
 
@@ -64,22 +64,22 @@ class Interpreter:
     kept: int
     mark: str = ""
     container: Container | None = None
-    output: Output = field(init=False)
+    output: ClippedOutput = field(init=False)
 
     def __post_init__(self) -> None:
-        self.output = Output(self.kept // 2)
+        self.output = ClippedOutput(self.kept // 2)
         asyncio.get_running_loop().add_reader(self.pipe, self._drain)
 
     async def ask(self, frame: dict[str, Any]) -> dict[str, Any]:
-        """Send the frame and wait for the first answer that carries its id. Raises `Ended`."""
+        """Send the frame and wait for the first answer that carries its id. Raises `InterpreterEnded`."""
         try:
             await asyncio.get_running_loop().sock_sendall(self.channel, pack_frame(frame))
         except OSError:
-            raise Ended from None
+            raise InterpreterEnded from None
         return await self.answer(frame["id"])
 
     async def answer(self, mark: str) -> dict[str, Any]:
-        """Wait for the next answer that carries this id. Raises `Ended`."""
+        """Wait for the next answer that carries this id. Raises `InterpreterEnded`."""
         try:
             for _ in range(_STRAY):
                 (size,) = LENGTH.unpack(await self._exactly(LENGTH.size))
@@ -89,17 +89,17 @@ class Interpreter:
                 if isinstance(answer, dict) and answer.get("id") == mark:
                     return answer
         except OSError:
-            raise Ended from None
+            raise InterpreterEnded from None
         except (ValueError, RecursionError):
             pass
-        raise Ended("what it sent could not be read")
+        raise InterpreterEnded("what it sent could not be read")
 
     async def _exactly(self, size: int) -> bytes:
         loop, got = asyncio.get_running_loop(), bytearray()
         while len(got) < size:
             chunk = await loop.sock_recv(self.channel, min(size - len(got), _CHUNK))
             if not chunk:
-                raise Ended
+                raise InterpreterEnded
             got += chunk
         return bytes(got)
 
@@ -119,7 +119,7 @@ class Interpreter:
         """Return the text printed since the last time; later text belongs to the next call."""
         self._drain(2 * _PIPE // _CHUNK)
         text = self.output.text
-        self.output = Output(self.kept // 2)
+        self.output = ClippedOutput(self.kept // 2)
         return text
 
     @property
@@ -203,7 +203,7 @@ def spawn(folder: Path, kept: int, *, alone: bool) -> Interpreter:
     return Interpreter(process, channel, pipe, kept, mark=mark)
 
 
-def spawn_contained(folder: Path, readable: Sequence[str], limits: Limits, image: str) -> Interpreter:
+def spawn_contained(folder: Path, readable: Sequence[str], limits: PythonLimits, image: str) -> Interpreter:
     """Start an interpreter in a container, which can read these paths and write into the folder."""
     container = Container(engine(), f"hira-{secrets.token_hex(8)}")
     called = command(container, image, folder, readable, limits, environment(folder), _BOOT)
@@ -275,9 +275,10 @@ _SECONDS = 30.0
 
 
 async def configure_interpreter(
-    interpreter: Interpreter, mode: Mode, folder: Path, opened: list[str], listed: list[str], limits: Limits
+    interpreter: Interpreter, mode: Mode, folder: Path, opened: list[str], listed: list[str], limits: PythonLimits
 ) -> tuple[str, ...]:
-    """Send a new interpreter its permissions; return the layers that confine it, by its own account. Raises `Ended`."""
+    """Send a new interpreter its permissions; return the layers that confine it, by its own account. Raises
+    `InterpreterEnded`."""
     setup = {
         "id": secrets.token_hex(8),
         "mode": mode,
@@ -292,19 +293,19 @@ async def configure_interpreter(
     except TimeoutError:
         raise Late(f"it did not answer within {_SECONDS:g} seconds") from None
     if "failed" in answer:
-        raise Ended(f"it could not be confined: {answer['failed']}")
+        raise InterpreterEnded(f"it could not be confined: {answer['failed']}")
     layers = tuple(answer["layers"])
     if mode == "auto" and not {"landlock", "seccomp"} <= {*layers}:
-        raise Ended("it is not confined")
+        raise InterpreterEnded("it is not confined")
     return layers
 
 
-def may_start_later(error: OSError | Ended) -> bool:
+def may_start_later(error: OSError | InterpreterEnded) -> bool:
     """Return whether what kept an interpreter from starting may pass: something was scarce, or it was too slow."""
     return isinstance(error, Late) or (isinstance(error, OSError) and error.errno in SCARCE)
 
 
-def explain_failed_start(error: OSError | Ended, said: str) -> tuple[str, str]:
+def explain_failed_start(error: OSError | InterpreterEnded, said: str) -> tuple[str, str]:
     """Explain why an interpreter did not start, and what to do; `said` is its last line, if any."""
     if isinstance(error, OSError):
         return str(error), SCARCE.get(error.errno or 0, "")

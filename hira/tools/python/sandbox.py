@@ -16,15 +16,15 @@ from hira.core.sanitize import printable
 from hira.tools.python.frames import shorten_text
 from hira.tools.python.layers import IMAGE, Mode, readable_paths, refusal
 from hira.tools.python.process import (
-    Ended,
     Interpreter,
+    InterpreterEnded,
     configure_interpreter,
     explain_failed_start,
     may_start_later,
     spawn,
     spawn_contained,
 )
-from hira.tools.python.usage import Limits, Workplace, find_broken_limit, size
+from hira.tools.python.usage import PythonLimits, Workplace, find_broken_limit, size
 
 Status = Literal["ok", "error", "timeout", "limit", "died"]
 
@@ -86,7 +86,7 @@ class PythonSandbox:
         label: str = "",
         sandbox: Mode = "auto",
         image: str = IMAGE,
-        limits: Limits = Limits(),  # noqa: B008 - frozen
+        limits: PythonLimits = PythonLimits(),  # noqa: B008 - frozen
     ) -> None:
         self.folder = Path(folder).resolve()
         self.readable = tuple(Path(path).resolve() for path in readable)
@@ -172,7 +172,7 @@ class PythonSandbox:
         for pause in (*_PAUSES, None):
             try:
                 await self._start()
-            except (OSError, Ended) as error:
+            except (OSError, InterpreterEnded) as error:
                 interpreter = self._interpreter
                 self._discard()
                 await self._wait_for_end()
@@ -197,7 +197,7 @@ class PythonSandbox:
             try:
                 async with asyncio.timeout(_TAKEN):
                     await interpreter.ask({"id": mark, "code": code, "number": self.calls})
-            except (Ended, TimeoutError):
+            except (InterpreterEnded, TimeoutError):
                 self._discard()
                 if again:
                     await self._ready()
@@ -227,7 +227,7 @@ class PythonSandbox:
         interpreter = self._running()
         asked = asyncio.ensure_future(interpreter.answer(mark))
         watched = asyncio.ensure_future(self._watch(interpreter))
-        fell: Ended | None = None
+        fell: InterpreterEnded | None = None
         try:
             await asyncio.wait((asked, watched), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             late = not (asked.done() or watched.done())
@@ -237,7 +237,7 @@ class PythonSandbox:
             limit = watched.result() if watched.done() else ""
             try:
                 answer = asked.result() if asked.done() else None
-            except Ended as error:
+            except InterpreterEnded as error:
                 answer, fell = None, error
         finally:
             asked.cancel()

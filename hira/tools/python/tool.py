@@ -19,7 +19,7 @@ from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import OUTPUT, Source, inert
 from hira.tools.python.layers import IMAGE, Mode
 from hira.tools.python.sandbox import Outcome, PythonSandbox
-from hira.tools.python.usage import Limits
+from hira.tools.python.usage import PythonLimits
 
 FIGURE = Prompt(__file__, "figure")
 
@@ -158,7 +158,7 @@ def open_python(
     named: Mapping[Path, str] = MappingProxyType({}),
     sandbox: Mode = "auto",
     image: str = IMAGE,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: PythonLimits = PythonLimits(),  # noqa: B008 - frozen
 ) -> Callable[[str], AbstractAsyncContextManager[Tool]]:
     """Return a function that opens a session for a subtask: each works in its own folder below `folder`, named by the
     subtask's id.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hira.tools.python.folder import Found, clear, find_written, look, read, remove
+from hira.tools.python.folder import FolderContent, clear, find_written, look, read, remove
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _STATE, _THREADS = 0, 17  # fields of /proc/PID/stat, counted after the name
@@ -17,7 +17,7 @@ _STILL = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PythonLimits:
     """Limits of one session. `seconds` is for one call; sizes are bytes; `output` is the kept part of the output of one
     call, `printed` the most that it may print.
 
@@ -36,7 +36,7 @@ class Limits:
     printed: int = 256 << 20
 
 
-def find_broken_limit(pid: int, limits: Limits) -> str:
+def find_broken_limit(pid: int, limits: PythonLimits) -> str:
     """Return the limit that the process has broken, in words for the model; empty if none, or if unknown."""
     try:
         resident = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * _PAGE
@@ -101,7 +101,7 @@ _decode = codecs.getincrementaldecoder("utf-8")
 
 
 @dataclass(slots=True)
-class Output:
+class ClippedOutput:
     """Bytes as they arrive. `half` of the characters are kept from the beginning and `half` from the end."""
 
     half: int
@@ -154,12 +154,12 @@ class Workplace:
     """The work folder of a session. Files that it had before are neither counted nor removed. `bounded` is False if the
     user wants no limits."""
 
-    def __init__(self, folder: Path, limits: Limits, *, bounded: bool) -> None:
+    def __init__(self, folder: Path, limits: PythonLimits, *, bounded: bool) -> None:
         self.folder = folder
         self.limits = limits
         self.bounded = bounded
-        self._before: Found | None = None
-        self._known = Found()
+        self._before: FolderContent | None = None
+        self._known = FolderContent()
         self._place = (0, 0)
 
     def make(self) -> None:
@@ -188,7 +188,7 @@ class Workplace:
     def overfull(self, pid: int = 0) -> str:
         """Return the limit that additions break, in words for the model; files that process `pid` keeps open count
         too."""
-        before, limits = self._before or Found(), self.limits
+        before, limits = self._before or FolderContent(), self.limits
         if not self.bounded:
             return ""
         try:
@@ -210,7 +210,7 @@ class Workplace:
             with contextlib.suppress(OSError):
                 self._roll_back()
         held = bool(limit and self.overfull(pid))
-        before, allowed = self._known.files, self.limits.files + (self._before or Found()).entries
+        before, allowed = self._known.files, self.limits.files + (self._before or FolderContent()).entries
         try:
             self._known = look(self.folder, allowed if self.bounded else _MOST)
         except OSError as error:
@@ -243,7 +243,7 @@ class Workplace:
 
         If even that is too much, the user's own files have grown: later calls are measured from there.
         """
-        for keep in (self._known, self._before or Found()):
+        for keep in (self._known, self._before or FolderContent()):
             clear(self.folder, keep)
             if not self.overfull():
                 return

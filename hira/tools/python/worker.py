@@ -48,7 +48,7 @@ def main(parent: int) -> None:
     except OSError as error:
         channel.send({"id": setup["id"], "failed": str(error)})
         return
-    session = Session(setup["folder"], _copy_high(1))
+    session = CodeSession(setup["folder"], _copy_high(1))
     channel.send({"id": setup["id"], "layers": layers})
     while (request := channel.receive()) is not None:
         channel.send({"id": request["id"]})  # from here on, a missing answer is this call's own fault
@@ -91,7 +91,7 @@ def _copy_high(descriptor: int) -> int:
     return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(3, min(soft, 256) - 16))
 
 
-class Session:
+class CodeSession:
     """Variables that last from call to call. `out` is a descriptor of the output that the code does not know of."""
 
     def __init__(self, folder: str, out: int) -> None:

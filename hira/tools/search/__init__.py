@@ -5,7 +5,7 @@
 >>> search = search_tool(backends, seen=seen, on_notice=events)
 """
 
-from hira.tools.search.cache import Cache, Cached, Shared
+from hira.tools.search.cache import Cache, Cached, SharedSearch
 from hira.tools.search.service import Backend, Hit, Unusable, open_client
 from hira.tools.search.services import BACKENDS, SCHOLARLY, open_backend
 from hira.tools.search.tool import LEAKING, scholar_tool, search_tool
@@ -18,7 +18,7 @@ __all__ = [
     "Cache",
     "Cached",
     "Hit",
-    "Shared",
+    "SharedSearch",
     "Unusable",
     "open_backend",
     "open_client",

@@ -91,7 +91,7 @@ class Cached:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedSearch:
     """A service that several runs share: equal queries are sent once. An answer without hits is not kept."""
 
     backend: Backend

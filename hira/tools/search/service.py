@@ -94,7 +94,7 @@ def open_client(headers: Mapping[str, str]) -> "httpx.AsyncClient":
 
 
 @dataclass(slots=True)
-class Pace:
+class HostPace:
     """The rate of requests to a host: at most `at_once` at a time, begun `every` seconds apart.
 
     May be used from one event loop after another.
@@ -130,7 +130,7 @@ class Line:
     name: str
     client: "httpx.AsyncClient"
     refused: str
-    pace: Pace
+    pace: HostPace
 
     async def request(self, method: str, url: str, **content: Any) -> str:
         """Return the answer; the request is repeated once if that may help. `content` holds httpx's `params`, `headers`

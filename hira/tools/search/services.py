@@ -16,7 +16,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from hira.core.bm25 import words
 from hira.core.errors import ToolDown, ToolError, UsageError
 from hira.core.sanitize import clean
-from hira.tools.search.service import SECONDS, Backend, Hit, Line, Pace, Service, Unusable, make_hit
+from hira.tools.search.service import SECONDS, Backend, Hit, HostPace, Line, Service, Unusable, make_hit
 
 if TYPE_CHECKING:
     import httpx
@@ -58,7 +58,7 @@ class Form:
             fix = "set it, or choose another with --search"
             raise UsageError(f"the search service {name!r} needs {what}", fix=fix)
         refused = self.refused or f"its key was not accepted; check {name.partition('_')[0].upper()}_API_KEY"
-        line = Line(name, client, refused, Pace(*self.pace))
+        line = Line(name, client, refused, HostPace(*self.pace))
         url = base_url + urlsplit(self.url).path if base_url else self.url
         headers, more = dict(self.headers), dict[str, str]()
         if key and self.key.startswith("?"):

@@ -17,7 +17,7 @@ from hira.tools.toolbox import LONGEST_QUERY
 LEAKING = ("huggingface.co", "hf.co", "hf-mirror.com")
 
 
-class Chain:
+class FallbackSearch:
     """Services in order of preference; if one fails, the next is asked, and a notice reports it."""
 
     def __init__(self, backends: Sequence[Backend], on_notice: Callable[[Notice], object] = lambda _: None) -> None:
@@ -66,7 +66,7 @@ def search_tool(
     """
     from pydantic import Field
 
-    chain = Chain(backends, on_notice)
+    chain = FallbackSearch(backends, on_notice)
 
     async def search(
         query: Annotated[str, Field(description="what to look for, as one would type it into a search engine")],

@@ -20,7 +20,7 @@ from hira.core.sanitize import sanitize
 from hira.evaluation.cells import grid
 from hira.evaluation.files import Item
 from hira.evaluation.record import Record
-from hira.evaluation.run import Evaluation, Plan, Task
+from hira.evaluation.run import Evaluation, EvaluationPlan, EvaluationTask
 from hira.evaluation.scorers import Scorer
 from hira.runtime.settings import Settings
 
@@ -30,7 +30,7 @@ STAGES: tuple[Stage, ...] = ("level", "duplicates", "clarity", "expert", "challe
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class StageDecision:
     """The decision of a stage on the question with that id: kept or not, and why. `told` are the stage's own figures.
 
     A question whose judge failed has no decision: it is neither kept nor removed, and is asked again when the curation
@@ -74,7 +74,7 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one or other else 1.0
 
 
-def find_duplicates(items: Sequence[Item], similarity: float = SIMILARITY) -> list[Decision]:
+def find_duplicates(items: Sequence[Item], similarity: float = SIMILARITY) -> list[StageDecision]:
     """Return one decision for each item, in their order. The first of similar items is kept: the similarity is the
     Jaccard index of their shingles, and questions that differ in a number are different.
 
@@ -101,11 +101,13 @@ def find_duplicates(items: Sequence[Item], similarity: float = SIMILARITY) -> li
         close = max(near, default=(0.0, ""), key=lambda one: one[0])
         if close[0] >= similarity:
             values = {"of": close[1], "similarity": round(close[0], 4)}
-            found.append(Decision("duplicates", item.id, kept=False, why=f"nearly the same as {close[1]}", told=values))
+            found.append(
+                StageDecision("duplicates", item.id, kept=False, why=f"nearly the same as {close[1]}", told=values)
+            )
             continue
         index.insert(item.id, hashed)
         kept[item.id], numbers[item.id] = own, figures
-        found.append(Decision("duplicates", item.id, kept=True))
+        found.append(StageDecision("duplicates", item.id, kept=True))
     return found
 
 
@@ -134,7 +136,7 @@ class Clear(BaseModel):
         return self.clear == "yes"
 
 
-class Expert(BaseModel):
+class ExpertJudgement(BaseModel):
     reason: str = ""
     expert: Literal["yes", "no"]
 
@@ -143,16 +145,16 @@ class Expert(BaseModel):
         return self.expert == "yes"
 
 
-JUDGED: Mapping[Stage, tuple[Prompt, type[Level | Clear | Expert]]] = {
+JUDGED: Mapping[Stage, tuple[Prompt, type[Level | Clear | ExpertJudgement]]] = {
     "level": (LEVEL, Level),
     "clarity": (CLARITY, Clear),
-    "expert": (EXPERT, Expert),
+    "expert": (EXPERT, ExpertJudgement),
 }
 """Step 1 keeps questions that may be of undergraduate or graduate level, step 3 clear and unambiguous ones with one
 answer, step 4 those that require knowledge of advanced or graduate studies."""
 
 
-async def judge(conversation: Conversation, stage: Stage, item: Item) -> Decision | None:
+async def judge(conversation: Conversation, stage: Stage, item: Item) -> StageDecision | None:
     """Return the judge's decision; None, with a notice, if it failed."""
     prompt, shape = JUDGED[stage]
     filled = prompt.fill(question=sanitize(item.question), answer=sanitize(item.gold))
@@ -162,7 +164,7 @@ async def judge(conversation: Conversation, stage: Stage, item: Item) -> Decisio
         conversation.context.events(Notice(f"{conversation.name}: {item.id} is not decided, because {error.what}"))
         return None
     told = read.model_dump(include={"discipline", "level"})
-    return Decision(stage, item.id, kept=read.keeps, why=read.reason, told=told)
+    return StageDecision(stage, item.id, kept=read.keeps, why=read.reason, told=told)
 
 
 OWN = ("DialectError", "ContextOverflow", "Withheld", "BadReply", "OutOfBudget", "RoleBudgetExceeded")
@@ -201,22 +203,22 @@ class Attempts(Evaluation):
     """The attempts at the questions so far, in an evaluation of all of them: a later stage adds its attempts to the
     same folder."""
 
-    def __init__(self, plan: Plan, folder: Path, score: Scorer, wanted: Collection[str]) -> None:
+    def __init__(self, plan: EvaluationPlan, folder: Path, score: Scorer, wanted: Collection[str]) -> None:
         super().__init__(plan, folder, score)
         self.wanted = frozenset(wanted)
 
     @property
-    def left(self) -> list[Task]:
+    def left(self) -> list[EvaluationTask]:
         return [task for task in super().left if task.item.id in self.wanted]
 
 
-def plan_of(challenge: Challenge, data: str, items: Sequence[Item], settings: Settings) -> Plan:
+def plan_of(challenge: Challenge, data: str, items: Sequence[Item], settings: Settings) -> EvaluationPlan:
     """Return the plan of the attempts: each is a cell with its own seed."""
     cells = tuple(grid([challenge.workflow], [], challenge.attempts))
-    return Plan(data, tuple(items), cells, settings, challenge.metric, challenge.concurrency)
+    return EvaluationPlan(data, tuple(items), cells, settings, challenge.metric, challenge.concurrency)
 
 
-def decide(challenge: Challenge, records: Sequence[Record], wanted: Collection[str]) -> list[Decision]:
+def decide(challenge: Challenge, records: Sequence[Record], wanted: Collection[str]) -> list[StageDecision]:
     """Return the decisions on all questions with enough known outcomes: those of attempts that no outside failure broke
     and that were scored."""
     outcomes: dict[str, list[bool]] = {one: [] for one in wanted}
@@ -231,5 +233,5 @@ def decide(challenge: Challenge, records: Sequence[Record], wanted: Collection[s
         if kept is not None:
             values = {"right": right, "known": len(known), "of": challenge.attempts}
             why = "" if kept else "never answered" if right < challenge.fewest else "answered too often"
-            found.append(Decision("challenge", question, kept=kept, why=why, told=values))
+            found.append(StageDecision("challenge", question, kept=kept, why=why, told=values))
     return found

@@ -26,7 +26,7 @@ from hira.trainers.curation.pipeline import begin_folder, row_of
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Fact:
+class Triple:
     """Subject, relation, object. `value` marks an object that is a value, such as a year, at which a chain ends."""
 
     subject: str
@@ -36,10 +36,10 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class FactChain:
     """Facts that each begin where the previous one ends; no entity occurs twice."""
 
-    facts: tuple[Fact, ...]
+    facts: tuple[Triple, ...]
 
     @property
     def start(self) -> str:
@@ -55,7 +55,7 @@ class Chain:
         return tuple(fact.object for fact in self.facts[:-1])
 
 
-def facts_of(path: Path) -> list[Fact]:
+def facts_of(path: Path) -> list[Triple]:
     """Return the facts of a file, each once, in a fixed order. Raises `UsageError` for an incomplete fact or an empty
     file."""
     found = []
@@ -64,7 +64,7 @@ def facts_of(path: Path) -> list[Fact]:
         if not all(parts):
             fix = 'each line is {"subject": "…", "relation": "…", "object": "…"}'
             raise UsageError("a fact lacks a part", where=f"line {at} of {path}", fix=fix)
-        found.append(Fact(parts[0], parts[1], parts[2], value=bool(row.get("value", False))))
+        found.append(Triple(parts[0], parts[1], parts[2], value=bool(row.get("value", False))))
     if not found:
         raise UsageError("there are no facts", where=f"in {path}", fix="give relations between entities")
     return sorted(set(found))
@@ -76,7 +76,7 @@ BRANCHING = 50
 """The most facts of an entity on the way: through a country or a year everything is connected to everything."""
 
 
-def paths(facts: Sequence[Fact], many: int, least: int = 2, most: int = 4, *, seed: int = 0) -> list[Chain]:
+def paths(facts: Sequence[Triple], many: int, least: int = 2, most: int = 4, *, seed: int = 0) -> list[FactChain]:
     """Return `many` different paths of `least` to `most` facts, or as many as are found; the same seed gives the same
     ones.
 
@@ -86,13 +86,13 @@ def paths(facts: Sequence[Fact], many: int, least: int = 2, most: int = 4, *, se
     """
     if not 1 <= least <= most:
         raise UsageError(f"there are no paths of {least} to {most} facts", fix="1 ≤ least ≤ most")
-    onward: dict[str, list[Fact]] = defaultdict(list)
+    onward: dict[str, list[Triple]] = defaultdict(list)
     only: dict[tuple[str, str], int] = defaultdict(int)
     for fact in sorted(set(facts)):
         onward[fact.subject].append(fact)
         only[fact.subject, fact.relation] += 1
     starts, chance = sorted(onward), random.Random(seed)  # noqa: S311 - repeatable walks
-    found: dict[tuple[str, str], Chain] = {}
+    found: dict[tuple[str, str], FactChain] = {}
     for _ in range(many * TRIES if starts else 0):
         walked = _walk(chance, chance.choice(starts), chance.randint(least, most), onward, only)
         if len(walked.facts) >= least:
@@ -106,14 +106,14 @@ def _walk(
     chance: random.Random,
     here: str,
     wanted: int,
-    onward: Mapping[str, Sequence[Fact]],
+    onward: Mapping[str, Sequence[Triple]],
     only: Mapping[tuple[str, str], int],
-) -> Chain:
-    seen, walked = {here}, list[Fact]()
+) -> FactChain:
+    seen, walked = {here}, list[Triple]()
     while len(walked) < wanted:
         if walked and len(onward.get(here, ())) > BRANCHING:
             break
-        choices: dict[str, list[Fact]] = defaultdict(list)
+        choices: dict[str, list[Triple]] = defaultdict(list)
         for fact in onward.get(here, ()):
             if fact.object not in seen and only[fact.subject, fact.relation] == 1:
                 choices[fact.relation].append(fact)
@@ -124,24 +124,24 @@ def _walk(
         seen.add(here)
         if walked[-1].value:
             break
-    return Chain(tuple(walked))
+    return FactChain(tuple(walked))
 
 
 SYNTHESIZE = Prompt(__file__, "curation_synthesize")
 
 
-class Asked(BaseModel):
+class WrittenQuestion(BaseModel):
     question: str = Field(min_length=1)
 
 
-def leaks(question: str, chain: Chain) -> list[str]:
+def leaks(question: str, chain: FactChain) -> list[str]:
     """Return the faults of a question for a chain: it does not name the first entity, or it names another one."""
     hidden = [one for one in (*chain.between, chain.end) if contains(question, one) and not contains(chain.start, one)]
     lost = [] if contains(question, chain.start) else [f"it does not name {chain.start}"]
     return [*lost, *(f"it gives {one} away" for one in hidden)]
 
 
-async def write_question(conversation: Conversation, name: str, chain: Chain) -> Item | None:
+async def write_question(conversation: Conversation, name: str, chain: FactChain) -> Item | None:
     """Return a question whose answer is the end of the chain; None, with a notice, if the second try also names a
     hidden entity, or the writer fails."""
     facts = "\n".join(f"{at}. {one.subject} – {one.relation} – {one.object}" for at, one in enumerate(chain.facts, 1))
@@ -150,12 +150,12 @@ async def write_question(conversation: Conversation, name: str, chain: Chain) ->
         facts=sanitize(facts), start=sanitize(chain.start), answer=sanitize(chain.end), hidden=sanitize(hidden)
     )
 
-    def wrong(one: Asked) -> str:
+    def wrong(one: WrittenQuestion) -> str:
         found = leaks(one.question, chain)
         return f"The question is not usable: {'; '.join(found)}." if found else ""
 
     try:
-        asked = await ask_for_record(conversation, user(prompt), Asked, wrong=wrong)
+        asked = await ask_for_record(conversation, user(prompt), WrittenQuestion, wrong=wrong)
     except (DialectError, EndpointError) as error:
         conversation.context.events(Notice(f"{conversation.name}: no question {name}, because {error.what}"))
         return None

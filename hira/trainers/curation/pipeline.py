@@ -26,8 +26,8 @@ from hira.trainers.curation.filters import (
     STAGES,
     Attempts,
     Challenge,
-    Decision,
     Stage,
+    StageDecision,
     decide,
     find_duplicates,
     judge,
@@ -105,15 +105,15 @@ class Curation:
         begin_folder(folder, curating.to_json())
         self.path = folder / DECISIONS
         records.cut(self.path, 0)  # an incomplete last line
-        read = (Decision(**values) for values in records.read(self.path))
+        read = (StageDecision(**values) for values in records.read(self.path))
         self.decisions = {(one.stage, one.id): one for one in read}
         self.passed: list[Passed] = []
 
-    def decisions_of(self, stage: Stage) -> dict[str, Decision]:
+    def decisions_of(self, stage: Stage) -> dict[str, StageDecision]:
         """Return the decisions of a stage, by question."""
         return {question: one for (own, question), one in self.decisions.items() if own == stage}
 
-    def _enter(self, found: Iterable[Decision]) -> None:
+    def _enter(self, found: Iterable[StageDecision]) -> None:
         """Add decisions, and write those that are new or changed."""
         new = [one for one in found if self.decisions.get((one.stage, one.id)) != one]
         if new:
@@ -151,7 +151,7 @@ class Curation:
         known, cast = self.decisions_of(stage), self.context.cast
         budget, events = self.context.budget, self.context.events
 
-        async def ask(item: Item) -> Decision | None:
+        async def ask(item: Item) -> StageDecision | None:
             context = RunContext(cast, Rollout("", item.question, "curation"), budget=budget, events=events)
             return await judge(context.conversation("judge"), stage, item)
 
@@ -251,7 +251,7 @@ def format_funnel(came: int, passed: Sequence[Passed]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def format_outcomes(decisions: Iterable[Decision], challenge: Challenge) -> str:
+def format_outcomes(decisions: Iterable[StageDecision], challenge: Challenge) -> str:
     """Return a table of the questions by their number of right answers."""
     counts = Counter(int(one.told["right"]) for one in decisions if one.told["known"] == challenge.attempts)
     lines = [f"| right of {challenge.attempts} | questions | |", "|---|---|---|"]

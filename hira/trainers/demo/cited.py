@@ -20,12 +20,12 @@ from pathlib import Path
 
 from hira.agents.trajectory import Rollout
 from hira.core.policy import Completion, Request, Watch, cut_at_stop
-from hira.evaluation.rewards.answers import Reward, Score
+from hira.evaluation.rewards.answers import Reward, RolloutScore
 from hira.evaluation.rewards.match import contains
 from hira.policies.offline.request import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.demo.matpo import HILLS, PEOPLE, RIVERS, TOWNS
-from hira.trainers.demo.recipe import Command, DemoRecipe, Lessons, Sizes, play_lessons
+from hira.trainers.demo.recipe import Command, DemoRecipe, DemoSizes, Lessons, play_lessons
 from hira.trainers.recipes import GRPO as RECIPE
 from hira.trainers.rollouts import Problem
 from hira.workflows.baselines.single import Rag
@@ -47,7 +47,7 @@ _MARK = re.compile(r"\[(s\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class TownFact:
     """One fact of a town, which a question asks for."""
 
     town: str
@@ -63,13 +63,13 @@ class Fact:
         return FACTS[self.kind][1].format(town=self.town)
 
 
-def world(seed: int) -> dict[str, list[Fact]]:
+def world(seed: int) -> dict[str, list[TownFact]]:
     """Return the facts of all towns."""
     chance = random.Random(seed)  # noqa: S311 - a repeatable world
-    return {town: [Fact(town, kind, chance.choice(one[2])) for kind, one in FACTS.items()] for town in TOWNS}
+    return {town: [TownFact(town, kind, chance.choice(one[2])) for kind, one in FACTS.items()] for town in TOWNS}
 
 
-def questions(seed: int, *, held_out: bool) -> dict[str, Fact]:
+def questions(seed: int, *, held_out: bool) -> dict[str, TownFact]:
     """Return the questions about the towns of training, or about the held-out towns, with the facts that they ask
     for."""
     towns = TOWNS[TRAINED:] if held_out else TOWNS[:TRAINED]
@@ -87,7 +87,7 @@ def problems(seed: int, *, held_out: bool = False) -> list[Problem]:
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
+class CitedTeacherFaults:
     """How often the teacher omits the source, gives another fact of the town, and adds one more."""
 
     uncited: float = 0.55
@@ -95,12 +95,14 @@ class Faults:
     wordy: float = 0.25
 
 
-class Teacher:
+class CitedTeacher:
     """Answers from the page in its prompt, carelessly."""
 
     model = "teacher"
 
-    def __init__(self, chance: random.Random, fact: Fact, facts: Sequence[Fact], faults: Faults) -> None:
+    def __init__(
+        self, chance: random.Random, fact: TownFact, facts: Sequence[TownFact], faults: CitedTeacherFaults
+    ) -> None:
         self.chance = chance
         self.fact = fact
         self.others = [one for one in facts if one != fact]
@@ -125,7 +127,7 @@ class Teacher:
         return self.chance.random() < often
 
 
-async def score_cited(rollout: Rollout, references: tuple[str, ...]) -> Score:
+async def score_cited(rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
     """Score half for the right fact, half for its source and no other, less a quarter for more than one sentence;
     `accuracy` is 1 for all of it."""
     value, town = references
@@ -136,7 +138,7 @@ async def score_cited(rollout: Rollout, references: tuple[str, ...]) -> Score:
     sourced = float(bool(own) and [titles.get(id_) for id_ in _MARK.findall(own)] == [town])
     brief = float(len(sentences) <= 1)
     parts = {"accuracy": sourced * brief, "told": told, "sourced": sourced, "brief": brief}
-    return Score(max(0.0, (told + sourced) / 2 - (1 - brief) / 4), parts)
+    return RolloutScore(max(0.0, (told + sourced) / 2 - (1 - brief) / 4), parts)
 
 
 def settings_of(folder: Path) -> Settings:
@@ -145,7 +147,7 @@ def settings_of(folder: Path) -> Settings:
     )
 
 
-def teach(folder: Path, seed: int, times: int, faults: Faults = Faults()) -> Lessons:
+def teach(folder: Path, seed: int, times: int, faults: CitedTeacherFaults = CitedTeacherFaults()) -> Lessons:
     """Write the documents of that seed's towns, and return the teacher's answers: `times` to each of some dozen
     questions."""
     here, asked = world(seed), questions(seed, held_out=False)
@@ -154,9 +156,9 @@ def teach(folder: Path, seed: int, times: int, faults: Faults = Faults()) -> Les
         text = " ".join(fact.sentence for fact in facts)
         (folder / "documents" / f"{town}.md").write_text(f"# {town}\n\n{text}\n", encoding="utf-8")
 
-    def teacher(chance: random.Random, problem: Problem) -> Teacher:
+    def teacher(chance: random.Random, problem: Problem) -> CitedTeacher:
         fact = asked[problem.question]
-        return Teacher(chance, fact, here[fact.town], faults)
+        return CitedTeacher(chance, fact, here[fact.town], faults)
 
     rollouts = asyncio.run(play_lessons(settings_of(folder), Rag(), problems(seed)[:LESSONS], times, seed, teacher))
     return Lessons(rollouts, f"{len(rollouts)} answers of a careless teacher over {len(here)} pages")
@@ -186,7 +188,7 @@ CITED = DemoRecipe(
     reward=reward,
     commands=commands,
     pretrained=True,
-    sizes=Sizes(
+    sizes=DemoSizes(
         lessons=1,
         learning=16,
         batch=8,
@@ -198,7 +200,7 @@ CITED = DemoRecipe(
         rank=16,
         exam=1,
     ),
-    small=Sizes(
+    small=DemoSizes(
         lessons=1, learning=1, batch=2, learning_rate=1e-3, updates=1, questions=1, attempts=2, rank=4, exam=1, thin=12
     ),
     examined="held-out questions answered rightly in one sentence with its source",

@@ -23,9 +23,9 @@ from hira.core.policy import Completion, Request, Watch, cut_at_stop
 from hira.evaluation.rewards.answers import ByWords, Reward, WithFormat
 from hira.evaluation.rewards.match import exact
 from hira.policies.offline.request import Act, read_request, write_act
-from hira.policies.offline.request import Asked as Seen
+from hira.policies.offline.request import OfflineRequest as Seen
 from hira.runtime.settings import Settings
-from hira.trainers.demo.recipe import Command, DemoRecipe, Lessons, Sizes, play_lessons
+from hira.trainers.demo.recipe import Command, DemoRecipe, DemoSizes, Lessons, play_lessons
 from hira.trainers.demo.tiny import DAYS, IDS, READ, SHAPE, YEARS, find_phrases, make_tokenizer
 from hira.trainers.lessons import list_messages
 from hira.trainers.recipes import MATPO as RECIPE
@@ -114,7 +114,7 @@ ENOUGH = "That is enough."
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
+class MatpoTeacherFaults:
     """How often the teacher errs, where it could: it answers after the first report, mistakes the question, reports the
     wrong line."""
 
@@ -123,15 +123,15 @@ class Faults:
     misread: float = 0.1
 
 
-CARELESS = Faults()
+CARELESS = MatpoTeacherFaults()
 
 
-class Teacher:
+class MatpoTeacher:
     """Plays planner and worker of MATPO in one rollout, in the dialect of the request. `chance` decides its faults."""
 
     model = "teacher"
 
-    def __init__(self, chance: random.Random, faults: Faults) -> None:
+    def __init__(self, chance: random.Random, faults: MatpoTeacherFaults) -> None:
         self.chance = chance
         self.faults = faults
 
@@ -207,7 +207,7 @@ def settings_of(folder: Path) -> Settings:
     return Settings(model="offline", docs=(folder / "documents",), workflow="matpo", sandbox="off")
 
 
-def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Lessons:
+def teach(folder: Path, seed: int, times: int, faults: MatpoTeacherFaults = CARELESS) -> Lessons:
     """Write the documents of that seed's world, and return its teacher's lessons: `times` per question."""
     here = make_world(seed)
     here.write(folder / "documents")
@@ -219,10 +219,14 @@ def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Les
     return Lessons(rollouts, f"{text}, {100 * right:.0f} % of them right")
 
 
-def by_teacher(folder: Path, problems: Sequence[Problem], times: int, seed: int, faults: Faults) -> list[Rollout]:
+def by_teacher(
+    folder: Path, problems: Sequence[Problem], times: int, seed: int, faults: MatpoTeacherFaults
+) -> list[Rollout]:
     """Return the teacher's rollouts over the documents of the folder."""
     return asyncio.run(
-        play_lessons(settings_of(folder), WORKFLOW, problems, times, seed, lambda chance, _: Teacher(chance, faults))
+        play_lessons(
+            settings_of(folder), WORKFLOW, problems, times, seed, lambda chance, _: MatpoTeacher(chance, faults)
+        )
     )
 
 
@@ -304,5 +308,5 @@ MATPO_DEMO = DemoRecipe(
     held_out=held_out,
     reward=reward,
     commands=commands,
-    sizes=Sizes(learning=220, updates=35, rate=2e-3, refill=2),
+    sizes=DemoSizes(learning=220, updates=35, rate=2e-3, refill=2),
 )

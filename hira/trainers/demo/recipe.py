@@ -15,7 +15,7 @@ from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig
-from hira.trainers.demo.tiny import SHAPE, Shape
+from hira.trainers.demo.tiny import SHAPE, TinyShape
 from hira.trainers.recipes import Recipe
 from hira.trainers.rollouts import Problem, open_contexts
 from hira.workflows import BuiltIn
@@ -31,7 +31,7 @@ DAY = 1_767_225_600.0  # 2026-01-01: the prompts are the same on every day
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class DemoSizes:
     """The sizes of a demo: `lessons` of the teacher for each question, `learning` supervised steps, `updates` of
     `questions` x `attempts` rollouts, which replace groups without signal by other questions up to `refill` times. An
     exam asks every `thin`-th held-out question `exam` times."""
@@ -52,7 +52,7 @@ class Sizes:
     every: int = 0
 
 
-MINIATURE = Sizes(lessons=1, learning=12, updates=2, questions=4, attempts=4, exam=1)
+MINIATURE = DemoSizes(lessons=1, learning=12, updates=2, questions=4, attempts=4, exam=1)
 """Runs every stage and teaches next to nothing."""
 
 
@@ -106,9 +106,9 @@ class DemoRecipe:
     varied: "Callable[[Any], Changed] | None" = None
     options: Mapping[str, bool | int] = field(default_factory=dict)
     stages: StageConfig = field(default=StageConfig())
-    shape: Shape = SHAPE
-    sizes: Sizes = Sizes()
-    small: Sizes = MINIATURE
+    shape: TinyShape = SHAPE
+    sizes: DemoSizes = DemoSizes()
+    small: DemoSizes = MINIATURE
     examined: str = "held-out questions right"
     curves: Mapping[str, str] = field(default_factory=lambda: {"right answers in training": "reward/accuracy"})
     figures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from hira.trainers.configuration import (
     SftConfig,
     TrainConfig,
 )
-from hira.trainers.demo.recipe import DAY, TINY, DemoRecipe, Sizes
+from hira.trainers.demo.recipe import DAY, TINY, DemoRecipe, DemoSizes
 from hira.trainers.demo.tiny import make_model
 from hira.trainers.lessons import lessons_of
 from hira.trainers.profile import save_adapters, write_profiles
@@ -42,7 +42,7 @@ class Demo:
     folder: Path
     recipe: DemoRecipe
     seed: int
-    sizes: Sizes
+    sizes: DemoSizes
     base: str = TINY
     tell: Callable[[str], None] = lambda _: None
     on_step: Callable[[Mapping[str, Any]], None] = lambda _: None

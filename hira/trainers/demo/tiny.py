@@ -15,7 +15,7 @@ from hira.core.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TinyShape:
     """The sizes of the model. `window` is the most tokens of a conversation."""
 
     window: int = 256
@@ -24,10 +24,10 @@ class Shape:
     layers: int = 2
 
 
-SHAPE = Shape()
+SHAPE = TinyShape()
 
 
-def make_model(tokenizer: Any, seed: int, shape: Shape = SHAPE) -> Any:
+def make_model(tokenizer: Any, seed: int, shape: TinyShape = SHAPE) -> Any:
     """Return a Qwen3: for Qwen2, transformers would not load the tokenizer as it was saved.
 
     A larger initialisation than 0.06 keeps it on a plateau for a long time.

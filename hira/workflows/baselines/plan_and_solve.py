@@ -37,7 +37,7 @@ ANSWER = Prompt(__file__, "plan_and_solve_answer")
 PLANNER = "planner"
 
 
-class Plan(BaseModel):
+class SolutionPlan(BaseModel):
     steps: list[str]
 
 
@@ -48,7 +48,7 @@ async def plan_steps(context: RunContext, question: str, experts: Sequence[Exper
     prompt = PLAN.fill(**shown, task=sanitize(question), files=format_files(context.files))
     instructions = PLAN.fill(**shown, task="", files="")
     try:
-        plan = await ask_for_record(context.conversation(PLANNER), user(prompt), Plan)
+        plan = await ask_for_record(context.conversation(PLANNER), user(prompt), SolutionPlan)
     except DialectError:
         return [question]
     return [" ".join(step.split()) for step in plan.steps if not is_copied(step, instructions)][:most] or [question]

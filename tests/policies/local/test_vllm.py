@@ -12,7 +12,7 @@ import pytest
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, UsageError
 from hira.core.policy import Sampling
 from hira.policies.local.vllm import VllmEngine
-from hira.testing.server import Exchange, Received, Server
+from hira.testing.server import Exchange, HttpServer, Received
 
 Reply = tuple[int, Any]
 
@@ -24,7 +24,7 @@ class Vllm:
         self.asked: list[tuple[str, Any]] = []
         self.completion: Callable[[Any], Reply] = lambda body: (200, said(body, [7, 8, 2]))
         self.adapters: Callable[[Any], Reply] = lambda body: (200, f"Success: {body['lora_name']}")
-        self.http = Server(self._respond)
+        self.http = HttpServer(self._respond)
 
     @property
     def base_url(self) -> str:

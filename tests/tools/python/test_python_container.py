@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from hira.tools.python import Limits, PythonSandbox, refusal, sandbox_layers
+from hira.tools.python import PythonLimits, PythonSandbox, refusal, sandbox_layers
 from hira.tools.python.layers import IMAGE, WORKER, Container, command, engine, trouble
 
 ENGINE = r"""
@@ -94,7 +94,7 @@ def test_the_command_line_is_exactly_this(tmp_path: Path) -> None:
         "python:3.13-slim",
         Path("/tmp/run/1"),
         ["/docs/a, b.csv"],
-        Limits(memory=1000, threads=9),
+        PythonLimits(memory=1000, threads=9),
         {"LANG": "C.UTF-8", "TZ": "UTC"},
         "BOOT",
     )

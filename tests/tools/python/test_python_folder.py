@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from hira.runtime.workspace import work_folder
-from hira.tools.python.folder import Found, clear, find_written, look, read, remove
+from hira.tools.python.folder import FolderContent, clear, find_written, look, read, remove
 
 
 def deep(folder: Path, levels: int) -> None:
@@ -62,5 +62,5 @@ def test_links_are_neither_followed_nor_read_nor_emptied(tmp_path: Path) -> None
             continue
         raise AssertionError(place)
     remove(work, ["folder"])
-    clear(work, Found())
+    clear(work, FolderContent())
     assert (outside / "secret").read_text() == "s"

@@ -9,9 +9,9 @@ import pytest
 from rows import telling
 
 from hira.tools.python import PythonSandbox
-from hira.tools.python.usage import Limits
+from hira.tools.python.usage import PythonLimits
 
-SMALL = Limits(seconds=20, memory=256 << 20, disk=8 << 20, file=4 << 20, files=200, threads=20, printed=4 << 20)
+SMALL = PythonLimits(seconds=20, memory=256 << 20, disk=8 << 20, file=4 << 20, files=200, threads=20, printed=4 << 20)
 
 GREEDY = {
     "memory": ("l = []\nwhile True: l.append(bytearray(16 << 20))", "MemoryError"),

@@ -1,6 +1,7 @@
 """What a user may get wrong, each with a clear line before anything is sampled. Elsewhere: a base without a chat
-template, and prompts longer than the window (test_runs_of_commands), without a pad token (test_lessons_learned), without
-tools (test_rollouts), a full disk (test_training_runs), Ctrl-C amid rollouts and an update (test_repeated_and_killed)."""
+template, and prompts longer than the window (test_runs_of_commands), without a pad token (test_lessons_learned),
+without tools (test_rollouts), a full disk (test_training_runs), Ctrl-C amid rollouts and an update
+(test_repeated_and_killed)."""
 
 import io
 import json

@@ -17,7 +17,7 @@ from hira.cli.training.demo import ask_held_out
 from hira.policies.local.template import Template
 from hira.trainers import records
 from hira.trainers.demo import matpo
-from hira.trainers.demo.matpo import MATPO_DEMO, Faults, by_teacher, learn_tokenizer
+from hira.trainers.demo.matpo import MATPO_DEMO, MatpoTeacherFaults, by_teacher, learn_tokenizer
 from hira.trainers.demo.run import Demo
 from hira.trainers.lessons import lessons_of, list_messages
 
@@ -26,7 +26,7 @@ Muon, orthogonal = later("hira.trainers.muon:Muon"), later("hira.trainers.muon:o
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 
 
-def lessons(folder: Path, faults: Faults, most: int = 12) -> list:
+def lessons(folder: Path, faults: MatpoTeacherFaults, most: int = 12) -> list:
     here = matpo.make_world(0)
     here.write(folder / "documents")
     return by_teacher(folder, here.problems(held_out=False)[:most], 1, 0, faults)
@@ -42,7 +42,7 @@ def test_no_one_who_is_asked_about_in_training_is_asked_about_later() -> None:
 
 
 def test_lessons_are_the_run_time_prompts_and_what_the_teacher_said(tmp_path: Path) -> None:
-    rollouts = lessons(tmp_path, Faults(0, 0, 0), 4)
+    rollouts = lessons(tmp_path, MatpoTeacherFaults(0, 0, 0), 4)
     template = Template(learn_tokenizer(rollouts))
     for record in rollouts:
         for row, trajectory in zip(lessons_of(record, template), record.trajectories.values(), strict=True):

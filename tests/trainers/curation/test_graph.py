@@ -8,17 +8,17 @@ import pytest
 from hira.core.errors import DialectError, UsageError
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
-from hira.trainers.curation.generation import Chain, Fact, facts_of, leaks, paths, rewrite_query, write_question
+from hira.trainers.curation.generation import FactChain, Triple, facts_of, leaks, paths, rewrite_query, write_question
 
 FACTS = [
-    Fact("Ida Berg", "designed", "Vale Bridge"),
-    Fact("Vale Bridge", "crosses", "the Orr"),
-    Fact("the Orr", "rises in", "Mount Kell"),
-    Fact("Mount Kell", "height in metres", "2140", value=True),
-    Fact("the Orr", "flows through", "Tarn"),
-    Fact("the Orr", "flows through", "Lisk"),
+    Triple("Ida Berg", "designed", "Vale Bridge"),
+    Triple("Vale Bridge", "crosses", "the Orr"),
+    Triple("the Orr", "rises in", "Mount Kell"),
+    Triple("Mount Kell", "height in metres", "2140", value=True),
+    Triple("the Orr", "flows through", "Tarn"),
+    Triple("the Orr", "flows through", "Lisk"),
 ]
-CHAIN = Chain(tuple(FACTS[:3]))
+CHAIN = FactChain(tuple(FACTS[:3]))
 
 
 def test_facts_are_read_from_json_lines(tmp_path: Path) -> None:
