@@ -5,7 +5,7 @@
 ExpertQA | chaitanyamalaviya/ExpertQA | `data/lfqa/rand_val.jsonl` | | AttributionBench | OSU-NLP-Group/AttributionBench
 | `data/dev_all_subset_balanced.jsonl`, `data/test_ood_all_subset_balanced.jsonl` | | FeverSymmetric |
 TalSchuster/FeverSymmetric | `symmetric_v0.2/fever_symmetric_dev.jsonl` | | Fool Me Twice |
-google-research/fool-me-twice | `dataset/dev.jsonl` | """  # noqa: E501
+google-research/fool-me-twice | `dataset/dev.jsonl` |"""
 
 import json
 import random

@@ -39,7 +39,7 @@ class AtTerminal:
     @overload
     async def __call__(self, asked: ToolUse) -> ToolUse | Refusal: ...
     async def __call__(self, asked: Sequence[Subtask] | ToolUse) -> Sequence[Subtask | Rejected] | ToolUse | Refusal:
-        with self.view.paused() if self.view else nullcontext():
+        with self.view.pause() if self.view else nullcontext():
             if isinstance(asked, ToolUse):
                 return await self._decide_call(asked)
             return [await self._decide(one) for one in asked]
@@ -101,11 +101,11 @@ class AtTerminal:
         loop, source = asyncio.get_running_loop(), self.shell.stdin.fileno()
         ready: asyncio.Future[None] = loop.create_future()
 
-        def typed() -> None:
+        def resume() -> None:
             if not ready.done():
                 ready.set_result(None)
 
-        loop.add_reader(source, typed)
+        loop.add_reader(source, resume)
         try:
             await ready
         finally:

@@ -54,7 +54,7 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
         if getattr(args, flag) is not None:
             raise UsageError(f"--{flag} works only with --batch", fix="name the file of questions with --batch")
     question = read_question(args.question, shell)
-    files = attached_files(args, shell)
+    files = find_attached_files(args, shell)
     if args.dry_run:
         return print_bound(args, settings, shell)
     path = output.check_output_path(args.output, shell.folder) if args.output else None
@@ -64,7 +64,7 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
     return finish_run(hira, begin, args, shell, path)
 
 
-def attached_files(args: argparse.Namespace, shell: Shell) -> tuple[Path, ...]:
+def find_attached_files(args: argparse.Namespace, shell: Shell) -> tuple[Path, ...]:
     """The files of --file. Raises `UsageError` for one that cannot be attached."""
     if "" in args.files:
         raise UsageError("the path after --file is empty", fix="name a file; is a shell variable unset?")
@@ -109,12 +109,12 @@ def finish_run(
 ) -> int:
     """Work on a run until it ends, and `tell` its answer; `path` is where it is written as well."""
 
-    async def worked() -> Run | None:
+    async def work() -> Run | None:
         async with hira:
             return await work_shown(hira, begin, args, shell)
 
     try:
-        run = asyncio.run(worked())
+        run = asyncio.run(work())
     except asyncio.CancelledError:
         run = None
     if run and path:
@@ -166,7 +166,7 @@ async def work_shown(
                 hira.approve_tool.view = view
             run = await begin()
             said = announce_model(await hira.open_session(), run.files) if announce else ""
-            async with shown(run, view):
+            async with show_progress(run, view):
                 if said:
                     view.say(said)
                 # replies stream in, shown or not: one that does not end is noticed
@@ -194,7 +194,7 @@ def announce_model(session: Session, files: Sequence[Path] = ()) -> str:
 
 
 @asynccontextmanager
-async def shown(run: Stoppable, view: View) -> AsyncIterator[None]:
+async def show_progress(run: Stoppable, view: View) -> AsyncIterator[None]:
     """Keep the progress of the work inside the context shown, and handle Ctrl-C as `interruptible` does."""
     with interruptible(run, view.say):
         keeping = asyncio.create_task(view.keep())
@@ -218,7 +218,7 @@ def interruptible(run: Stoppable, say: Callable[[str], None]) -> Iterator[None]:
         say("ending with the results so far; Ctrl-C again quits")
         run.stop()
 
-    def heard(number: int, _frame: FrameType | None) -> None:
+    def hear(number: int, _frame: FrameType | None) -> None:
         nonlocal asked
         if asked or number != signal.SIGINT:
             killer = threading.Timer(QUIT_AFTER, os._exit, [INTERRUPTED])
@@ -232,7 +232,7 @@ def interruptible(run: Stoppable, say: Callable[[str], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
@@ -243,7 +243,7 @@ def interruptible(run: Stoppable, say: Callable[[str], None]) -> Iterator[None]:
 def chat(args: argparse.Namespace, shell: Shell) -> int:
     settings = load_settings(args, shell)
     check_options(args.set, [settings.workflow])
-    files = attached_files(args, shell)
+    files = find_attached_files(args, shell)
     hira = Hira(settings=settings, approve_tool=at_terminal(args, shell, needed=False))
     talk = hira.chat(args.continues or "")
     code = OK

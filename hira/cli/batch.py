@@ -11,7 +11,7 @@ from pathlib import Path
 from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, code_of, explain
-from hira.cli.ask import announce_model, shown
+from hira.cli.ask import announce_model, show_progress
 from hira.cli.batch_files import Answers, questions_of
 from hira.cli.output import CODES
 from hira.cli.progress import CellCounts, open_view
@@ -35,7 +35,7 @@ def batch(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
     if not args.output:
         raise UsageError("a batch needs a file for its answers", fix="name it with --output answers.jsonl")
     with Answers((shell.folder / args.output).absolute(), questions) as answers:
-        left = list(answers.left())
+        left = list(answers.list_unfinished())
         if not left:
             shell.remark(f"all {len(questions)} questions are answered in {args.output} already")
             return CODES[worst(answers.statuses())]
@@ -78,7 +78,7 @@ async def _ask_all(
                     if line := announce_model(await hira.open_session()):
                         view.say(line)
                 stack.enter_context(short_pauses())
-                async with shown(many, view):
+                async with show_progress(many, view):
                     async for done in many.each():
                         answers.keep(done)
                         usage = done.answer.rollout.usage
@@ -115,8 +115,8 @@ def _describe_rest(args: argparse.Namespace) -> str:
 
 
 def _tell_events(question: Question, run: str, shell: Shell) -> Reader:
-    def told(event: Event) -> None:
+    def tell(event: Event) -> None:
         line = {"id": question.id, "run": run, **record(event)}
         shell.tell(json.dumps(line, ensure_ascii=False, default=str))
 
-    return told
+    return tell

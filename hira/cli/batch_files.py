@@ -121,7 +121,7 @@ class Answers:
         finally:
             self._close()
 
-    def left(self) -> Iterator[Question]:
+    def list_unfinished(self) -> Iterator[Question]:
         """Yield the questions without a final answer, each with the run to resume, if it began."""
         for question in self.questions:
             status, run = self._kept.get(question.id, (None, ""))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from hira.agents.trajectory import Status
 from hira.cli import INTERRUPTED, OK, code_of
-from hira.cli.ask import announce_model, attached_files, interruptible, read_question
+from hira.cli.ask import announce_model, find_attached_files, interruptible, read_question
 from hira.cli.output import CODES
 from hira.cli.parser import check_options, collect_flags
 from hira.cli.shell import Shell
@@ -41,7 +41,7 @@ async def _compare(
 ) -> list[Compared] | None:
     """Return the outcome of each workflow, in the order of `names`; None if the person would not wait."""
     say = (lambda _: None) if args.quiet else shell.remark
-    files = attached_files(args, shell)
+    files = find_attached_files(args, shell)
     found: dict[str, Compared] = {}
     try:
         async with comparison(settings, names, question, files=files) as compared:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hira.cli import INTERRUPTED, OK, code_of, explain
-from hira.cli.ask import shown
+from hira.cli.ask import show_progress
 from hira.cli.parser import collect_flags
 from hira.cli.progress import CellCounts, open_view
 from hira.cli.shell import Shell, short_pauses
@@ -101,7 +101,7 @@ async def _evaluate(plan: EvaluationPlan, folder: Path, args: argparse.Namespace
                 view.say(f"{counts.before} of {plan.total} questions are finished in {folder} already")
             try:
                 with short_pauses():
-                    async with shown(evaluation, view):
+                    async with show_progress(evaluation, view):
                         async for record in evaluation.each():
                             _count(counts, record)
                             view.update()

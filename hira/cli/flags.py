@@ -24,7 +24,7 @@ def flag(names: str, metavar: str, about: str, **more: Any) -> Arguments:
     return tuple(names.split()), {"metavar": metavar or None, "help": about, **kind, **more}
 
 
-def repeated(names: str, metavar: str, about: str, **more: Any) -> Arguments:
+def repeatable_flag(names: str, metavar: str, about: str, **more: Any) -> Arguments:
     return flag(names, metavar, f"{about}; repeatable", action="append", **more)
 
 
@@ -50,22 +50,24 @@ _MODEL = (
     flag("--profile", "RUN", "output folder of a hira-train run"),
     flag("--base-url", "URL", "OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1"),
     flag("--reasoning-effort", "E", f"reasoning effort of the model: {', '.join(EFFORTS)}", choices=EFFORTS),
-    repeated("--role", "ROLE=M", "model for one role; several separated by commas are tried in order", default=[]),
+    repeatable_flag(
+        "--role", "ROLE=M", "model for one role; several separated by commas are tried in order", default=[]
+    ),
 )
 MODEL = group("model", flag("-m --model", "M", _NAMED), *_MODEL)
-MODELS = group("model", repeated("-m --model", "M", _NAMED, dest="models"), *_MODEL)
+MODELS = group("model", repeatable_flag("-m --model", "M", _NAMED, dest="models"), *_MODEL)
 SOURCES = group(
     "sources",
-    repeated("--docs", "PATH", "file or folder to search"),
+    repeatable_flag("--docs", "PATH", "file or folder to search"),
     flag("--search", "NAME", "web search: serper, tavily, brave, searxng, wikipedia (needs no key) …"),
 )
-FILES = repeated("--file", "PATH", "file to attach to the question", default=[], dest="files")
-OPTIONS = repeated("--set", "NAME.OPTION=VALUE", "option of a workflow, such as mars.max_turns=5", default=[])
+FILES = repeatable_flag("--file", "PATH", "file to attach to the question", default=[], dest="files")
+OPTIONS = repeatable_flag("--set", "NAME.OPTION=VALUE", "option of a workflow, such as mars.max_turns=5", default=[])
 WORK = group(
     "workflow",
     flag("--workflow", "NAME", "hira (default), mars, rag, react …; docs/workflows.md lists them"),
-    repeated("--tools", "NAME", "your own tool as module:function, or one of an installed package"),
-    repeated("--without", "PART", f"leave out: {', '.join(ABILITIES)}", choices=ABILITIES),
+    repeatable_flag("--tools", "NAME", "your own tool as module:function, or one of an installed package"),
+    repeatable_flag("--without", "PART", f"leave out: {', '.join(ABILITIES)}", choices=ABILITIES),
     flag("--max-subtasks", "N", "maximum number of subtasks (10)"),
     flag("--parallel", "N", "subtasks that run at the same time (1)"),
 )
@@ -100,13 +102,13 @@ EVALUATION = (
     flag("data", "DATA", "mini, a file (.jsonl, .json, .csv), or a public set"),
     group(
         "questions",
-        repeated("--category", "NAME", "only questions of this category"),
+        repeatable_flag("--category", "NAME", "only questions of this category"),
         flag("--sample", "N", "random sample of N questions"),
         flag("--seed", "N", "seed of --sample (0)", default=0),
         flag("--limit", "N", "only the first N questions"),
         flag("--split", "NAME", "split of a public data set", default=""),
         flag("--config", "NAME", "configuration of a public data set", default=""),
-        repeated("--column", "PART=NAME", "column names of a file, such as answer=NAME", default=[]),
+        repeatable_flag("--column", "PART=NAME", "column names of a file, such as answer=NAME", default=[]),
     ),
     *(MODELS, SOURCES, OPTIONS),
     group(
@@ -248,7 +250,7 @@ def _add_evaluation(commands: Any) -> None:
         hints={"WHAT": "hira eval mini asks the questions that come with hira, hira eval FILE.jsonl yours"},
     )
     what = command.add_subparsers(dest="what", metavar="WHAT", required=True)
-    several = repeated("--workflow", "NAME", "workflows, several separated by commas, or `all` (hira)")
+    several = repeatable_flag("--workflow", "NAME", "workflows, several separated by commas, or `all` (hira)")
     _add(what, "run", "ask and score (`hira eval DATA` is short for it)", several, *EVALUATION)
     about = "a workflow whole, and with the parts removed that its paper removes"
     tables = "hira (HiRA, Table 2), mars (MARS, Table 3), matpo (MATPO, Fig. 6)."

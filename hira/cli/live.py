@@ -128,7 +128,7 @@ class Drawing(View):
                 self._live.refresh()
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
+    def pause(self) -> Iterator[None]:
         """Freeze the drawing inside the context, and redraw it below the lines that were printed in it."""
         self.still = True
         self._live.refresh()

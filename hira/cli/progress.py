@@ -68,7 +68,7 @@ class View:
         """Keep what is shown alive until it is cancelled."""
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
+    def pause(self) -> Iterator[None]:
         """Show nothing meanwhile, because a person is asked something."""
         yield
 
@@ -204,7 +204,7 @@ class Lines(View):
         self.shell.tell(f"          … waiting for {waiting or 'the run to continue'}")
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
+    def pause(self) -> Iterator[None]:
         self.still = True
         try:
             yield

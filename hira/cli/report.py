@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from hira.api import Hira
 from hira.cli import output
-from hira.cli.ask import attached_files, finish_run, read_question
+from hira.cli.ask import find_attached_files, finish_run, read_question
 from hira.cli.dry_run import print_bound
 from hira.cli.parser import check_options, collect_flags
 from hira.cli.shell import Shell, visible
@@ -152,7 +152,7 @@ def report(args: argparse.Namespace, shell: Shell) -> int:
     settings = load({"workflow": DEFAULT, **collect_flags(args)}, shell.environ, shell.folder, shell.home)
     check_options(args.set, [settings.workflow])
     topic = read_question(args.question, shell, "topic", "report")
-    files = attached_files(args, shell)
+    files = find_attached_files(args, shell)
     if args.dry_run:
         return print_bound(args, settings, shell)
     path = output.check_output_path(args.output, shell.folder, SUFFIXES) if args.output else None

@@ -47,11 +47,11 @@ async def _make_rubric(
     if settings.origin("model") == NOTHING_FOUND:
         shell.remark(NO_MODEL)
 
-    def heard(event: Event) -> None:
+    def hear(event: Event) -> None:
         if isinstance(event, Notice):
             shell.remark(event.text)
 
-    context = RunContext(cast, events=Events(heard, secrets=settings.secrets))
+    context = RunContext(cast, events=Events(hear, secrets=settings.secrets))
     try:
         found = known or await _generate(context, query)
         return found, await score(context, found, query, report) if report else None

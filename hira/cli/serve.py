@@ -37,7 +37,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
     listening = _open_socket(host, port)
     address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
 
-    async def served() -> None:
+    async def run() -> None:
         async with application(settings, hosts=LOCAL | {host} if is_loopback(host) else None) as app:
             log = {"log_level": "warning", "access_log": args.debug}
             server = uvicorn.Server(uvicorn.Config(app, http=TimedConnection, timeout_graceful_shutdown=3, **log))
@@ -54,7 +54,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
 
     before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # both end it in the same way
     try:
-        asyncio.run(served())
+        asyncio.run(run())
     except KeyboardInterrupt:
         shell.remark("stopped")
     finally:

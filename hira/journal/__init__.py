@@ -186,7 +186,7 @@ class Journal:
         entry = run if isinstance(run, Entry) else self.entry(run)
         run = entry.id
         self._claim(entry)
-        known, sources = self._known(run)
+        known, sources = self._read_known(run)
         last = max((one.began for one in known.values() if one.kind == "policy" and not one.failed), default=0.0)
         known = {
             key: one
@@ -205,7 +205,7 @@ class Journal:
         stop = _STOPS.get(entry.status) if entry.answer else None
         ended = stop(entry.error.partition("\n")[0]) if stop else None
         dialects = entry.settings.get("dialects", {})
-        return Log(entry.id, None, *self._known(entry.id), ended=ended, began=entry.began, dialects=dialects)
+        return Log(entry.id, None, *self._read_known(entry.id), ended=ended, began=entry.began, dialects=dialects)
 
     def runs(self, limit: int = 50, named: str = "") -> list[Entry]:
         """The newest runs, newest first, of those whose id holds `named`."""
@@ -318,7 +318,7 @@ class Journal:
 
         return reuse
 
-    def _known(self, run: str) -> tuple[dict[Key, RecordedCall], dict[str, str]]:
+    def _read_known(self, run: str) -> tuple[dict[Key, RecordedCall], dict[str, str]]:
         calls: dict[Key, RecordedCall] = {
             (one.kind, one.conversation, one.position, one.digest): one for one in self.calls(run)
         }

@@ -39,12 +39,12 @@ class Digests:
         conversation."""
         about = (model, request.stop, request.sampling, request.tools, request.schema, request.continues)
         earlier = self._last.get(request.conversation)
-        kept = _shared(earlier.messages, request.messages) if earlier else 0
+        kept = _count_shared(earlier.messages, request.messages) if earlier else 0
         if earlier and kept == len(earlier.messages) and earlier.about == about:
             total, begin = earlier.total.copy(), kept
         else:
             total, begin = self._beginning(about), 0
-        total.update("".join(map(_spelled, request.messages[begin:])).encode("utf-8", "surrogatepass"))
+        total.update("".join(map(_spell, request.messages[begin:])).encode("utf-8", "surrogatepass"))
         self._last[request.conversation] = _DigestedRequest(about, request.messages, total)
         return total.hexdigest(), kept
 
@@ -69,7 +69,7 @@ class Digests:
             self._last.pop(conversation, None)
 
 
-def _spelled(message: Message) -> str:
+def _spell(message: Message) -> str:
     """Write the message as a text that differs from that of every other message, also in a sequence. Most messages are
     plain text, which `repr` would read character by character."""
     if message.calls or message.media or message.call_id:
@@ -82,7 +82,7 @@ def digest_of(model: str, request: Request) -> str:
     return Digests().of(model, request)[0]
 
 
-def _shared(earlier: tuple[Message, ...], now: tuple[Message, ...]) -> int:
+def _count_shared(earlier: tuple[Message, ...], now: tuple[Message, ...]) -> int:
     at = 0
     for a, b in zip(earlier, now, strict=False):
         if a is not b:
@@ -100,7 +100,7 @@ def digest_of_tool(name: str, arguments: Mapping[str, Any]) -> str:
 _SAMPLED = tuple(Sampling.__dataclass_fields__)
 
 
-def recorded_request(model: str, request: Request, kept: int) -> dict[str, Any]:
+def dump_request(model: str, request: Request, kept: int) -> dict[str, Any]:
     """Return the stored form of a request that shares its first `kept` messages with the previous one of its
     conversation."""
     added = [{**message.wire, "prompt": message.prompt} for message in request.messages[kept:]]

@@ -10,7 +10,7 @@ from hira.core import errors
 from hira.core.errors import EndpointError, HiraError, Stop
 from hira.core.events import Event, record
 from hira.core.policy import Completion, Request, Usage
-from hira.journal.encoding import Digests, completion_of, dump_completion, pack, recorded_request, storable
+from hira.journal.encoding import Digests, completion_of, dump_completion, dump_request, pack, storable
 from hira.journal.store import Statement, Writer
 
 T = TypeVar("T")
@@ -154,7 +154,7 @@ class Log:
         """The completion of this request: the recorded one, else what `ask` brings, recorded before it is returned."""
         earlier = self._digests.last(request.conversation)
         digest, kept = self._digests.of(model, request)
-        asked = CallSpec("policy", request.conversation, digest, model, lambda: recorded_request(model, request, kept))
+        asked = CallSpec("policy", request.conversation, digest, model, lambda: dump_request(model, request, kept))
         try:
             return await self.call(asked, ask, dump_completion, completion_of, within)
         except Stop:
@@ -196,7 +196,7 @@ class Log:
             self.departed = self.departed or asked.conversation
         began = self.clock()
         row = (self.run, *key, asked.name, pack(asked.told()))
-        if self.reuse and (reused := await self._reused(self.reuse, asked, row, began)) is not None:
+        if self.reuse and (reused := await self._reuse_result(self.reuse, asked, row, began)) is not None:
             return decode(reused)
         if prepare and (instead := await prepare()) is not None:
             self._keep(row, encode(instead), began)
@@ -204,38 +204,38 @@ class Log:
         if asked.effect:
             self._writer.write([("calls", (*row, None, began, None))])
         await self._writer.commit()  # also the results of which this call is made
-        made = self._made(make, encode, row, began)
+        made = self._make_call(make, encode, row, began)
         try:
             return await (within(made) if within else made)
         except Stop:
             self._positions[counter] -= 1  # as for a call that was not begun, because the run had to end
             raise
 
-    async def _made(
+    async def _make_call(
         self, make: Callable[[], Awaitable[T]], encode: Callable[[T], Any], row: tuple[Any, ...], began: float
     ) -> T:
         """Make the call and record its result."""
         try:
             result = await make()
         except EndpointError as failure:
-            self._keep(row, _told(failure), began)
+            self._keep(row, _describe_failure(failure), began)
             raise
         self._keep(row, encode(result), began)
         return result
 
-    async def _reused(self, reuse: Reuse, asked: CallSpec, row: tuple[Any, ...], began: float) -> Any:
+    async def _reuse_result(self, reuse: Reuse, asked: CallSpec, row: tuple[Any, ...], began: float) -> Any:
         """Take the result of an identical call of another run and record it as this run's; None without one."""
         assert self._writer is not None  # noqa: S101 - a replay reuses nothing
         reused = None if asked.again or asked.own else await reuse(asked.kind, asked.digest)
         if reused is not None and not _cut(reused):
-            self._writer.write([*self._flushed(), ("calls", (*row, pack(reused), began, 0.0))])
+            self._writer.write([*self._take_waiting(), ("calls", (*row, pack(reused), began, 0.0))])
             return reused
         return None
 
     def _keep(self, row: tuple[Any, ...], result: Any, began: float) -> None:
         assert self._writer is not None  # noqa: S101 - a replay comes to no call that is made
         now = self.clock()
-        waiting = self._flushed() if row[1] == "policy" else ()
+        waiting = self._take_waiting() if row[1] == "policy" else ()
         self._writer.write([*waiting, ("calls", (*row, pack(result), began, now - began))])
 
     def _last_of(self, kind: Kind, conversation: str) -> int:
@@ -257,9 +257,9 @@ class Log:
         """Keep an event; it is written together with the next call of a policy."""
         self._events.append(event)
         if self._writer and len(self._events) >= MOST_EVENTS:
-            self._writer.write(self._flushed())
+            self._writer.write(self._take_waiting())
 
-    def _flushed(self) -> list[Statement]:
+    def _take_waiting(self) -> list[Statement]:
         """Return the step that writes the pending ids and events, the events as one row."""
         rows, self._rows = self._rows, []
         if self._events:
@@ -283,7 +283,7 @@ class Log:
         if self._writer:
             row = (status, storable(answer), storable(error), time.time(), json.dumps(usage.record), self.run)
             self._writer.alive.discard(self.run)
-            self._writer.write([*self._flushed(), ("end", row)])
+            self._writer.write([*self._take_waiting(), ("end", row)])
 
     async def settle(self) -> None:
         """Return when other processes can read all that was recorded so far."""
@@ -296,7 +296,7 @@ def _cut(result: Any) -> bool:
     return isinstance(result, dict) and result.get("finish") == "length"
 
 
-def _told(failure: EndpointError) -> dict[str, Any]:
+def _describe_failure(failure: EndpointError) -> dict[str, Any]:
     names = ("what", "where", "fix", "status", "retryable", "retry_after")
     return {FAILED: type(failure).__name__, **{name: getattr(failure, name) for name in names}}
 

@@ -49,7 +49,7 @@ class ContextTrimmer:
         await self._learn()
         request, reported = self._with_room(request), False
         for again in range(SHORTENED + 1):
-            sent = self._shortened(request)
+            sent = self._shorten(request)
             if sent is not request and request.tell and not reported:
                 request.tell(self._note)
                 reported = True
@@ -59,7 +59,7 @@ class ContextTrimmer:
                 if again == SHORTENED:
                     raise
                 before, self.limit = sent, _room(sent, overflow)
-                if self._shortened(request).messages == before.messages:
+                if self._shorten(request).messages == before.messages:
                     raise
             else:
                 if sent is request:
@@ -80,7 +80,7 @@ class ContextTrimmer:
         self._asked = True
         if inner is None:
             return
-        told = await inner.served()
+        told = await inner.describe_model()
         self.window = told.window
         if told.untaught:
             self._asked = False
@@ -102,7 +102,7 @@ class ContextTrimmer:
             return most
         return sum(count(message.text) for message in request.messages) + count(str(request.tools))
 
-    def _shortened(self, request: Request) -> Request:
+    def _shorten(self, request: Request) -> Request:
         limit = self.limit
         if self.window:
             reply = min(request.sampling.max_tokens or self.window, self.window // LEAST_REPLY)

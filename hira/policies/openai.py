@@ -147,7 +147,7 @@ class OpenAIPolicy:
         notes = [note for note in (self._noted, UNENDED if parts.finish is None else "") if note]
         return replace(completion, notes=(*completion.notes, *notes)) if notes else completion
 
-    async def served(self) -> ServedModel:
+    async def describe_model(self) -> ServedModel:
         """Return the server's description of the model, which is requested once."""
         if self._told is None:
             self._told = ServedModel()  # who comes meanwhile does not wait

@@ -31,7 +31,7 @@ class ServedModel:
 class Describes(Protocol):
     """A policy that can tell what its server says of its model."""
 
-    async def served(self) -> ServedModel: ...
+    async def describe_model(self) -> ServedModel: ...
 
 
 async def ask_server(base_url: str, model: str, headers: Mapping[str, str]) -> ServedModel:

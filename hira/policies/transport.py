@@ -237,7 +237,7 @@ class _Wire(asyncio.Protocol):
             raise httpx.WriteError(str(self.lost)) from self.lost
         self._line.write(b"%bcontent-length: %d\r\n\r\n%b" % (heading.raw, len(body), body))
         if self._full:
-            await self._flushed(seconds)
+            await self._drain(seconds)
 
     async def head(self, seconds: float | None) -> h11.Response:
         while True:
@@ -276,7 +276,7 @@ class _Wire(asyncio.Protocol):
             self._line.resume_reading()
         return data
 
-    async def _flushed(self, seconds: float | None) -> None:
+    async def _drain(self, seconds: float | None) -> None:
         """Wait until the peer takes what was written; an early response ends the wait, too."""
         self._writer = asyncio.get_running_loop().create_future()
         if self._full and self.lost is None:

@@ -158,7 +158,7 @@ def page_routes() -> list[Route]:
 
 
 def _serve_file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
-    async def served(_request: Request) -> Response:
+    async def respond(_request: Request) -> Response:
         text = (Path(__file__).with_name("page") / name).read_text(encoding="utf-8")
         if kind == "text/css":
             text = add_palette(text)
@@ -167,4 +167,4 @@ def _serve_file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]
         headers = {"content-security-policy": POLICY, "x-content-type-options": "nosniff", "cache-control": "no-cache"}
         return Response(text, media_type=kind, headers=headers)
 
-    return served
+    return respond

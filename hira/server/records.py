@@ -37,7 +37,7 @@ async def find_kept(door: AppState, client: Client, name: str) -> WatchedRun | N
 
 async def is_there(door: AppState, name: str) -> bool:
     """Return whether the journal has the run, after a short wait for pending writes."""
-    journal = shared_session(door).journal
+    journal = find_session(door).journal
     if journal is None:
         return True
     try:
@@ -58,14 +58,14 @@ async def read_journal(reading: Callable[..., T], *about: Any) -> T:
     return await asyncio.get_running_loop().run_in_executor(_READERS, partial(reading, *about))
 
 
-def shared_session(door: AppState) -> Session:
+def find_session(door: AppState) -> Session:
     return next(iter(door.runs.sessions.values()))
 
 
 async def find_entry(door: AppState, client: Client, run: str) -> tuple[Entry, Journal]:
     """Return a run of the journal. Raises `RejectedRequest`, in the same words, if it is missing or not this
     client's."""
-    journal = shared_session(door).journal
+    journal = find_session(door).journal
     if journal is None or not client.owns(run):
         raise refuse_missing(run)
     try:
@@ -121,4 +121,4 @@ async def read_response(door: AppState, client: Client, name: str) -> Earlier:
 
 
 async def _leave(door: AppState, watched: WatchedRun) -> Earlier:
-    return await earlier_of(watched.run, shared_session(door).journal)
+    return await earlier_of(watched.run, find_session(door).journal)

@@ -50,7 +50,7 @@ class AppState:
 def guard(door: AppState, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     """Wrap the handler: every error gets OpenAI's format, and the server keeps running."""
 
-    async def answered(request: Request) -> Response:
+    async def respond(request: Request) -> Response:
         try:
             if request.method == "POST" and not _is_json(request):
                 raise RejectedRequest(415, "the body must be application/json")
@@ -69,7 +69,7 @@ def guard(door: AppState, handler: Handler) -> Callable[[Request], Awaitable[Res
             what = f"a fault in hira ({type(error).__name__}); see the log of this server"
             return refusal(RejectedRequest(500, what, kind="server_error"))
 
-    return answered
+    return respond
 
 
 def refusal(refused: RejectedRequest) -> JSONResponse:

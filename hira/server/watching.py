@@ -19,7 +19,7 @@ from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
 from hira.server.keys import Client, RejectedRequest
 from hira.server.messages import check_length
 from hira.server.outside import Deltas, without_folders
-from hira.server.records import find_entry, find_kept, is_there, read_journal, shared_session
+from hira.server.records import find_entry, find_kept, find_session, is_there, read_journal
 from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, Desk, NewRun, WatchedRun, decide_at_desk, dump_event
 from hira.server.state import AppState, body_of
 from hira.server.wire import STILL, as_refusal, sse, trouble
@@ -66,7 +66,7 @@ async def list_runs(door: AppState, request: Request) -> Response:
 
 async def _entries(door: AppState, client: Client) -> Sequence[Entry]:
     """Return the client's newest runs of the journal, and forget those that were deleted there since they ended."""
-    journal = shared_session(door).journal
+    journal = find_session(door).journal
     if journal is None:
         return ()
     entries = await read_journal(journal.runs, LISTED, client.mark)
@@ -213,5 +213,5 @@ def _line(door: AppState, entry: Entry) -> dict[str, Any]:
 
 def _lacking(door: AppState, entry: Entry) -> list[str]:
     """List the parts of a program that the run used and that this server does not have."""
-    here = (*shared_session(door).handed, APPROVAL, TOOL_APPROVAL)
+    here = (*find_session(door).handed, APPROVAL, TOOL_APPROVAL)
     return [one for one in entry.settings.get(HANDED, ()) if one not in here]

@@ -107,13 +107,13 @@ class FakeWeb:
             if self._searching >= self._together:
                 self._gathered.set()
             await asyncio.wait_for(self._gathered.wait(), PATIENCE)
-            return self._failures.pop(0) if self._failures else self._found(visit, query)
+            return self._failures.pop(0) if self._failures else self._search(visit, query)
         except TimeoutError:
             return ServedPage(f"only {self._searching} of {self._together} searches came together", status=500)
         finally:
             self._searching -= 1
 
-    def _found(self, visit: Received, query: str) -> ServedPage:
+    def _search(self, visit: Received, query: str) -> ServedPage:
         found = [self._card(path) for path in self._places(query)]
         if visit.path.endswith("/api.php"):
             listed = [

@@ -245,7 +245,7 @@ def _update(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
     kept = width * shape.hidden * shape.layers * tokens
     layer = tokens * layer_bytes(shape, work.rank, width)
     if not work.checkpointing:
-        kept = shape.layers * tokens * saved_bytes(shape, work.rank, width)
+        kept = shape.layers * tokens * count_saved_bytes(shape, work.rank, width)
         layer = tokens * (6 if width == 2 else 7 * width // 4) * (shape.inner + shape.hidden)
     scored = round(tokens * work.scored)
     scoring = width * (min(scored, TILE_TOKENS) * TILE_WORDS + 4 * scored * shape.hidden + 2 * tokens * shape.hidden)
@@ -271,7 +271,7 @@ def layer_bytes(shape: DecoderShape, rank: int, width: int = 2) -> int:
     return width * (6 * shape.inner + 7 * shape.hidden) + rest * width // 4
 
 
-def saved_bytes(shape: DecoderShape, rank: int, width: int = 2) -> int:
+def count_saved_bytes(shape: DecoderShape, rank: int, width: int = 2) -> int:
     """Return the bytes per token that one layer keeps for its backward pass without recomputation."""
     rest = 8 * shape.kv_heads * shape.head + 14 * rank + 4 * shape.heads + 256
     if width == 2:

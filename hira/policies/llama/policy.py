@@ -146,7 +146,7 @@ class LlamaPolicy:
             raise crash from error
         return replace(completion, usage=replace(completion.usage, cost=0.0))
 
-    async def served(self) -> ServedModel:
+    async def describe_model(self) -> ServedModel:
         """The window, which is known before the server runs."""
         return ServedModel(self.config.window)
 

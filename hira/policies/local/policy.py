@@ -119,17 +119,17 @@ class Streamed:
         self._settled = ("", 0)
         self._told = ("", "")
 
-    def seen(self, token: int) -> None:
+    def see(self, token: int) -> None:
         if token not in self._template.ends:
             self._ids.append(token)
         if len(self._ids) % _EVERY == 0:
-            self._tell(self._written())
+            self._tell(self._read_text())
 
     def end(self, completion: Completion) -> None:
         """Tell the rest."""
         self._push(completion.reasoning, completion.text)
 
-    def _written(self) -> str:
+    def _read_text(self) -> str:
         """All text so far. Only the last ids are decoded again: a character may be made of several of them."""
         text, at = self._settled
         now = text + self._template.decode(self._ids[at:])
@@ -202,7 +202,7 @@ class LocalPolicy:
         try:
             async with asyncio.timeout(self._seconds):
                 sampled = await self.engine.sample(
-                    prompt.ids, sampling, request.stop, self.adapter, seen=streamed.seen if streamed else None
+                    prompt.ids, sampling, request.stop, self.adapter, seen=streamed.see if streamed else None
                 )
         except TimeoutError:
             what = f"no whole reply within {self._seconds:g} seconds"

@@ -252,11 +252,11 @@ class Template:
         """Return whether a turn stays unchanged in later prompts, including its reasoning."""
         said = assistant(f"<think>\nprobe\n</think>\n\n{_SAID}")
 
-        def kept() -> bool:
+        def keeps_thought() -> bool:
             before = self._render_messages((user(_ASKED),), ()) + said.text
             return self._render_messages((user(_ASKED), said, user(_FOUND)), ()).startswith(before)
 
-        return _works(kept)
+        return _works(keeps_thought)
 
 
 def opens_thought(prompt: str) -> bool:

@@ -40,19 +40,19 @@ def record(**values: Any) -> Act:
 
 def answer(asked: OfflineRequest) -> Act:
     """Answer the question from the passages of the prompt; for another role, otherwise name the nearest sentence."""
-    text, read = _answered(asked, asked.question)
+    text, read = _answer_question(asked, asked.question)
     return Act(refuse(asked.question, read) if NOTHING in text and asked.prompt in REPORTING else text)
 
 
 def verify(asked: OfflineRequest) -> Act:
     """The verdict on a solution: it has to be what the passages say."""
-    own = _answered(asked, asked.question)[0]
+    own = _answer_question(asked, asked.question)[0]
     if CITED.sub("", find_final_answer(asked.value("solution"))).split() == CITED.sub("", own).split():
         return Act("No error was found.\n\nVerdict: correct")
     return Act(f"The solution is not what was found. This is: {own}\n\nVerdict: incorrect")
 
 
-def _answered(asked: OfflineRequest, question: str) -> tuple[str, list[ShownPassage]]:
+def _answer_question(asked: OfflineRequest, question: str) -> tuple[str, list[ShownPassage]]:
     """Return the answer from the passages and notes of the prompt, and these passages and notes."""
     read = find_passages("\n\n".join(str(value) for value in asked.values.values()))
     notes = map(_NOTE.match, asked.list_entries("known", "notes"))
@@ -166,7 +166,7 @@ def outline(asked: OfflineRequest) -> Act:
 
 
 def write_section(asked: OfflineRequest) -> Act:
-    text, _ = _answered(asked, asked.value("task"))
+    text, _ = _answer_question(asked, asked.value("task"))
     return Act(f"## {asked.value('title')}\n\n{text}")
 
 

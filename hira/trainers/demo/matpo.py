@@ -277,7 +277,7 @@ def problems(seed: int) -> list[Problem]:
     return make_world(seed).problems(held_out=False)
 
 
-def held_out(seed: int) -> list[Problem]:
+def make_held_out(seed: int) -> list[Problem]:
     return make_world(seed).problems(held_out=True)
 
 
@@ -287,7 +287,7 @@ def reward() -> Reward:
 
 def commands(seed: int) -> list[Command]:
     """Return questions about held-out people."""
-    held = held_out(seed)
+    held = make_held_out(seed)
     return [
         Command(("ask", one.question), f"known answer: {one.references[0]}")
         for one in held[:: max(1, len(held) // ASKED)][:ASKED]
@@ -305,7 +305,7 @@ MATPO_DEMO = DemoRecipe(
     tokenizer=learn_tokenizer,
     varied=rename_lesson,
     problems=problems,
-    held_out=held_out,
+    held_out=make_held_out,
     reward=reward,
     commands=commands,
     sizes=DemoSizes(learning=220, updates=35, rate=2e-3, refill=2),
