@@ -44,7 +44,7 @@ from hira.trainers.lessons import list_messages
 from hira.trainers.recipes import MARSRL
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
-from hira.workflows.bound import DemoSizes as Bounds
+from hira.workflows.bound import Sizes as Bounds
 from hira.workflows.marsrl import MarsRL
 
 WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

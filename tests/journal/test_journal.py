@@ -89,7 +89,7 @@ RECORDS_AND_DIES = """
 import asyncio, os, sys
 from pathlib import Path
 from hira.core.events import Notice
-from hira.journal import Asked, Journal
+from hira.journal import CallSpec, Journal
 async def work():
     journal = Journal(Path(sys.argv[1]))
     log = journal.begin("r1", settings={}, files=(), versions={})
@@ -97,8 +97,8 @@ async def work():
     async def make(): return "paid for " + chr(0xd800)
     async def dies(): os.kill(os.getpid(), 9)
     for number in range(3):
-        await log.call(Asked("tool", "c", f"d{number}", "t", dict), make, str, str)
-    await log.call(Asked("tool", "c", "d3", "t", dict), dies, str, str)
+        await log.call(CallSpec("tool", "c", f"d{number}", "t", dict), make, str, str)
+    await log.call(CallSpec("tool", "c", "d3", "t", dict), dies, str, str)
 asyncio.run(work())
 """
 
@@ -333,7 +333,7 @@ WRITES_RUNS = """
 import asyncio, sys
 from pathlib import Path
 from hira.core.events import Notice
-from hira.journal import Asked, Journal
+from hira.journal import CallSpec, Journal
 async def run(journal, name):
     log = journal.begin(name, settings={}, files=(), versions={})
     log.describe("q", "hira")
@@ -342,7 +342,7 @@ async def run(journal, name):
         return "x" * 300
     for at in range(10):
         log.event(Notice(str(at)))
-        await log.call(Asked("tool", "c", f"d{at}", "t", dict), make, str, str)
+        await log.call(CallSpec("tool", "c", f"d{at}", "t", dict), make, str, str)
     log.end("answered", name, "")
     await log.settle()
     return log.trouble
