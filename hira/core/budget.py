@@ -106,7 +106,8 @@ class Purse:
         used = self.spent + self.held
         if short := self._short(call, used, reserve):
             limit, name, needed = short
-            text = f"the budget of {limit:,} {name}{self.whose}"
+            unit = name.removesuffix("s") if limit == 1 else name
+            text = f"the budget of {limit:,} {unit}{self.whose}"
             if self._short(call, self.spent, reserve) is None:
                 raise self.spends(f"{text} is held by other calls under way", fix=AGAIN)
             raise self.spends(f"{text} {_explain_used_up(name, not self.spent.calls, needed)}")

@@ -18,6 +18,7 @@ from pydantic_core import to_json
 from hira import __version__
 from hira.core.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageError
 from hira.core.policy import Completion, Delta, Request, Watch
+from hira.core.sanitize import SHORTEST_SECRET
 from hira.core.tokens import count
 from hira.policies.accepted import (
     BY_OPENAI,
@@ -133,7 +134,7 @@ class OpenAIPolicy:
         try:
             parts = await self.ask(request, watch)
         except EndpointError as error:
-            if self._api_key and self._api_key in error.what:  # some servers repeat it
+            if len(self._api_key) >= SHORTEST_SECRET and self._api_key in error.what:  # some servers repeat it
                 error.what = error.what.replace(self._api_key, "…")
                 error.args = (error.what,)
             if error.completion_tokens:

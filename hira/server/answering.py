@@ -15,7 +15,7 @@ from hira.server import chat, responses
 from hira.server.messages import Spoken, read_question, write_attachments
 from hira.server.records import find_earlier, read_response
 from hira.server.runs import NewRun, WatchedRun
-from hira.server.state import AppState, body_of
+from hira.server.state import STOPPING, AppState, body_of
 from hira.server.wire import STILL, about, as_refusal, content_of, describe_progress, error_of, now, pieces, sse
 
 
@@ -112,6 +112,9 @@ class RunStream(StreamingResponse):
                 async for part in stream:
                     await send({"type": "http.response.body", "body": part, "more_body": True})
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except asyncio.CancelledError:  # the server ends
+            last = sse(error_of(STOPPING.message, STOPPING.kind, STOPPING.code))
+            await send({"type": "http.response.body", "body": last, "more_body": False})
         except OSError:
             pass  # how some servers tell that the client has gone away
         finally:

@@ -47,6 +47,9 @@ class AppState:
         return self.clients.of(request.headers.get("authorization", ""))
 
 
+STOPPING = RejectedRequest(503, "the server stops; ask again later", kind="server_error")
+
+
 def guard(door: AppState, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     """Wrap the handler: every error gets OpenAI's format, and the server keeps running."""
 
@@ -62,6 +65,8 @@ def guard(door: AppState, handler: Handler) -> Callable[[Request], Awaitable[Res
             return refusal(refused)
         except ClientDisconnect:
             return Response(status_code=499)
+        except asyncio.CancelledError:  # the server ends, and has waited for the answer as long as it may
+            return refusal(STOPPING)
         except HiraError as error:
             return refusal(as_refusal(error))
         except Exception as error:  # noqa: BLE001 - a fault of hira's own

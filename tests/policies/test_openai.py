@@ -283,6 +283,11 @@ def test_what_cannot_work_is_refused_at_once(base_url, key, said):
     assert not key or key not in str(raised.value)
 
 
+async def test_a_short_key_leaves_the_words_of_an_error_whole():
+    with pytest.raises(EndpointError, match="nothing listens there"):
+        await OpenAIPolicy("m", "http://127.0.0.1:9/v1", "no").complete(ASKED)
+
+
 async def test_a_password_in_the_url_is_not_shown():
     policy = OpenAIPolicy("m", "http://me:hunter2@127.0.0.1:9/v1")
     with pytest.raises(HiraError) as raised:

@@ -20,7 +20,7 @@ from pydantic import (
 
 from hira.core.errors import UsageError
 from hira.core.policy import Effort
-from hira.core.sanitize import passwords_in, without_userinfo
+from hira.core.sanitize import SHORTEST_SECRET, passwords_in, without_userinfo
 from hira.policies.names import Api
 from hira.runtime.settings.layer import did_you_mean, invalid
 
@@ -34,7 +34,6 @@ Verify = Literal["lexical", "model", "off"]
 Sandbox = Literal["auto", "container", "process", "off"]
 # How an endpoint carries a message of the model's own on, so that a role reasons in one chain; `turns` needs nothing.
 Continuation = Literal["turns", "continue_final_message", "prefix", "completions"]
-SHORTEST_SECRET = 8
 _SECRET = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 # Where the key of a search service is found.
 SEARCH_KEYS: Mapping[str, str] = {
