@@ -112,10 +112,10 @@ class Answers:
             with _writing(self.path):
                 self._file.seek(0)
                 lines = {str(values["id"]): line for line, values in _read_lines(self._file.read()) if values}
-                if lines:
-                    replace_file(self.path, b"".join(lines[one.id] for one in self.questions if one.id in lines))
-                else:
+                if not (lines or self._kept):
                     self.path.unlink()
+                elif self._kept.keys() <= lines.keys():  # else it stays as it is: nothing may be lost
+                    replace_file(self.path, b"".join(lines[one.id] for one in self.questions if one.id in lines))
                 if all(name in self._kept and self._kept[name][1] == run for name, run in self._begun.items()):
                     Path(self._runs.name).unlink()
         finally:
@@ -164,6 +164,8 @@ class Answers:
                 raise UsageError(what, where=f"in line {number} of {self.path}", fix="name another")
             self._kept[name] = status, str(values.get("run_id", ""))
             size += len(line)
+            if not line.endswith(b"\n"):  # the next answer is not to stand on it
+                self._file.write(b"\n")
         self._runs.seek(0)
         for _, begun in _read_lines(self._runs.read()):
             if begun and begun.get("id") in texts:

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import signal
 import socket
 from ipaddress import ip_address
@@ -102,5 +103,5 @@ def _open_socket(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=512, dualstack_ipv6=both)
     except OSError as error:
-        what = f"port {port} of {host} cannot be used: {error.strerror}"
+        what = f"port {port} of {host} cannot be used: {os.strerror(error.errno or 0)}"
         raise UsageError(what, fix="choose another with --port") from None

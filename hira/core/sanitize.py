@@ -111,9 +111,6 @@ _OPEN = compile_lazily(r"<(?=[a-z])(?![a-z][\w:.-]*\s*/?>)", re.IGNORECASE)
 # a line that may begin a block of HTML, in which backticks mean nothing
 _BLOCK = compile_lazily(r"^(?:[^\S\n]|[>*+\d.)-])*+<[a-z/!?]", re.IGNORECASE | re.MULTILINE)
 
-SHORTEST_SECRET = 8
-"""Characters from which on a key is masked in texts; shorter ones are parts of words."""
-
 
 def clip_title(title: str) -> str:
     """Return a title on one line, of at most `LONGEST_TITLE` characters, because prompts and lists show it, and a page,

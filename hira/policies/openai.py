@@ -7,6 +7,7 @@ its clients. Retries are not made here.
 import asyncio
 import json
 import os
+import re
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
@@ -18,7 +19,6 @@ from pydantic_core import to_json
 from hira import __version__
 from hira.core.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageError
 from hira.core.policy import Completion, Delta, Request, Watch
-from hira.core.sanitize import SHORTEST_SECRET
 from hira.core.tokens import count
 from hira.policies.accepted import (
     BY_OPENAI,
@@ -134,8 +134,8 @@ class OpenAIPolicy:
         try:
             parts = await self.ask(request, watch)
         except EndpointError as error:
-            if len(self._api_key) >= SHORTEST_SECRET and self._api_key in error.what:  # some servers repeat it
-                error.what = error.what.replace(self._api_key, "…")
+            if self._api_key in error.what and self._api_key:  # some servers repeat it
+                error.what = re.sub(rf"(?<!\w){re.escape(self._api_key)}(?!\w)", "…", error.what)
                 error.args = (error.what,)
             if error.completion_tokens:
                 error.prompt_tokens = sum(count(message.text) for message in request.messages)

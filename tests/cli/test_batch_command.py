@@ -116,6 +116,9 @@ def test_what_is_answered_is_not_asked_again(place: Place) -> None:
     done = place.batch()
     assert (done.code, place.lines) == (0, lines)
     assert "all 5 questions are answered" in done.err
+    file.write_text("\n".join(file.read_text(encoding="utf-8").splitlines()[:4]), encoding="utf-8")  # no end of line
+    place.batch()
+    assert [line["answer"] for line in place.lines] == [line["answer"] for line in first]
 
 
 def test_a_file_with_answers_to_other_questions_is_left_alone(place: Place) -> None:

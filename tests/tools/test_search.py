@@ -134,6 +134,19 @@ async def test_each_service_is_asked_and_read_in_its_own_form(client, name):
         assert any(sent in line for line in wire)
 
 
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("serper", {"organic": [{"title": "More", "link": "/search?q=more"}, {"title": "Kama"}]}),
+        ("searxng", {"results": [{"title": "A file", "url": "magnet:?xt=1"}]}),
+    ],
+)
+async def test_results_without_an_address_on_the_web_are_left_out(client, name, answer):
+    with FakeWeb({SHAPES[name][0]: ServedPage(answer, "application/json")}) as web:
+        backend = open_backend(name, client, base_url=web.url, key="KEY")
+        assert await backend.search("Kama", 5) == []
+
+
 @pytest.mark.parametrize("answer", [{"results": 3}, {"message": "out of order"}, "{", {"results": [{"url": 5}]}])
 async def test_an_answer_in_another_form_is_an_error_in_words(client, answer):
     for name in SHAPES:

@@ -20,7 +20,7 @@ from pydantic import (
 
 from hira.core.errors import UsageError
 from hira.core.policy import Effort
-from hira.core.sanitize import SHORTEST_SECRET, passwords_in, without_userinfo
+from hira.core.sanitize import passwords_in, without_userinfo
 from hira.policies.names import Api
 from hira.runtime.settings.layer import did_you_mean, invalid
 
@@ -28,6 +28,7 @@ FILE = "hira.toml"
 PROFILE, SERVED = "profile.toml", "served.toml"
 JOURNAL, OFF = "journal.sqlite", "off"
 ORIGINS = "origins"
+SHORTEST_SECRET = 8
 Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 Dialect = Literal["native", "tags", "xml", "json"]
 Verify = Literal["lexical", "model", "off"]

@@ -91,7 +91,7 @@ class McpSession:
                 await self._entered.wait()
         except TimeoutError:
             self.why = f"did not answer within {self.server.start:g} seconds"
-        if self.why:
+        if self.why or self._leaving.is_set():
             raise SessionEnded
 
     async def ask(self, request: Coroutine[Any, Any, T]) -> T:
@@ -143,6 +143,9 @@ class McpSession:
                     failure = None if self._alive() else SessionEnded()
             except Exception as error:  # noqa: BLE001 - the users of the session get the reason
                 failure = error
+            except asyncio.CancelledError:
+                self._entered.set()
+                raise
         if failure:
             self.why = self._explain(failure, await said.last())
         self._entered.set()

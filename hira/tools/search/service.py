@@ -78,7 +78,7 @@ class Service:
         except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError):
             raise unreadable from None
         hits = [hit for hit in found if len(hit.url) <= LONGEST and hit.url.startswith(("http://", "https://"))]
-        if found and not hits:
+        if found and not any(hit.title or hit.url for hit in found):
             raise unreadable
         return hits[:n]
 

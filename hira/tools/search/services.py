@@ -80,7 +80,11 @@ class Form:
         """Read a result; an incomplete one has no URL."""
         try:
             title, target, *more = (one.get(of) if isinstance(of, str) else of(one) for of in self.fields)
-            return make_hit(title, target and urljoin(url, target), *more)
+            if not isinstance(target, str | None):
+                raise TypeError(target)
+            if target and target.startswith(".."):  # the form's own, beside the service
+                target = urljoin(url, target)
+            return make_hit(title, target, *more)
         except (KeyError, TypeError, AttributeError, IndexError, ValueError):
             return make_hit("", "", "")
 
