@@ -97,10 +97,11 @@ class Writer:
     def __init__(self, path: Path, patience: float = PATIENCE) -> None:
         self._path = path
         self._patience = patience
-        self._connection = connect(path, HELD)
+        self._connection = connect(path, patience)
         self._ahead = _ahead(self._connection)
         self._connection.execute("pragma wal_autocheckpoint = 0")
         self._connection.execute("pragma cache_size = -512")  # kB; it writes to a few pages, and reads none
+        self._connection.execute(f"pragma busy_timeout = {round(HELD * 1000)}")
         self._waiting: list[Statement] = []
         self._waiters: list[asyncio.Future[None]] = []
         self._lock, self._turn = threading.Lock(), threading.Lock()
