@@ -190,7 +190,7 @@ class Conversation:
         with self._ending_the_run():
             room = context.budget.admit(wanted)
         context.events(TurnStarted(self.name, self.trajectory.role, self._size(tools) if context.stream else 0))
-        completion = await self._charge_call(self._ask_policy(request, wanted, room), wanted)
+        completion = await self._charge_call(request, wanted, room)
         self.trajectory.turns.append(Turn(request, completion))
         context.saw(part, completion)
         context.events(TurnEnded(self.name, self.trajectory.role, completion.text, completion.usage))
@@ -236,14 +236,22 @@ class Conversation:
         self._sized = (len(self.messages), self.messages[-1] if self.messages else None, total)
         return total
 
-    async def _charge_call(self, call: Awaitable[tuple[Completion, bool]], wanted: CallNeed) -> Completion:
-        """Make the call and charge the budget: with the endpoint's own count, or with our estimate if the reply broke
-        off."""
-        usage, paid = Usage(), True
+    async def _charge_call(self, request: Request, wanted: CallNeed, room: int | None) -> Completion:
+        """Return the reply of the policy or of the journal, and charge the budget: with the endpoint's own count, or
+        with our estimate if the reply broke off. Only a reply that the policy was asked for now is paid for."""
+        log, policy = self.context.log, self.part.policy
+        within, bounds = self.within(last=wanted.last), self._bounds(request, wanted, room)
+        usage, paid = Usage(), False
+
+        def ask() -> Awaitable[Completion]:
+            nonlocal paid
+            paid = True
+            return self._ask_policy(request, wanted, bounds)
+
         self._streamed.clear()
         try:
             with self._ending_the_run():
-                completion, paid = await call
+                completion = await (log.policy(policy.model, request, ask, within) if log else within(ask()))
             usage = completion.usage
         except EndpointError as error:
             usage = self._count_lost(Usage(1, error.prompt_tokens, error.completion_tokens))
@@ -253,6 +261,8 @@ class Conversation:
             raise
         finally:
             self.context.budget.charge(wanted, usage, paid=paid)
+        if log and log.departed:
+            self.context.note(DEPARTED)
         if usage.prompt_tokens:
             self._sized = (*self._sized[:2], usage.prompt_tokens // max(1, usage.calls))
         return completion
@@ -267,41 +277,27 @@ class Conversation:
                 self.context.stop(spent)
             raise
 
-    async def _ask_policy(self, request: Request, wanted: CallNeed, room: int | None) -> tuple[Completion, bool]:
-        """Return the reply of the policy or of the journal, and whether the policy was asked now. The bounds of the
-        reply are not recorded, because a resumed run may have others."""
-        policy = self.part.policy
-        made = False
-        bounds = self._bounds(request, wanted, room)
-
-        async def ask() -> Completion:
-            nonlocal made
-            made = True
-            began = time.monotonic()
-            budget = self.context.budget
-            seconds = budget.role_seconds(wanted.role, closing=wanted.closing)
-            whole = budget.remaining_seconds(last=wanted.last)
-            least = min((one for one in (seconds, whole) if one is not None), default=None)
-            held = HeldText(self._show, self.callable) if self.context.stream else None
-            cut = _CUT_SHARE * limit if wanted.last and (limit := self._closing_seconds()) is not None else None
-            asked = replace(request, **bounds, seconds=least, cut_after=cut)
-            call = policy.complete(asked, held and self._watch(held))
-            if seconds is not None:
-                call = self._in_roles_time(call, wanted.role, seconds)
-            completion: object = await call
-            if held:
-                held.end()
-            if not isinstance(completion, Completion):
-                what = f"policy {policy.model!r} must return a Completion, got {completion!r}"
-                raise UsageError(what, fix="return hira.core.policy.Completion(text): docs/policies.md")
-            return self._add_price(completion, time.monotonic() - began)
-
-        log = self.context.log
-        within = self.within(last=wanted.last)
-        completion = await (log.policy(policy.model, request, ask, within) if log else within(ask()))
-        if log and log.departed:
-            self.context.note(DEPARTED)
-        return completion, made
+    async def _ask_policy(self, request: Request, wanted: CallNeed, bounds: Mapping[str, Any]) -> Completion:
+        """Ask the policy within these bounds of its reply, which are not recorded, because a resumed run may have
+        others."""
+        policy, budget = self.part.policy, self.context.budget
+        began = time.monotonic()
+        seconds = budget.role_seconds(wanted.role, closing=wanted.closing)
+        whole = budget.remaining_seconds(last=wanted.last)
+        least = min((one for one in (seconds, whole) if one is not None), default=None)
+        held = HeldText(self._show, self.callable) if self.context.stream else None
+        cut = _CUT_SHARE * limit if wanted.last and (limit := self._closing_seconds()) is not None else None
+        asked = replace(request, **bounds, seconds=least, cut_after=cut)
+        call = policy.complete(asked, held and self._watch(held))
+        if seconds is not None:
+            call = self._in_roles_time(call, wanted.role, seconds)
+        completion: object = await call
+        if held:
+            held.end()
+        if not isinstance(completion, Completion):
+            what = f"policy {policy.model!r} must return a Completion, got {completion!r}"
+            raise UsageError(what, fix="return hira.core.policy.Completion(text): docs/policies.md")
+        return self._add_price(completion, time.monotonic() - began)
 
     def _bounds(self, request: Request, wanted: CallNeed, room: int | None) -> dict[str, Any]:
         """Fields to set in the request: the bounds of its reply, from the role and from the `room` that the budget

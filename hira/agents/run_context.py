@@ -184,10 +184,6 @@ class RunContext:
     def stopped(self) -> Stop | None:
         return self._reason
 
-    async def unless_stopped(self, work: Awaitable[T]) -> T:
-        """The result of the work; if the run is stopped first, the work is cancelled and the `Stop` raised."""
-        return await self._unless_stopped(work, self.budget.remaining_seconds())
-
     async def for_a_person(self, work: Callable[[], T | Awaitable[T]]) -> T:
         """`unless_stopped` for work that a person does, one after another; the time they take counts in no budget. The
         function may be sync or async."""
@@ -195,12 +191,15 @@ class RunContext:
             began = self.budget.paused = time.monotonic()
             try:
                 made = work()
-                return await self._unless_stopped(made, None) if inspect.isawaitable(made) else made
+                return await self.unless_stopped(made, timed=False) if inspect.isawaitable(made) else made
             finally:
                 self.budget.began += time.monotonic() - began
                 self.budget.paused = None
 
-    async def _unless_stopped(self, work: Awaitable[T], seconds: float | None) -> T:
+    async def unless_stopped(self, work: Awaitable[T], *, timed: bool = True) -> T:
+        """Return the result of the work. If the run is stopped first, or `timed` work uses up the budget's seconds, the
+        work is cancelled and the `Stop` raised."""
+        seconds = self.budget.remaining_seconds() if timed else None
         task = asyncio.ensure_future(work)
         bell = self._rung()
         try:

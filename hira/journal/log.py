@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from hira.core import errors
@@ -57,7 +58,8 @@ class CallSpec(NamedTuple):
 
     A call with an `effect` is also recorded when it starts. One that may be made `anywhere` has the same result
     everywhere in the run, and has no position. One to make `again` is taken from the record only in a replay, because
-    its own effects are recorded. One of the run's `own` is never replaced by that of another run.
+    its own effects are recorded. One of the run's `own` is never replaced by that of another run. `undo` is called if
+    the run ends before the call does.
     """
 
     kind: Kind
@@ -69,6 +71,7 @@ class CallSpec(NamedTuple):
     anywhere: bool = False
     again: bool = False
     own: bool = False
+    undo: Callable[[], None] = lambda: None
 
 
 Reuse = Callable[[Kind, str], Awaitable[Any]]
@@ -144,22 +147,19 @@ class Log:
         """Return whether the record contains a call of any kind under this name."""
         return any(one.conversation == conversation for one in self.known.values())
 
-    async def policy(
+    def policy(
         self,
         model: str,
         request: Request,
         ask: Callable[[], Awaitable[Completion]],
         within: Within[Completion] | None = None,
-    ) -> Completion:
+    ) -> Awaitable[Completion]:
         """The completion of this request: the recorded one, else what `ask` brings, recorded before it is returned."""
-        earlier = self._digests.last(request.conversation)
+        name = request.conversation
+        undo = partial(self._digests.back, name, self._digests.last(name))
         digest, kept = self._digests.of(model, request)
-        asked = CallSpec("policy", request.conversation, digest, model, lambda: dump_request(model, request, kept))
-        try:
-            return await self.call(asked, ask, dump_completion, completion_of, within)
-        except Stop:
-            self._digests.back(request.conversation, earlier)
-            raise
+        asked = CallSpec("policy", name, digest, model, lambda: dump_request(model, request, kept), undo=undo)
+        return self.call(asked, ask, dump_completion, completion_of, within)
 
     async def call(
         self,
@@ -187,6 +187,7 @@ class Log:
         if self._writer is None:
             self.missed = True
             self._positions[counter] -= 1
+            asked.undo()
             raise self.ended or NotRecorded(
                 f"the record ends before call {position} of {asked.conversation!r} to {asked.name}"
             )
@@ -209,6 +210,7 @@ class Log:
             return await (within(made) if within else made)
         except Stop:
             self._positions[counter] -= 1  # as for a call that was not begun, because the run had to end
+            asked.undo()
             raise
 
     async def _make_call(

@@ -60,12 +60,13 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
         context.log.describe(question, workflow.name)  # from here on it can be resumed
     models = {role: part.policy.model for role, part in context.cast.items()}
     context.events(RunStarted(record.run, question, workflow.name, models, context.budget.limits))
+    asked = describe_wanted(add_history(question, earlier.messages if earlier else ()), context.output)
     try:
-        await _run_workflow(
-            workflow,
-            describe_wanted(add_history(question, earlier.messages if earlier else ()), context.output),
-            context,
-        )
+        try:
+            record.answer = _take_answer(await workflow.run(asked, context), workflow, context)
+        except HiraError as error:
+            record.failure = error
+        _close(record, context)
         await settle(record, context)
         if context.output:
             await settle_output(context, context.output)
@@ -82,17 +83,17 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
     return record
 
 
-async def _run_workflow(workflow: Workflow, question: str, context: RunContext) -> None:
-    record = context.rollout
-    try:
-        answer: object = await workflow.run(question, context)
-        if not isinstance(answer, str):
-            what = f"workflow {workflow.name!r} returned no text: {answer!r}"
-            raise UsageError(what, fix="its method run has to return the answer")
-        said = drop_calls(answer, [*context.offered.values()])
-        record.answer = "" if has_only_marks(said, record.sources) else said
-    except HiraError as error:
-        record.failure = error
+def _take_answer(answer: object, workflow: Workflow, context: RunContext) -> str:
+    """The text of an answer, without calls that were printed in it; empty if only marks are left."""
+    if not isinstance(answer, str):
+        what = f"workflow {workflow.name!r} returned no text: {answer!r}"
+        raise UsageError(what, fix="its method run has to return the answer")
+    text = drop_calls(answer, [*context.offered.values()])
+    return "" if has_only_marks(text, context.rollout.sources) else text
+
+
+def _close(record: Rollout, context: RunContext) -> None:
+    """Say why the run ended early, if it did; without an answer its findings stand in."""
     record.failure = record.failure or context.stopped or (context.log.stopped if context.log else None)
     if not record.answer and not record.failure:
         record.failure = BadReply(

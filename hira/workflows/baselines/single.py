@@ -70,11 +70,6 @@ async def run_to_answer(loop: Loop, question: str, perform: Perform | None = Non
     return step.answer
 
 
-async def answer(context: RunContext, prompt: Prompt, tools: Sequence[Tool], question: str, *, limit: int = 1) -> str:
-    """The answer of the role that reasons with these tools."""
-    return await run_to_answer(begin_loop(context, prompt, tools, question, limit=limit), question)
-
-
 def keep_read(context: RunContext, question: str) -> None:
     """Without any finding, quote the beginnings of the latest sources, so that a person can check them."""
     if any(finding.ok for finding in context.rollout.findings):
@@ -101,7 +96,7 @@ class Direct:
     name: str = "direct"
 
     async def run(self, question: str, context: RunContext) -> str:
-        return await answer(context, DIRECT, [], question)
+        return await run_to_answer(begin_loop(context, DIRECT, [], question), question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         return {REASONER: bound_loop(0, 0, sizes)}
@@ -146,7 +141,7 @@ class CodeAct:
             raise UsageError("this workflow needs Python, and this run has none", fix=fix)
         async with context.tools.python("1") as python:
             tools = [tool for tool in (python, context.tools.files, *context.tools.extra_for(REASONER)) if tool]
-            return await answer(context, CODEACT, tools, question, limit=self.calls)
+            return await run_to_answer(begin_loop(context, CODEACT, tools, question, limit=self.calls), question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         return {REASONER: bound_loop(self.calls, sizes.result, sizes)}
@@ -171,7 +166,7 @@ class MultimodalAlone:
         if not tools:
             fix = "attach a picture, a sound, a video or another file (--file), or name a folder with pictures (--docs)"
             raise UsageError("this workflow needs something to look at, and this run has nothing", fix=fix)
-        return await answer(context, MULTIMODAL, tools, question, limit=self.calls)
+        return await run_to_answer(begin_loop(context, MULTIMODAL, tools, question, limit=self.calls), question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
@@ -197,7 +192,7 @@ class ReAct:
             tools = [tool for tool in mine if tool]
             if not tools:
                 raise UsageError("this workflow needs tools, and this run has none", fix=WHERE_TO_SEARCH)
-            return await answer(context, REACT, tools, question, limit=self.calls)
+            return await run_to_answer(begin_loop(context, REACT, tools, question, limit=self.calls), question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
