@@ -33,7 +33,7 @@ from hira.core.policy import Completion, Request, Watch
 from hira.policies import open_policy
 from hira.server.app import application
 from hira.testing import FakeWeb, calling
-from hira.testing.web import ServedPage
+from hira.testing.web import Served
 
 RESULTS = Path(__file__).parent / "results" / "serve.md"
 READ = "What does this page say? "
@@ -46,13 +46,13 @@ def hostile_web() -> FakeWeb:
     """Each pattern of hostile.py as a page and as plain text."""
     from hostile import PATTERNS
 
-    pages: dict[str, ServedPage] = {}
+    pages: dict[str, Served] = {}
     for at, (head, unit) in enumerate(PATTERNS):
         text = (head + unit * (MEGABYTE // len(unit)))[:MEGABYTE]
         page = (
             f"<title>{text[: MEGABYTE // 10]}</title><p>A long and readable sentence of the harbour.</p><p>{text}</p>"
         )
-        pages |= {f"/{at}.html": ServedPage(page), f"/{at}.txt": ServedPage(text, "text/plain; charset=utf-8")}
+        pages |= {f"/{at}.html": Served(page), f"/{at}.txt": Served(text, "text/plain; charset=utf-8")}
     return FakeWeb(pages, hits={})
 
 

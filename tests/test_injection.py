@@ -20,7 +20,7 @@ from hira.core.messages import user
 from hira.core.policy import Completion
 from hira.evidence import Source
 from hira.policies.dialects import DIALECTS
-from hira.testing import FakeWeb, ScriptedPolicy, ServedPage, calling, make_context
+from hira.testing import FakeWeb, ScriptedPolicy, Served, calling, make_context
 from hira.tools import Observation, Passage, Tool, tool
 from hira.tools.addresses import canonicalise_url
 from hira.tools.browse import browse_tool
@@ -89,7 +89,7 @@ async def shown(tool: Tool, **arguments: Any) -> str:
 async def test_a_hostile_page_is_shown_as_data(hostile: str, dialect: str) -> None:
     escaped = hostile.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     body = f"<title>{escaped}</title><p>Before. {escaped} After, and so on, for a while.</p><a href='/{escaped}'>x</a>"
-    with FakeWeb({"/page": body, "/text": ServedPage(f"Before. {hostile} After.", "text/plain")}) as web:
+    with FakeWeb({"/page": body, "/text": Served(f"Before. {hostile} After.", "text/plain")}) as web:
         for path in ("/page", "/text"):
             seen = {canonicalise_url(web.url + path)}
             tool = browse_tool(Fetcher(allow=[web.host]), seen=seen)
@@ -99,7 +99,7 @@ async def test_a_hostile_page_is_shown_as_data(hostile: str, dialect: str) -> No
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE.keys())
 async def test_a_hostile_search_result_is_shown_as_data(hostile: str) -> None:
     result = {"title": hostile, "url": f"https://a.example/{hostile}", "content": hostile}
-    with FakeWeb({}, failures=[ServedPage({"results": [result]}, "application/json")]) as web:
+    with FakeWeb({}, failures=[Served({"results": [result]}, "application/json")]) as web:
         async with httpx.AsyncClient() as client:
             tool = search_tool([open_backend("searxng", client, base_url=web.url)])
             held(await shown(tool, query="anything"), "tags")

@@ -52,13 +52,13 @@ def body_of(
 def convert_messages(messages: Sequence[Message], accepted: Accepted) -> list[dict[str, Any]]:
     """Convert the messages for the endpoint. If it takes no system message, its text goes into the first user message;
     if it refuses consecutive messages of one role, they are joined."""
-    lines = [message.wire for message in messages]
+    wires = [message.wire for message in messages]
     if SYSTEM in accepted.without:
-        lines = [one | {"role": "user"} if one["role"] == "system" else one for one in lines]
+        wires = [one | {"role": "user"} if one["role"] == "system" else one for one in wires]
     if not {SYSTEM, ALTERNATE} & accepted.without:
-        return lines
+        return wires
     joined: list[dict[str, Any]] = []
-    for one in lines:
+    for one in wires:
         last = joined[-1] if joined else {}
         if one.keys() == last.keys() == {"role", "content"} and one["role"] == last["role"]:
             joined[-1] = one | {"content": _join_contents(last["content"], one["content"])}

@@ -241,8 +241,8 @@ def _tells_of_error(reply: Mapping[str, Any]) -> bool:
 def _is_well(reply: Mapping[str, Any]) -> bool:
     """Return whether a reply reports success by a number, as some vendors do in every piece of a stream."""
     inner = reply.get("base_resp")
-    lines = [reply.get("code"), inner.get("status_code") if isinstance(inner, Mapping) else None]
-    numbers = {str(one) for one in lines if one is not None}
+    codes = [reply.get("code"), inner.get("status_code") if isinstance(inner, Mapping) else None]
+    numbers = {str(one) for one in codes if one is not None}
     return bool(numbers) and numbers <= _WELL
 
 

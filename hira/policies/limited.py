@@ -210,7 +210,7 @@ def gate_at(base_url: str) -> RateLimiter:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A policy under its endpoint's limits; see `limited`."""
+    """A policy under its endpoint's limits; see `limit_policy`."""
 
     policy: Policy
     gate: Callable[[], RateLimiter]

@@ -62,6 +62,7 @@ from hira.policies.transport import transport_for
 
 _OPENAI = "api.openai.com"
 _BYTES_A_TOKEN = 4
+_LONG_KEY = 8
 
 
 class OpenAIPolicy:
@@ -134,8 +135,8 @@ class OpenAIPolicy:
         try:
             parts = await self.ask(request, watch)
         except EndpointError as error:
-            if self._api_key in error.what and self._api_key:  # some servers repeat it
-                error.what = re.sub(rf"(?<!\w){re.escape(self._api_key)}(?!\w)", "…", error.what)
+            if self._api_key and self._api_key in error.what:  # some servers repeat it
+                error.what = _mask_key(error.what, self._api_key)
                 error.args = (error.what,)
             if error.completion_tokens:
                 error.prompt_tokens = sum(count(message.text) for message in request.messages)
@@ -308,6 +309,12 @@ def _dump(body: Mapping[str, Any]) -> bytes:
         return to_json(body)
     except ValueError:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _mask_key(text: str, key: str) -> str:
+    """Hide the key in a text. A short one, as local servers take it, may be a part of other words."""
+    pattern = re.escape(key)
+    return re.sub(pattern if len(key) >= _LONG_KEY else rf"(?<!\w){pattern}(?!\w)", "…", text)
 
 
 def _unseen(_: Delta) -> None:

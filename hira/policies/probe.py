@@ -168,8 +168,9 @@ async def _fetch(client: httpx.AsyncClient, method: str, url: str, body: Any = N
     """Status and JSON; status 0 and the reason if there was no answer; None for what is not JSON."""
     try:
         response = await client.request(method, url, json=body)
-        return response.status_code, response.json()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return 0, str(error) or type(error).__name__
-    except ValueError:
+    try:
+        return response.status_code, response.json()
+    except (ValueError, RecursionError):
         return response.status_code, None

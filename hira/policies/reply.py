@@ -234,11 +234,11 @@ def _call(entry: Mapping[str, str], where: str) -> ToolCall:
 
 def _make_ids_unique(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
     """Return the calls with unique ids, which tie them to their results."""
-    record: dict[str, ToolCall] = {}
+    unique: dict[str, ToolCall] = {}
     for call in calls:
-        one = replace(call, id=_new_id()) if call.id in record else call
-        record[one.id] = one
-    return tuple(record.values())
+        one = replace(call, id=_new_id()) if call.id in unique else call
+        unique[one.id] = one
+    return tuple(unique.values())
 
 
 def _new_id() -> str:

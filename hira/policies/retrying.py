@@ -110,7 +110,7 @@ TOLD_WAIT = 1.0
 
 @dataclass(slots=True)
 class Retrying:
-    """A policy that asks again; see `retrying`. `answered` once it has."""
+    """A policy that asks again; see `retrying`. `answered` says whether the endpoint has ever replied."""
 
     policy: Policy
     attempts: int

@@ -3,7 +3,7 @@
 from hira.testing.endpoint import Endpoint
 from hira.testing.script import Reply, ScriptedPolicy, ScriptError, calling, make_context
 from hira.testing.server import Received
-from hira.testing.web import FakeWeb, ServedPage
+from hira.testing.web import FakeWeb, Served
 
 __all__ = [
     "Endpoint",
@@ -12,7 +12,7 @@ __all__ = [
     "Reply",
     "ScriptError",
     "ScriptedPolicy",
-    "ServedPage",
+    "Served",
     "calling",
     "make_context",
 ]

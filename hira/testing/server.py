@@ -145,5 +145,12 @@ class _ClientConnection(asyncio.Protocol):
         path, _, query = target.partition("?")
         asked = dict(parse_qsl(query, keep_blank_values=True))
         received = Received(method, path, asked, headers, json.loads(body) if body else None)
+        self.task = asyncio.ensure_future(self._answer(received))
+
+    async def _answer(self, received: Received) -> None:
         assert self.transport is not None  # noqa: S101 - data comes over it
-        self.task = asyncio.ensure_future(self.server.respond(received, Exchange(self.transport, headers)))
+        try:
+            await self.server.respond(received, Exchange(self.transport, received.headers))
+        except Exception:
+            self.transport.abort()  # the client would wait for ever
+            raise

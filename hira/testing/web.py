@@ -15,7 +15,7 @@ SNIPPET = 300
 
 
 @dataclass(frozen=True, slots=True)
-class ServedPage:
+class Served:
     """A page as it is sent, after `seconds`. `body` may be JSON data."""
 
     body: Any = ""
@@ -44,25 +44,25 @@ class FakeWeb:
     ...     backends = [open_backend("searxng", client, base_url=web.url)]
     ...     fetcher = Fetcher(allow=[web.host])
 
-    `pages` are HTML, bytes or `ServedPage`, by path (with its query, where that matters). A search finds the pages that
+    `pages` are HTML, bytes or `Served`, by path (with its query, where that matters). A search finds the pages that
     share words with it, or those that `hits` names for a key whose words it contains. `failures` are served in order,
-    one a search, before anything is found: a status, or `ServedPage`. With `together` no search is answered before this
+    one a search, before anything is found: a status, or `Served`. With `together` no search is answered before this
     many have arrived.
     """
 
     def __init__(
         self,
-        pages: Mapping[str, str | bytes | ServedPage],
+        pages: Mapping[str, str | bytes | Served],
         *,
         hits: Mapping[str, Sequence[str]] | None = None,
-        failures: Iterable[int | ServedPage] = (),
+        failures: Iterable[int | Served] = (),
         together: int = 1,
     ) -> None:
-        self.pages = {path: page if isinstance(page, ServedPage) else ServedPage(page) for path, page in pages.items()}
+        self.pages = {path: page if isinstance(page, Served) else Served(page) for path, page in pages.items()}
         self.hits = hits
         self.visits: list[Received] = []
         self.most_at_once = 0
-        self._failures = [one if isinstance(one, ServedPage) else ServedPage(status=one) for one in failures]
+        self._failures = [one if isinstance(one, Served) else Served(status=one) for one in failures]
         self._together = together
         self._searching = 0
         self._gathered = asyncio.Event()
@@ -94,13 +94,13 @@ class FakeWeb:
         await asyncio.sleep(served.seconds)
         await exchange.send(served.status, served.bytes, served.content_type, **served.headers)
 
-    async def _answer(self, visit: Received) -> ServedPage:
+    async def _answer(self, visit: Received) -> Served:
         asked = "&".join(f"{name}={value}" for name, value in visit.query.items())
         page = self.pages.get(f"{visit.path}?{asked}") or self.pages.get(visit.path)
         if page is not None:
             return page
         if not (query := read_query(visit)):
-            return ServedPage(f"<h1>Not found</h1><p>There is no page {visit.path}</p>", status=404)
+            return Served(f"<h1>Not found</h1><p>There is no page {visit.path}</p>", status=404)
         self._searching += 1
         self.most_at_once = max(self.most_at_once, self._searching)
         try:
@@ -109,11 +109,11 @@ class FakeWeb:
             await asyncio.wait_for(self._gathered.wait(), PATIENCE)
             return self._failures.pop(0) if self._failures else self._search(visit, query)
         except TimeoutError:
-            return ServedPage(f"only {self._searching} of {self._together} searches came together", status=500)
+            return Served(f"only {self._searching} of {self._together} searches came together", status=500)
         finally:
             self._searching -= 1
 
-    def _search(self, visit: Received, query: str) -> ServedPage:
+    def _search(self, visit: Received, query: str) -> Served:
         found = [self._card(path) for path in self._places(query)]
         if visit.path.endswith("/api.php"):
             listed = [
@@ -151,5 +151,5 @@ class FakeWeb:
         return title, urljoin(self.url, path), " ".join(page.text.split())[:SNIPPET] if page else ""
 
 
-def _json(body: Any, status: int = 200) -> ServedPage:
-    return ServedPage(body, "application/json", status)
+def _json(body: Any, status: int = 200) -> Served:
+    return Served(body, "application/json", status)

@@ -21,7 +21,7 @@ from hira.core.tokens import count
 from hira.evaluation.rewards.answers import form
 from hira.evidence import Source
 from hira.policies.dialects import DIALECTS, Call
-from hira.testing import FakeWeb, ScriptedPolicy, ServedPage
+from hira.testing import FakeWeb, ScriptedPolicy, Served
 from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.tools.search import open_backend, search_tool
@@ -412,7 +412,7 @@ async def test_sites_that_hold_answers_of_benchmarks_are_kept_from_the_worker(bl
         at = leak if "short" in url else url
         return Observation(passages=(Passage(Source(at, "", text), text),))
 
-    with FakeWeb({}, failures=[ServedPage({"results": [result, other]}, "application/json")]) as web:
+    with FakeWeb({}, failures=[Served({"results": [result, other]}, "application/json")]) as web:
         async with httpx.AsyncClient() as client:
             box = Toolbox(search=search_tool([open_backend("searxng", client, base_url=web.url)]), browse=fetch)
             visits = [calls("xml", ("browse", {"url": url})) for url in (leak, "https://short.example/x")]

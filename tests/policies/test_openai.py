@@ -13,6 +13,7 @@ from hira.policies.openai import OpenAIPolicy
 from hira.policies.reply import EmptyReply
 from hira.policies.retrying import Timeout, retrying
 from hira.testing import Endpoint
+from hira.testing.faults import error, refuses
 
 ASKED = Request((system("be brief"), user("what is it?")))
 TOOL = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}
@@ -281,6 +282,12 @@ def test_what_cannot_work_is_refused_at_once(base_url, key, said):
     with pytest.raises(UsageError, match=said) as raised:
         OpenAIPolicy("m", base_url, key)
     assert not key or key not in str(raised.value)
+
+
+async def test_a_key_that_a_server_repeats_is_hidden_in_whatever_it_stands():
+    said = refuses(401, error("no such key: Bearer%20sk-secret"))
+    with Endpoint(faults=lambda _: said) as endpoint, pytest.raises(EndpointError, match="no such key: Bearer%20…"):
+        await ask(endpoint)
 
 
 async def test_a_short_key_leaves_the_words_of_an_error_whole():

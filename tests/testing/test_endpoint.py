@@ -40,6 +40,14 @@ def test_a_script_that_ran_out_is_told_to_the_client_and_to_the_test():
             endpoint.assert_done()
 
 
+def test_a_reply_that_cannot_be_made_ends_the_request():
+    def reply(request):
+        raise KeyError(request.conversation)
+
+    with Endpoint(reply) as endpoint, pytest.raises(ConnectionError):
+        post(endpoint)
+
+
 def test_faults_come_first_and_those_left_over_are_reported():
     with Endpoint(["good"], faults=["503", "500"]) as endpoint:
         with pytest.raises(urllib.error.HTTPError, match="503"):

@@ -2,7 +2,7 @@ import httpx
 import pytest
 
 from hira.testing.script import make_context
-from hira.testing.web import FakeWeb, ServedPage
+from hira.testing.web import FakeWeb, Served
 from hira.tools.browse import browse_tool
 from hira.tools.fetch import Fetcher
 from hira.tools.search import open_backend, open_client, search_tool
@@ -19,7 +19,7 @@ def opened(url: str) -> str:
 
 
 def test_it_serves_pages_by_path_and_query_and_keeps_the_requests():
-    with FakeWeb({"/a": "plain", "/a?x=1": ServedPage({"n": 1}, "application/json"), "/b": b"\x00"}) as web:
+    with FakeWeb({"/a": "plain", "/a?x=1": Served({"n": 1}, "application/json"), "/b": b"\x00"}) as web:
         assert opened(f"{web.url}/a") == "plain"
         assert opened(f"{web.url}/a?x=1") == '{"n": 1}'
         assert opened(f"{web.url}/a?x=2") == "plain"

@@ -2,7 +2,7 @@ import pytest
 from made_documents import pdf
 
 from hira.core.errors import ToolError
-from hira.testing.web import FakeWeb, ServedPage
+from hira.testing.web import FakeWeb, Served
 from hira.tools.addresses import canonicalise_url, check_url, is_allowed, urls
 from hira.tools.browse import browse_tool
 from hira.tools.fetch import Fetcher
@@ -70,10 +70,10 @@ async def test_only_what_was_seen_is_opened_and_links_of_a_page_count_as_seen():
         ("<div></div>", "holds no text"),
         ("<div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript>", "runs its scripts"),
         ("<p>The first sentence only. Subscribe to continue reading.</p>", "only to subscribers"),
-        (ServedPage("<p>Forbidden words of the server.</p>", status=403), "status 403"),
-        (ServedPage(b"\x89PNG\r\n", "image/png"), "is an image"),
-        (ServedPage(b"\x00\x01\x02" * 50, "application/octet-stream"), "binary"),
-        (ServedPage(b"%PDF-1.4 no more", "application/pdf"), "damaged"),
+        (Served("<p>Forbidden words of the server.</p>", status=403), "status 403"),
+        (Served(b"\x89PNG\r\n", "image/png"), "is an image"),
+        (Served(b"\x00\x01\x02" * 50, "application/octet-stream"), "binary"),
+        (Served(b"%PDF-1.4 no more", "application/pdf"), "damaged"),
     ],
 )
 async def test_a_page_without_content_is_said_so_and_nothing_of_it_is_shown(page, why):
@@ -86,10 +86,10 @@ async def test_a_page_without_content_is_said_so_and_nothing_of_it_is_shown(page
 async def test_pdf_json_and_plain_text_are_read_by_their_type(tmp_path):
     paper = pdf(tmp_path / "paper.pdf", ["Hello PDF of the Kama"])
     pages = {
-        "/paper": ServedPage(paper.read_bytes(), "application/pdf"),
-        "/data": ServedPage({"river": "Kama", "length": 1805}, "application/json"),
-        "/deep": ServedPage(b"[" * 100_000, "application/json"),
-        "/notes": ServedPage("The Kama\njoins the Volga", "text/plain; charset=utf-8"),
+        "/paper": Served(paper.read_bytes(), "application/pdf"),
+        "/data": Served({"river": "Kama", "length": 1805}, "application/json"),
+        "/deep": Served(b"[" * 100_000, "application/json"),
+        "/notes": Served("The Kama\njoins the Volga", "text/plain; charset=utf-8"),
     }
     with FakeWeb(pages) as web:
         reader = Reader(web, *pages)

@@ -9,7 +9,7 @@ import pytest
 from hira.core.concurrency import Once
 from hira.core.errors import ToolError, UsageError
 from hira.core.events import Notice
-from hira.testing.web import FakeWeb, ServedPage
+from hira.testing.web import FakeWeb, Served
 from hira.tools.addresses import canonicalise_url
 from hira.tools.fetch import identification
 from hira.tools.search import (
@@ -122,7 +122,7 @@ async def test_each_service_is_asked_and_read_in_its_own_form(client, name):
     answer = one if isinstance(one, str) else [{"title": "no address"}, 5, one]
     for key in reversed(place.split(".") if place else []):
         answer = {key: answer}
-    with FakeWeb({path: ServedPage(answer, "application/json")}) as web:
+    with FakeWeb({path: Served(answer, "application/json")}) as web:
         backend = open_backend(name, client, base_url=web.url + "/", key="KEY", contact="ann@example.org")
         *_, hit = await backend.search("the river Kama", 5)
         url = f"{web.url}/wiki/The_Kama" if name == "mediawiki" else "https://a.example/kama"
@@ -142,7 +142,7 @@ async def test_each_service_is_asked_and_read_in_its_own_form(client, name):
     ],
 )
 async def test_results_without_an_address_on_the_web_are_left_out(client, name, answer):
-    with FakeWeb({SHAPES[name][0]: ServedPage(answer, "application/json")}) as web:
+    with FakeWeb({SHAPES[name][0]: Served(answer, "application/json")}) as web:
         backend = open_backend(name, client, base_url=web.url, key="KEY")
         assert await backend.search("Kama", 5) == []
 
@@ -150,7 +150,7 @@ async def test_results_without_an_address_on_the_web_are_left_out(client, name, 
 @pytest.mark.parametrize("answer", [{"results": 3}, {"message": "out of order"}, "{", {"results": [{"url": 5}]}])
 async def test_an_answer_in_another_form_is_an_error_in_words(client, answer):
     for name in SHAPES:
-        with FakeWeb({SHAPES[name][0]: ServedPage(answer, "application/json")}) as web:
+        with FakeWeb({SHAPES[name][0]: Served(answer, "application/json")}) as web:
             backend = open_backend(name, client, base_url=web.url, key="KEY")
             with suppress(ToolError):  # some leave the list out where nothing was found
                 assert await backend.search("Kama", 5) == []
@@ -166,7 +166,7 @@ async def test_an_answer_in_another_form_is_an_error_in_words(client, answer):
     ],
 )
 async def test_a_refusal_says_what_to_do_and_shows_no_key(client, name, status, error, why):
-    with FakeWeb({"/search": ServedPage("no", status=status, headers={"Location": "/elsewhere"})}) as web:
+    with FakeWeb({"/search": Served("no", status=status, headers={"Location": "/elsewhere"})}) as web:
         with pytest.raises(error, match=why) as raised:
             await open_backend(name, client, base_url=web.url, key="SECRET").search("Kama", 5)
         assert "SECRET" not in str(raised.value)
@@ -174,12 +174,12 @@ async def test_a_refusal_says_what_to_do_and_shows_no_key(client, name, status, 
 
 
 async def test_a_passing_failure_is_tried_once_more_and_a_long_one_not_again(client):
-    with FakeWeb(PAGES, failures=[ServedPage(status=429, headers={"Retry-After": "0"})]) as web:
+    with FakeWeb(PAGES, failures=[Served(status=429, headers={"Retry-After": "0"})]) as web:
         assert await open_backend("searxng", client, base_url=web.url).search("Kama", 5)
         assert len(web.visits) == 2
     with FakeWeb(PAGES, failures=[503, 503]) as web, pytest.raises(ToolError):
         await open_backend("searxng", client, base_url=web.url).search("Kama", 5)
-    with FakeWeb(PAGES, failures=[ServedPage(status=429, headers={"Retry-After": "3600"})]) as web:
+    with FakeWeb(PAGES, failures=[Served(status=429, headers={"Retry-After": "3600"})]) as web:
         search = search_tool([open_backend("searxng", client, base_url=web.url)])
         for _ in range(2):
             with pytest.raises(ToolError, match="try again in 3600 seconds"):
@@ -190,12 +190,12 @@ async def test_a_passing_failure_is_tried_once_more_and_a_long_one_not_again(cli
 async def test_searxng_without_answering_engines_says_which(client):
     told = {"results": [], "unresponsive_engines": [["google", "Suspended: CAPTCHA"], ["bing", "timeout"]]}
     failing = pytest.raises(ToolError, match="do not answer: google, bing")
-    with FakeWeb({"/search": ServedPage(told, "application/json")}) as web, failing:
+    with FakeWeb({"/search": Served(told, "application/json")}) as web, failing:
         await open_backend("searxng", client, base_url=web.url).search("Kama", 5)
 
 
 async def test_an_endless_answer_and_a_dead_server_are_errors_in_words(client):
-    with FakeWeb({"/search": ServedPage(b"[" + b"0," * 3_000_000, "application/json")}) as web:
+    with FakeWeb({"/search": Served(b"[" + b"0," * 3_000_000, "application/json")}) as web:
         with pytest.raises(ToolError, match="more than 5 MB"):
             await open_backend("searxng", client, base_url=web.url).search("Kama", 5)
         gone = web.url
@@ -205,7 +205,7 @@ async def test_an_endless_answer_and_a_dead_server_are_errors_in_words(client):
 
 async def test_halves_of_characters_and_endless_references_of_a_service_cannot_be_sent(client):
     one = {"title": f"Alta&#{'9' * 5_000};", "url": "https://a.example/caf\ud800", "content": "a\ud83db &#0065;"}
-    with FakeWeb({"/search": ServedPage(json.dumps({"results": [one]}), "application/json")}) as web:
+    with FakeWeb({"/search": Served(json.dumps({"results": [one]}), "application/json")}) as web:
         (hit,) = await open_backend("searxng", client, base_url=web.url).search("harbour", 10)
     assert (hit.title, hit.url, hit.snippet) == ("Alta\ufffd", "https://a.example/caf\ufffd", "a\ufffdb A")
 
@@ -213,7 +213,7 @@ async def test_halves_of_characters_and_endless_references_of_a_service_cannot_b
 async def test_entities_in_a_list_of_papers_are_not_expanded(client):
     bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><feed>&b;</feed>'
     with (
-        FakeWeb({"/api/query": ServedPage(bomb)}) as web,
+        FakeWeb({"/api/query": Served(bomb)}) as web,
         pytest.raises(ToolError, match="arxiv answered in a format that hira cannot read"),
     ):
         await open_backend("arxiv", client, base_url=web.url).search("Kama", 5)

@@ -140,7 +140,7 @@ def split_thought(written: str, *, opened: bool) -> ThinkingReply:
     """Part a reply that begins with thought; `opened` says that the prompt began it.
 
     >>> split_thought("<think>hm</think>\\n\\nyes", opened=False)
-    Thought(reasoning='hm', text='yes', closed=True)
+    ThinkingReply(reasoning='hm', text='yes', closed=True)
     """
     begun = _THINK.match(written)
     if not begun and not opened:

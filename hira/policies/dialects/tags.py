@@ -181,8 +181,8 @@ def body_shape(tool: Tool) -> str:
 def describe_parameters(tool: Tool) -> str:
     """A line on each parameter that has a description."""
     properties = tool.parameters.get("properties", {})
-    record = {name: str(properties.get(name, {}).get("description", "")) for name in tool.fields}
-    return "".join(f"\n- {name}: {one}" for name, one in record.items() if one)
+    descriptions = {name: str(properties.get(name, {}).get("description", "")) for name in tool.fields}
+    return "".join(f"\n- {name}: {one}" for name, one in descriptions.items() if one)
 
 
 def body(arguments: Mapping[str, Any], tool: Tool) -> str:

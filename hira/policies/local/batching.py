@@ -46,7 +46,7 @@ class BatchingEngine:
     `seed` makes every reply depend on its prompt and on how often the same was asked, not on what else is asked at the
     time, as far as the arithmetic of the device does. With `seed` None each reply is another.
 
-    `paused()` holds sampling off while the weights change; `updated()` tells that they have.
+    `pause` holds sampling off while the weights change; `record_update` reports that they have.
     """
 
     def __init__(

@@ -92,8 +92,8 @@ def main() -> None:
 def _render(
     render: Any, text: str, messages: tuple[dict[str, Any], ...], tools: Any, special: Mapping[str, str]
 ) -> None:
-    lines = [{"role": "system", "content": "Zero."}, *messages]
-    for conversation in (lines, lines[1:]):
+    whole = [{"role": "system", "content": "Zero."}, *messages]
+    for conversation in (whole, whole[1:]):
         try:
             render([conversation], tools=tools, chat_template=text, add_generation_prompt=True, **special)
         except MemoryError:
@@ -204,10 +204,10 @@ class Template:
     def _render_messages(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], *, generation: bool = True
     ) -> str:
-        lines = [_plain(message) for message in self._shape(messages)]
+        wires = [_plain(message) for message in self._shape(messages)]
         try:
             text: str = self.tokenizer.apply_chat_template(
-                lines, tools=list(tools) or None, tokenize=False, add_generation_prompt=generation
+                wires, tools=list(tools) or None, tokenize=False, add_generation_prompt=generation
             )
         except Exception as error:  # a template is a program of its own, and raises what it likes
             raise UsageError(f"the model's chat template cannot render this: {error}", where=self.where) from error
