@@ -267,10 +267,12 @@ class Fetcher:
                 response = await stack.enter_async_context(asked)
             headers = httpx.Headers(response.headers)
             cookies.extract_cookies(httpx.Response(response.status, headers=headers, request=request))
-            if response.status in _REDIRECTS and (location := headers.get("location")):
-                return _join_url(place.url, location)
-            encoding, kind = _read_encoding(headers, place), headers.get("content-type", "")
-            answer.append(_Arriving(place.url, response.status, kind, encoding, self.limit))
+            # of a repeated header, the one that browsers take; httpx would join them with commas
+            location, kind = (headers.get_list(name) or [""] for name in ("location", "content-type"))
+            if response.status in _REDIRECTS and location[0]:
+                return _join_url(place.url, location[0])
+            encoding = _read_encoding(headers, place)
+            answer.append(_Arriving(place.url, response.status, kind[-1], encoding, self.limit))
             return await answer[0].read(response.aiter_stream())
 
     def _way_out(self, place: CheckedUrl) -> httpcore.AsyncNetworkBackend:

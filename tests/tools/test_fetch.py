@@ -110,6 +110,8 @@ PAGES: dict[str, Callable[[dict[str, str]], bytes] | Callable[[asyncio.StreamWri
     "/redir": redirect,
     "/chain": chain,
     "/badloc": lambda q: b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: http://[\xff\xfe/\r\n\r\n",
+    "/twice": lambda q: whole(b"", "Location: /typed", "Location: /gone", status="302 Found"),
+    "/typed": lambda q: whole(b"<p>caf\xe9</p>", "Content-Type: text/plain", "Content-Type: text/html; charset=cp1252"),
     "/gzip": lambda q: whole(gzip.compress(b"<p>small</p>"), "Content-Encoding: gzip", "Content-Type: text/html"),
     "/rawdeflate": lambda q: whole(zlib.compress(b"raw flat")[2:-4], "Content-Encoding: deflate"),
     "/bomb": lambda q: whole(bomb(), "Content-Encoding: gzip", "Content-Type: text/plain"),
@@ -287,6 +289,11 @@ async def test_international_names_and_paths_are_encoded(web):
     got = await web.fetcher().get("http://bücher.example.com/ok?q=ä")
     assert got.status == 200
     assert web.requests[0].startswith("GET /ok?q=%C3%A4 HTTP/1.1\r\nHost: xn--bcher-kva.example.com")
+
+
+async def test_of_a_repeated_header_one_counts_as_in_browsers(web):
+    got = await web.fetcher().get(at("/twice"))
+    assert (got.url, got.kind, got.text) == (at("/typed"), "html", "<p>café</p>")
 
 
 async def test_one_layer_of_compression_is_read_up_to_the_limit_and_no_other_encoding(web):

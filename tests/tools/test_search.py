@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 
 from hira.core.concurrency import Once
-from hira.core.errors import ToolError, UsageError
+from hira.core.errors import ToolDown, ToolError, UsageError
 from hira.core.events import Notice
 from hira.testing.web import FakeWeb, Served
 from hira.tools.addresses import canonicalise_url
@@ -139,6 +139,7 @@ async def test_each_service_is_asked_and_read_in_its_own_form(client, name):
     [
         ("serper", {"organic": [{"title": "More", "link": "/search?q=more"}, {"title": "Kama"}]}),
         ("searxng", {"results": [{"title": "A file", "url": "magnet:?xt=1"}]}),
+        ("mediawiki", {"query": {"search": [{"title": "A/../../w/api.php?x", "snippet": "out of the wiki"}]}}),
     ],
 )
 async def test_results_without_an_address_on_the_web_are_left_out(client, name, answer):
@@ -163,6 +164,7 @@ async def test_an_answer_in_another_form_is_an_error_in_words(client, answer):
         ("serper", 401, Unusable, "check SERPER_API_KEY"),
         ("searxng", 403, Unusable, r"add `json` to `search.formats` in its settings.yml"),
         ("serper", 500, ToolError, "status 500"),
+        ("searxng", 302, ToolDown, "sends its requests elsewhere, status 302; check its address"),
     ],
 )
 async def test_a_refusal_says_what_to_do_and_shows_no_key(client, name, status, error, why):
@@ -171,6 +173,19 @@ async def test_a_refusal_says_what_to_do_and_shows_no_key(client, name, status, 
             await open_backend(name, client, base_url=web.url, key="SECRET").search("Kama", 5)
         assert "SECRET" not in str(raised.value)
         assert len(web.visits) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "why"),
+    [
+        ("serper", "<!doctype html><HTML><title>Log in", r"a web page instead of .*; check its address \(127.+its key"),
+        ("searxng", "bad KEY", r"'bad …' instead of search results; check its address \(127\.0\.0\.1\)$"),
+        ("arxiv", "", "nothing instead of search results"),
+    ],
+)
+async def test_an_answer_that_is_no_list_of_results_says_what_came_and_what_to_check(client, name, answer, why):
+    with FakeWeb({SHAPES[name][0]: Served(answer)}) as web, pytest.raises(ToolDown, match=why):
+        await open_backend(name, client, base_url=web.url, key="KEY").search("Kama", 5)
 
 
 async def test_a_passing_failure_is_tried_once_more_and_a_long_one_not_again(client):
@@ -214,7 +229,7 @@ async def test_entities_in_a_list_of_papers_are_not_expanded(client):
     bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><feed>&b;</feed>'
     with (
         FakeWeb({"/api/query": Served(bomb)}) as web,
-        pytest.raises(ToolError, match="arxiv answered in a format that hira cannot read"),
+        pytest.raises(ToolError, match=r"arxiv answered with '.*DOCTYPE"),
     ):
         await open_backend("arxiv", client, base_url=web.url).search("Kama", 5)
 

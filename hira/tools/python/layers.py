@@ -26,6 +26,8 @@ ENGINES = ("docker", "podman")
 IMAGE = "python:3.13-slim"
 WORKER = "/hira_sandbox"
 """The folder of the worker's modules in the container."""
+FLAGS = ("-S", "-s", "-P", "-B", "-X", "utf8")
+"""Options of every interpreter."""
 
 _SECONDS = 20.0
 _PROCESSOR = 3600
@@ -107,7 +109,7 @@ def command(
         *("--log-driver", "none", "--workdir", str(folder)),
         *(part for name, value in environ.items() for part in ("--env", f"{name}={value}")),
         *(part for mount in mounts for part in ("--mount", _mount(*mount))),
-        *(image, "python3", "-s", "-P", "-B", "-X", "utf8", "-c", boot, WORKER, "0"),
+        *(image, "python3", *FLAGS, "-c", boot, WORKER, "0"),
     ]
 
 

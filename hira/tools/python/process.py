@@ -20,10 +20,11 @@ from typing import Any
 
 from hira.core.errors import SCARCE
 from hira.tools.python.frames import ANSWER, LENGTH, pack_frame
-from hira.tools.python.layers import Container, Mode, command, engine
+from hira.tools.python.layers import FLAGS, Container, Mode, command, engine
 from hira.tools.python.usage import ClippedOutput, PythonLimits
 
-# A package of that name represents this folder, so that the worker imports its own modules and nothing of hira.
+# A package of that name represents this folder, so that the worker imports its own modules and nothing of hira. Python
+# runs with -S: the worker itself loads `site` once the channel is out of reach of what the user's `.pth` files print.
 _BOOT = """
 import sys, types
 package = types.ModuleType("hira_sandbox")
@@ -197,7 +198,7 @@ def spawn(folder: Path, kept: int, *, alone: bool) -> Interpreter:
     environment without the caller's variables keep out the same. `alone` means that it cannot start other programs.
     """
     mark = "" if alone else secrets.token_hex(8)
-    python = [sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", _BOOT, str(Path(__file__).parent), str(os.getpid())]
+    python = [sys.executable, *FLAGS, "-c", _BOOT, str(Path(__file__).parent), str(os.getpid())]
     environ = environment(folder) | ({_MARK: mark} if mark else {})
     process, channel, pipe = _start(python, cwd=folder, env=environ)
     return Interpreter(process, channel, pipe, kept, mark=mark)
@@ -297,6 +298,7 @@ async def configure_interpreter(
     layers = tuple(answer["layers"])
     if mode == "auto" and not {"landlock", "seccomp"} <= {*layers}:
         raise InterpreterEnded("it is not confined")
+    interpreter.take_printed()  # by the user's `.pth` files and sitecustomize, not by code of a call
     return layers
 
 

@@ -15,6 +15,7 @@ import linecache
 import os
 import resource
 import signal
+import site
 import sys
 import traceback
 import types
@@ -40,6 +41,8 @@ _HINT = (
 def main(parent: int) -> None:
     """Serve calls until the parent closes the channel."""
     channel = Channel()
+    site.main()
+    sys.stdout.flush()
     setup = channel.receive()
     if setup is None:
         return

@@ -173,6 +173,8 @@ class Line:
             later = f"; try again in {wait:.0f} seconds" if wait else ""
             limited = Unusable if wait > PATIENCE else ToolDown
             return limited(f"{self.name} allows no more requests now{later}")
+        if 300 <= status < 400:
+            return ToolDown(f"{self.name} sends its requests elsewhere, status {status}; check its address")
         # 400 and similar are about this query; a query that is too long or malformed is the model's fault
         kind = ToolDown if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ToolError
         return kind(f"{self.name} answered with an error, status {status}")

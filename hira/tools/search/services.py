@@ -70,7 +70,13 @@ class Form:
 
         async def ask(query: str, n: int) -> list[Hit]:
             content = {"json" if self.post else "params": self.ask(query, n) | more}
-            told = self.parse(await line.request("POST" if self.post else "GET", url, headers=headers, **content))
+            answer = await line.request("POST" if self.post else "GET", url, headers=headers, **content)
+            try:
+                told = self.parse(answer)
+            except ValueError:
+                came = _describe_answer(answer.replace(key, "…") if key else answer)
+                where = f"its address ({urlsplit(url).hostname})" + (" and its key" if self.key else "")
+                raise ToolDown(f"{name} answered with {came} instead of search results; check {where}") from None
             results = told[self.results] if isinstance(self.results, str) else self.results(told)
             return [self._read(one, url) for one in results]
 
@@ -101,6 +107,19 @@ def _read_mediawiki(told: Any) -> list[Any]:
         raise ToolError(f"mediawiki refused the query: {clean(str(told['error'].get('info', ''))[:200])}")
     found: list[Any] = told["query"]["search"]
     return found
+
+
+def _locate_article(title: str) -> str:
+    """Return the address of an article, relative to the API, empty for a title that would lead out of the wiki."""
+    outside = not {".", ".."}.isdisjoint(title.split("/"))
+    return "" if outside else f"../wiki/{quote(title.replace(' ', '_'))}"
+
+
+def _describe_answer(text: str) -> str:
+    """Describe an answer that is not in the service's format."""
+    if "<html" in text[:1000].lower():
+        return "a web page"
+    return repr(clean(text[:60])) if text.strip() else "nothing"
 
 
 def _read_serpapi(told: Any) -> Any:
@@ -201,7 +220,7 @@ _WEB = {
             "formatversion": 2,
         },
         _read_mediawiki,
-        ("title", lambda one: f"../wiki/{quote(one['title'].replace(' ', '_'))}", "snippet", "timestamp"),
+        ("title", lambda one: _locate_article(one["title"]), "snippet", "timestamp"),
         pace=(0.0, 3),
         refused="it needs a contact; set one",
     ),

@@ -109,7 +109,7 @@ def test_the_command_line_is_exactly_this(tmp_path: Path) -> None:
         *("--mount", f"type=bind,source={worker},target={WORKER},readonly"),
         *("--mount", "type=bind,source=/tmp/run/1,target=/tmp/run/1"),
         *("--mount", 'type=bind,"source=/docs/a, b.csv","target=/docs/a, b.csv",readonly'),
-        *("python:3.13-slim", "python3", "-s", "-P", "-B", "-X", "utf8", "-c", "BOOT", WORKER, "0"),
+        *("python:3.13-slim", "python3", "-S", "-s", "-P", "-B", "-X", "utf8", "-c", "BOOT", WORKER, "0"),
     ]
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,22 @@ def test_the_filter_refuses_pretends_and_misses_what_its_tables_say(machine: str
     assert decide(machine, 1, audit=0x40000003) == -1  # i386
     if machine == "x86_64":
         assert decide(machine, 0x40000001) == -1
+
+
+@pytest.mark.parametrize("mode", ["auto", "process", "off"])
+async def test_what_a_pth_file_of_the_user_prints_reaches_neither_the_channel_nor_a_call(
+    mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, able: None
+) -> None:
+    venv.create(tmp_path / "venv", symlinks=True)
+    (library,) = (tmp_path / "venv").glob("lib/*/site-packages")
+    (library / "noisy.pth").write_text(
+        "import os, sys; print('hello'); os.write(1, b'raw'); sys.noisy = os.read(0, 9)\n"
+    )
+    (library / "own.py").write_text("NAME = 'own'")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "venv" / "bin" / "python"))
+    async with PythonSandbox(tmp_path / "work", sandbox=mode) as sandbox:
+        outcome = await sandbox.run("import own, sys\nown.NAME, sys.noisy")
+    assert (outcome.output, outcome.value) == ("", "('own', b'')"), outcome
 
 
 def test_every_layer_is_reported_with_what_it_holds_or_why_it_is_missing() -> None:
