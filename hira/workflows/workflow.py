@@ -93,7 +93,7 @@ def _take_answer(answer: object, workflow: Workflow, context: RunContext) -> str
 
 
 def _close(record: Rollout, context: RunContext) -> None:
-    """Say why the run ended early, if it did; without an answer its findings stand in."""
+    """Say why the run ended early, if it did; without an answer its findings replace it."""
     record.failure = record.failure or context.stopped or (context.log.stopped if context.log else None)
     if not record.answer and not record.failure:
         record.failure = BadReply(
