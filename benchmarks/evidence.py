@@ -33,7 +33,7 @@ from hira.agents.verifier import ModelVerifier
 from hira.evidence import Judgement, Source, SourcedClaim
 from hira.evidence.lexical import ClaimScore, Passages, load_weights, score_claim
 from hira.runtime.endpoints import find_model
-from hira.runtime.factory import cast_of
+from hira.runtime.factory import configure_roles
 from hira.runtime.settings import Settings, load
 
 RESULTS = Path(__file__).parent / "results" / "evidence.md"
@@ -126,8 +126,8 @@ def choose_claims(claims: Sequence[Claim], limit: int) -> list[Claim]:
 
 async def ask_model(claims: Sequence[Claim], settings: Settings) -> Result:
     """The same measures with the verdicts of a model, one claim a call."""
-    cast, own = cast_of(await find_model(settings), {})
-    verifier, judged = ModelVerifier(RunContext(cast), every=True), list[Judgement]()
+    configs, own = configure_roles(await find_model(settings), {})
+    verifier, judged = ModelVerifier(RunContext(configs), every=True), list[Judgement]()
     try:
         for one in claims:
             source = Source("evidence", "", one.evidence, id="s1")

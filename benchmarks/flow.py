@@ -80,18 +80,18 @@ def prefix_share(context: RunContext) -> float:
 
 
 async def run(base_url: str, questions: int) -> str:
-    cast = {role: RoleConfig(open_policy(role, base_url=base_url), dialect=TAGS) for role in SCRIPT}
+    configs = {role: RoleConfig(open_policy(role, base_url=base_url), dialect=TAGS) for role in SCRIPT}
     tools = Toolbox(search=tool("search", "query"), browse=tool("browse", "url"))
     cpu, calls, share, status = [], [], [], set()
     for _ in range(questions + 2):
-        context = RunContext(cast, tools=tools)
+        context = RunContext(configs, tools=tools)
         began = time.process_time()
         record = await rollout(HiRA(experts=(DeepSearch(), Quick())), "When was the mill of Varn built?", context)
         cpu.append((time.process_time() - began) * 1000)
         calls.append(record.usage.calls)
         share.append(prefix_share(context))
         status.add(record.status)
-    for part in cast.values():
+    for part in configs.values():
         await part.policy.aclose()
     assert status == {"answered"}, status
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -14,8 +14,8 @@ DOCUMENT = Path(__file__).parent.parent / "docs" / "hira.md"
 QUESTION = "How many subtasks may the planner hand out?"
 
 # in hira.toml each role has a model of its own: [roles.solver] model = "…"
-cast = {"solver": ScriptedPolicy([r"I recall that it is three. \boxed{Three subtasks.}"]), "*": OfflinePolicy()}
-with Hira("offline", docs=DOCUMENT, policies=cast, workflow=MarsRL()) as hira:
+policies = {"solver": ScriptedPolicy([r"I recall that it is three. \boxed{Three subtasks.}"]), "*": OfflinePolicy()}
+with Hira("offline", docs=DOCUMENT, policies=policies, workflow=MarsRL()) as hira:
     answer = hira.ask_sync(QUESTION)
 
 for name, trajectory in answer.rollout.trajectories.items():

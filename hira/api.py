@@ -1,4 +1,4 @@
-"""The Python door: `Hira` holds what runs share, `Run` is a question under way, `Answer` is what comes back.
+"""The Python API: `Hira` holds what runs share, `Run` is a question under way, `Answer` is what comes back.
 
 >>> hira = Hira(model="gpt-5", docs="papers/")
 >>> answer = await hira.ask("…")          # ask_sync outside a loop, also inside a notebook

@@ -1,4 +1,4 @@
-"""The Python door, run on scripted policies and real documents."""
+"""The Python API, run on scripted policies and real documents."""
 
 import asyncio
 import json

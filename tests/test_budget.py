@@ -16,14 +16,14 @@ from hira.agents.experts import EXPERTS
 from hira.agents.loop import Loop
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Finding, Subtask
-from hira.core.budget import AGAIN, ANSWER, LONGEST_ASKED, ROOM, Allowance, Budget, CallNeed, Limits, Purse, size
+from hira.core.budget import AGAIN, ANSWER, LONGEST_ASKED, ROOM, Allowance, Budget, CallNeed, Ledger, Limits, size
 from hira.core.errors import OutOfBudget, RoleBudgetExceeded
 from hira.core.memory import DualMemory
 from hira.core.messages import Media, ToolCall, assistant, user
 from hira.core.policy import Completion, Request, Usage, Watch
 from hira.core.prices import TABLE, Price, Prices, litellm_table
 from hira.policies.transport import is_nearby
-from hira.runtime.factory import cast_of
+from hira.runtime.factory import configure_roles
 from hira.runtime.session import budget_of
 from hira.runtime.settings import RoleSettings, Settings
 from hira.testing import ScriptedPolicy, calling
@@ -270,8 +270,8 @@ def test_given_prices_win_over_the_table_and_a_name_in_it_may_say_litellm() -> N
 def test_a_model_that_is_served_nearby_is_not_priced_by_the_table() -> None:
     row = {"gpt-oss": {"input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}}
     for base_url, price in (("http://127.0.0.1:8000/v1", None), ("https://api.example.com/v1", Price(1.0, 1.0))):
-        cast, _ = cast_of(Settings(model="gpt-oss", base_url=base_url, api_key="k"), {}, row)
-        assert cast["*"].price == price
+        configs, _ = configure_roles(Settings(model="gpt-oss", base_url=base_url, api_key="k"), {}, row)
+        assert configs["*"].price == price
     assert is_nearby("http://vllm:8000/v1")
     assert is_nearby("http://10.1.2.3/v1")
     assert not is_nearby("")
@@ -325,7 +325,7 @@ TOGETHER = 60_000
 
 
 def budgets(many: int, tokens: int = TOGETHER) -> tuple[Allowance, Sequence[Budget]]:
-    shared = Allowance(Purse(Limits(tokens), " of the key 'ada'"))
+    shared = Allowance(Ledger(Limits(tokens), " of the key 'ada'"))
     return shared, [Budget(shared=shared) for _ in range(many)]
 
 
@@ -355,8 +355,8 @@ def test_runs_of_one_key_never_spend_more_than_it_has_whichever_calls_go_side_by
             elif under_way:
                 run, call, room = under_way.pop(random.randrange(len(under_way)))
                 run.charge(call, Usage(1, call.prompt, random.randint(0, room)))
-        assert shared.purse.spent.tokens <= TOGETHER
-        assert shared.purse.held == Usage(), "something is held for calls that have ended"
+        assert shared.ledger.spent.tokens <= TOGETHER
+        assert shared.ledger.held == Usage(), "something is held for calls that have ended"
 
 
 def test_what_another_run_spends_leaves_each_run_its_answer() -> None:
@@ -370,7 +370,7 @@ def test_what_another_run_spends_leaves_each_run_its_answer() -> None:
     for run in (other, one):
         spend_room(run, CallNeed("planner", 2_400, answers=True, last=True))
     assert run.spent.calls >= 2
-    assert shared.purse.spent.tokens <= 20_000
+    assert shared.ledger.spent.tokens <= 20_000
 
 
 def test_what_an_ended_run_kept_for_its_answer_is_the_others_again() -> None:
@@ -397,4 +397,4 @@ def test_a_call_that_only_others_under_way_stand_against_is_told_so_and_may_be_t
     with pytest.raises(OutOfBudget, match="the budget of 6,000 tokens of the key 'ada' is used up") as spent:
         other.admit(CallNeed("planner", 1_500))
     assert not spent.value.fix
-    assert shared.purse.held == Usage()
+    assert shared.ledger.held == Usage()

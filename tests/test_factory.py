@@ -16,7 +16,7 @@ from hira.core.events import Event, Notice
 from hira.core.messages import user
 from hira.policies.dialects import JSON, XML
 from hira.runtime.endpoints import find_model
-from hira.runtime.factory import cast_of, open_session
+from hira.runtime.factory import configure_roles, open_session
 from hira.runtime.settings import RoleSettings, Settings, load
 from hira.runtime.settings.keys import find_place
 from hira.testing import ScriptedPolicy
@@ -72,11 +72,11 @@ def test_every_role_is_cast_and_equal_places_share_a_policy() -> None:
     same = RoleSettings(temperature=0.1)
     other = RoleSettings(model="big", dialect="tags", continuation="prefix", top_k=20)
     settings = Settings(model="m", base_url="http://127.0.0.1:1/v1", roles={"code": same, "planner": other})
-    cast, opened = cast_of(settings, {})
-    assert set(cast) == {"*", "code", "planner"}
-    assert cast["code"].policy is cast["*"].policy
-    assert (cast["code"].sampling.temperature, cast["*"].sampling.temperature) == (0.1, 0.7)
-    planner = cast["planner"]
+    configs, opened = configure_roles(settings, {})
+    assert set(configs) == {"*", "code", "planner"}
+    assert configs["code"].policy is configs["*"].policy
+    assert (configs["code"].sampling.temperature, configs["*"].sampling.temperature) == (0.1, 0.7)
+    planner = configs["planner"]
     assert (planner.policy.model, planner.dialect.name, planner.continuation) == ("big", "tags", "chain")
     assert (planner.sampling.top_k, planner.sampling.top_p) == (20, 0.95)
     assert len(opened) == 2
@@ -96,15 +96,15 @@ def test_a_role_at_another_place_is_not_given_the_general_key() -> None:
         "code": RoleSettings(base_url=elsewhere),
         "look": RoleSettings(base_url=elsewhere, api_key=SecretStr("own")),
     }
-    cast, _ = cast_of(Settings(**general, roles=roles), {})
-    assert [key_of(cast[role].policy) for role in ("*", "code", "look")] == ["general", "", "own"]
+    configs, _ = configure_roles(Settings(**general, roles=roles), {})
+    assert [key_of(configs[role].policy) for role in ("*", "code", "look")] == ["general", "", "own"]
 
 
 def placed(settings: Settings) -> dict[str, tuple[str, str]]:
     """Base URL and key that each role's model would be opened with."""
-    cast = {"*": RoleSettings(), **settings.roles}
-    names = {role: own.model or settings.model for role, own in cast.items()}
-    return {role: find_place(names[role], role, own, settings)[1:3] for role, own in cast.items()}
+    configs = {"*": RoleSettings(), **settings.roles}
+    names = {role: own.model or settings.model for role, own in configs.items()}
+    return {role: find_place(names[role], role, own, settings)[1:3] for role, own in configs.items()}
 
 
 def test_what_was_given_for_openai_goes_to_no_model_of_litellm(tmp_path: Path) -> None:
@@ -133,8 +133,8 @@ def test_a_model_of_litellm_is_given_what_was_given_for_it(tmp_path: Path) -> No
 
 def test_a_policy_that_is_handed_in_speaks_for_its_role() -> None:
     everyone, planner = ScriptedPolicy([]), ScriptedPolicy([])
-    cast, opened = cast_of(Settings(), {"*": everyone, "planner": planner})
-    assert (cast["*"].policy, cast["planner"].policy, opened) == (everyone, planner, ())
+    configs, opened = configure_roles(Settings(), {"*": everyone, "planner": planner})
+    assert (configs["*"].policy, configs["planner"].policy, opened) == (everyone, planner, ())
 
 
 async def test_an_unknown_role_or_workflow_gets_the_nearest_name() -> None:
@@ -328,10 +328,10 @@ class Numbered(HiRA):
 
 async def test_a_workflow_brings_its_dialect_as_an_object_or_by_name() -> None:
     made = await open_session(Settings(model="offline", journal=None), workflow=Lined())
-    assert made.cast["*"].dialect is JSON
+    assert made.roles["*"].dialect is JSON
     await made.aclose()
     chosen = await open_session(Settings(model="offline", dialect="xml", journal=None), workflow=Lined())
-    assert chosen.cast["*"].dialect is XML
+    assert chosen.roles["*"].dialect is XML
     await chosen.aclose()
     with pytest.raises(UsageError, match="unknown dialect 'jsn'") as refused:
         await open_session(Settings(model="offline", journal=None), workflow=Misspelt())

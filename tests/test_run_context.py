@@ -14,8 +14,8 @@ from hira.testing.script import make_context
 def test_a_role_that_is_not_named_is_played_by_the_star() -> None:
     one, other = RoleConfig(ScriptedPolicy([])), RoleConfig(ScriptedPolicy([]))
     context = RunContext({"*": one, "planner": other})
-    assert context.part("planner") is other
-    assert context.part("coordinator") is one
+    assert context.config_of("planner") is other
+    assert context.config_of("coordinator") is one
 
 
 def test_conversations_of_a_role_have_names_of_their_own_by_subtask_and_number() -> None:

@@ -1,4 +1,4 @@
-"""hira through the door that users take: `Hira.ask` and `Hira.stream`, one agent, one tool, with the journal or not."""
+"""hira through the API that users call: `Hira.ask` and `Hira.stream`, one agent, one tool, with the journal or not."""
 
 import tempfile
 from contextlib import asynccontextmanager

@@ -48,7 +48,7 @@ class Conversation:
 
     context: "RunContext"
     trajectory: Trajectory
-    part: "RoleConfig"
+    config: "RoleConfig"
     messages: list[Message] = field(default_factory=list)
     tools: Sequence[Tool] = ()
     unmade: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class Conversation:
         while tokens > 0 and (turns := [at for at, one in enumerate(self.messages) if one.role == "assistant"]):
             last, before = self.messages[turns[-1]], size(self.messages[turns[-1] :])
             del self.messages[turns[-1] :]
-            if self.part.continuation == "chain" and before > tokens:
+            if self.config.continuation == "chain" and before > tokens:
                 self.say(replace(last, text=clip(last.text, before - tokens)))
             tokens -= before
         self._sized = (0, None, 0)
@@ -109,13 +109,13 @@ class Conversation:
     def otherwise(self, tools: Sequence[Tool], why: str = "") -> bool:
         """Switch to the next dialect, as if the conversation had begun in it. Return False if none is left. Without a
         `why`, the endpoint refused the calls of these tools."""
-        old, new = self.part.dialect, self.part.otherwise
+        old, new = self.config.dialect, self.config.otherwise
         if new is None:
             return False
         self.go_back(rewrite_messages(self.messages, tools, old, new, self.callable))
-        self.part = replace(self.part, dialect=new, otherwise=FALLBACKS.get(new.name))
+        self.config = replace(self.config, dialect=new, otherwise=FALLBACKS.get(new.name))
         self.fell_back = True
-        model = self.part.policy.model
+        model = self.config.policy.model
         self.context.note(
             f"{model}: {why} in the dialect {old.name}; calls are written in the dialect {new.name}"
             if why
@@ -130,8 +130,8 @@ class Conversation:
 
     def keep_dialect(self) -> None:
         """A call was read: remember the dialect for this model, if the conversation fell back to it."""
-        if self.fell_back and self.part.learn:
-            self.part.learn(self.part.dialect.name)
+        if self.fell_back and self.config.learn:
+            self.config.learn(self.config.dialect.name)
 
     async def turn(
         self,
@@ -150,12 +150,12 @@ class Conversation:
 
         The reply is recorded but not appended: what enters the conversation is for the dialect to say.
         """
-        context, part = self.context, self.part
+        context, config = self.context, self.config
         if context.stopped and not last:
             raise context.stopped
         request = Request(
             tuple(self.messages),
-            part.sampling,
+            config.sampling,
             stop,
             tools,
             schema,
@@ -184,15 +184,15 @@ class Conversation:
 
     async def _get_reply(self, request: Request, *, last: bool, closing: bool) -> Completion:
         """The reply to a request, paid for and recorded."""
-        context, part, tools = self.context, self.part, request.tools
-        longest = context.longest_reply(part, record=request.schema is not None, closing=closing or last)
+        context, config, tools = self.context, self.config, request.tools
+        longest = context.longest_reply(config, record=request.schema is not None, closing=closing or last)
         wanted = self._describe_need(tools, longest, last=last, closing=closing)
         with self._ending_the_run():
             room = context.budget.admit(wanted)
         context.events(TurnStarted(self.name, self.trajectory.role, self._size(tools) if context.stream else 0))
         completion = await self._charge_call(request, wanted, room)
         self.trajectory.turns.append(Turn(request, completion))
-        context.saw(part, completion)
+        context.saw(config, completion)
         context.events(TurnEnded(self.name, self.trajectory.role, completion.text, completion.usage))
         for note in completion.notes:
             context.note(note, told=note in self._told)
@@ -205,7 +205,7 @@ class Conversation:
         said = " ".join(completion.text.split())[:LONGEST_QUOTE]
         return Withheld(
             "the model refused, or a content filter kept its reply back" + (f": {said!r}" if said else ""),
-            where=f"role {self.trajectory.role!r}, model {completion.model or self.part.policy.model!r}",
+            where=f"role {self.trajectory.role!r}, model {completion.model or self.config.policy.model!r}",
             fix="ask differently, or let another model speak for this role",
         )
 
@@ -222,8 +222,8 @@ class Conversation:
         role = self.trajectory.role
         prompt = self._size(tools) if self.context.budget.counts(role) else 0
         answers = self.closes == "run"
-        part, closes = self.part, bool(self.closes)
-        return CallNeed(role, prompt, part.price, answers, last, closes, closing or last, longest)
+        config, closes = self.config, bool(self.closes)
+        return CallNeed(role, prompt, config.price, answers, last, closes, closing or last, longest)
 
     def _size(self, tools: tuple[Mapping[str, Any], ...]) -> int:
         """Estimate the tokens of the next prompt: count the new messages and add the known size of the others."""
@@ -239,7 +239,7 @@ class Conversation:
     async def _charge_call(self, request: Request, wanted: CallNeed, room: int | None) -> Completion:
         """Return the reply of the policy or of the journal, and charge the budget: with the endpoint's own count, or
         with our estimate if the reply broke off. Only a reply that the policy was asked for now is paid for."""
-        log, policy = self.context.log, self.part.policy
+        log, policy = self.context.log, self.config.policy
         within, bounds = self.within(last=wanted.last), self._bounds(request, wanted, room)
         usage, paid = Usage(), False
 
@@ -280,7 +280,7 @@ class Conversation:
     async def _ask_policy(self, request: Request, wanted: CallNeed, bounds: Mapping[str, Any]) -> Completion:
         """Ask the policy within these bounds of its reply, which are not recorded, because a resumed run may have
         others."""
-        policy, budget = self.part.policy, self.context.budget
+        policy, budget = self.config.policy, self.context.budget
         began = time.monotonic()
         seconds = budget.role_seconds(wanted.role, closing=wanted.closing)
         whole = budget.remaining_seconds(last=wanted.last)
@@ -304,8 +304,8 @@ class Conversation:
         leaves, and those that only a policy which is a program reads."""
         least = min((one for one in (room, wanted.reply) if one is not None), default=None)
         again = None
-        if self.part.replies and not request.sampling.max_tokens:
-            again = min(self.part.replies.again, room or self.part.replies.again)
+        if self.config.replies and not request.sampling.max_tokens:
+            again = min(self.config.replies.again, room or self.config.replies.again)
         sampling = request.sampling if least is None else replace(request.sampling, max_tokens=least)
         return {
             "sampling": sampling,
@@ -320,7 +320,7 @@ class Conversation:
         """With the seconds it took, and its cost where the policy does not know it and a price is known."""
         usage = completion.usage
         known = usage.cost is not None
-        price = None if known else self.part.prices.of(completion.model) or self.part.price
+        price = None if known else self.config.prices.of(completion.model) or self.config.price
         cost = price.of(usage) if price else usage.cost
         return replace(completion, usage=replace(usage, seconds=seconds, cost=cost))
 
@@ -328,7 +328,7 @@ class Conversation:
         """Enter what a reply has cost that nobody got, because it broke off or the run had to end."""
         if not usage.completion_tokens:
             return Usage()
-        if price := self.part.price:
+        if price := self.config.price:
             usage = replace(usage, cost=price.of(usage))
         self.trajectory.lost += usage
         return usage
@@ -371,7 +371,7 @@ class Conversation:
 
     def _write_call(self, name: str, arguments: Mapping[str, Any]) -> str:
         tool = next(one for one in self.tools if one.name == name)
-        return self.part.dialect.write(Call(name, arguments), tool)
+        return self.config.dialect.write(Call(name, arguments), tool)
 
     def _watch(self, held: HeldText) -> "Watch":
         def watch(delta: Delta) -> None:

@@ -116,7 +116,7 @@ async def reason(
     conversation.say(
         user(
             prompt.fill(
-                tools=conversation.part.dialect.instructions(tools),
+                tools=conversation.config.dialect.instructions(tools),
                 limit=limit,
                 task=sanitize(task.text),
                 files=task.attached,

@@ -259,7 +259,7 @@ class Loop:
         return AFRESH.fill(results=Filled("\n\n".join(map(safe, told))), task=sanitize(self.task))
 
     def _parse(self, completion: Completion) -> Parsed:
-        return self.conversation.part.dialect.parse(completion, self.callable, self.several)
+        return self.conversation.config.dialect.parse(completion, self.callable, self.several)
 
     @staticmethod
     def _only_calls(parsed: Parsed) -> bool:
@@ -274,8 +274,8 @@ class Loop:
         conversation = self.conversation
         self.transcript += [f"{call.name} returned: {text}" for call, text in results]
         self._told.update(" ".join(text.split()) for _, text in results)
-        messages = conversation.part.dialect.results(results, notice)
-        if conversation.part.continuation == "chain":
+        messages = conversation.config.dialect.results(results, notice)
+        if conversation.config.continuation == "chain":
             conversation.carry_on("".join(f"\n\n{message.text}\n\n" for message in messages), results)
         else:
             conversation.say(*messages)
@@ -304,7 +304,7 @@ class Loop:
     @property
     def account(self) -> str:
         """All that was said, called and seen, for the distiller."""
-        return "\n\n".join(part for part in self.transcript if part)
+        return "\n\n".join(config for config in self.transcript if config)
 
     def _first_turn(self) -> int:
         """Return the position of the role's first turn in its conversation, 0 before there is one."""
@@ -312,7 +312,7 @@ class Loop:
         return next((at for at, message in enumerate(messages) if message.role == "assistant"), 0)
 
     def _tokens(self) -> int:
-        return self.conversation.tokens(self.conversation.part.dialect.specs(self.tools))
+        return self.conversation.tokens(self.conversation.config.dialect.specs(self.tools))
 
     def _make_room(self, needed: int) -> None:
         """Leave out the latest turns, each with its results, until that many tokens fit into the window."""
@@ -335,7 +335,7 @@ class Loop:
 
     def _ran_out_thinking(self, completion: Completion) -> bool:
         """Return whether reasoning used up the whole length of the reply; another try would end the same way."""
-        replies = self.conversation.part.replies
+        replies = self.conversation.config.replies
         if not replies or completion.finish != "length" or completion.usage.completion_tokens < replies.tokens:
             return False
         return only_thought(completion) or not strip_thought(completion)
@@ -343,7 +343,7 @@ class Loop:
     async def _turn(self, *, closing: bool = False) -> Completion:
         """Take a turn, in the next dialect if the endpoint refuses the tools. In a closing turn none may be called, and
         they are shown only if the history speaks of them."""
-        conversation, dialect = self.conversation, self.conversation.part.dialect
+        conversation, dialect = self.conversation, self.conversation.config.dialect
         specs = dialect.specs(self.tools)
         try:
             if closing:
@@ -386,7 +386,7 @@ class Loop:
         return Step(parsed.text, tuple(made))
 
     def _keep(self, parsed: Parsed) -> None:
-        if self.conversation.part.continuation == "chain":
+        if self.conversation.config.continuation == "chain":
             self.conversation.carry_on(parsed.message.text)
         else:
             self.conversation.say(parsed.message)

@@ -236,8 +236,8 @@ async def fill_output(context: RunContext, output: OutputType) -> Any:
     """
     record = context.rollout
     conversation = context.conversation(ROLE)
-    sampling = replace(conversation.part.sampling, temperature=0.0)
-    conversation.part = replace(conversation.part, sampling=sampling)
+    sampling = replace(conversation.config.sampling, temperature=0.0)
+    conversation.config = replace(conversation.config, sampling=sampling)
     quotes = "\n".join(f"- {clean(one.quote)}" for one in _keep_supported(record.citations) if one.quote)
     prompt = FILL.fill(
         question=sanitize(record.question),
@@ -257,7 +257,7 @@ async def settle_output(context: RunContext, output: OutputType) -> None:
     if record.status not in ("answered", "unverified"):
         record.output_error = f"the answer has the status {record.status!r}"
         return
-    if context.part(ROLE).policy.model == OFFLINE:
+    if context.config_of(ROLE).policy.model == OFFLINE:
         record.output_error = "`offline` writes no values; name a model"
         return
     try:

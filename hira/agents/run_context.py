@@ -1,4 +1,4 @@
-"""A run context casts roles with policies, gives out conversations, and keeps the record of a run."""
+"""A run context configures the roles, gives out conversations, and keeps the record of a run."""
 
 import asyncio
 import inspect
@@ -91,7 +91,7 @@ class RoleConfig:
 class RunContext:
     """Everything that one run works with. Each run has a new one, and its workflow receives it.
 
-    `cast` maps roles to their configurations; the entry `*` is for all other roles. No tool ever gets an argument that
+    `roles` maps roles to their configurations; the entry `*` is for all other roles. No tool ever gets an argument that
     contains one of the `secrets`. `called` counts tool calls, `offered` are the tools that some role was offered, by
     name, and `silent` counts consecutive empty replies. `unmade` are, by subtask, the Python calls whose results came
     from the journal: their files do not exist. `approve` decides about every subtask before it is handed out, None
@@ -100,7 +100,7 @@ class RunContext:
     calls and turns, `approve_tool` decides about calls of tools that need approval, `deps` belong to the program.
     """
 
-    cast: Mapping[str, RoleConfig]
+    roles: Mapping[str, RoleConfig]
     rollout: Rollout = field(default_factory=lambda: Rollout("", "", ""))
     events: Events = field(default_factory=Events)
     budget: Budget = field(default_factory=Budget)
@@ -121,7 +121,7 @@ class RunContext:
     hooks: Hooks = NO_HOOKS
     approve_tool: ApproveTool | None = None
     deps: Any = None
-    _bell: asyncio.Future[None] | None = None
+    _stopping: asyncio.Future[None] | None = None
     _reason: Stop | None = None
     _once: Once = field(default_factory=Once)
     _noted: set[str] = field(default_factory=set)
@@ -133,8 +133,8 @@ class RunContext:
         """The context that the program's own tools and hooks get."""
         return Context(self.deps, self.rollout.run, self.rollout.question)
 
-    def part(self, role: str) -> RoleConfig:
-        return self.cast.get(role) or self.cast["*"]
+    def config_of(self, role: str) -> RoleConfig:
+        return self.roles.get(role) or self.roles["*"]
 
     def conversation(self, role: str, under: str = "", *, reply: int | None = None) -> Conversation:
         """Open a new, empty conversation of the role; `under` names its subtask, so that names never race. A `reply`
@@ -145,11 +145,11 @@ class RunContext:
             again += 1
             name = f"{stem}.{again}"
         trajectory = self.rollout.trajectories[name] = Trajectory(name, role)
-        part = self.part(role)
+        config = self.config_of(role)
         if reply is not None:
-            part = replace(part, sampling=replace(part.sampling, max_tokens=reply))
+            config = replace(config, sampling=replace(config.sampling, max_tokens=reply))
         text = INSTRUCTIONS.fill(instructions=sanitize(self.instructions)) if self.instructions else ""
-        return Conversation(self, trajectory, part, instructions="" if role in UNINSTRUCTED else text)
+        return Conversation(self, trajectory, config, instructions="" if role in UNINSTRUCTED else text)
 
     def read(self, source: Source) -> Source:
         """Enter a source into the run's record and return it with its id."""
@@ -170,8 +170,8 @@ class RunContext:
         """End the run soon: calls in flight are dropped and the planner answers from the results so far."""
         if self._reason is None:
             self._reason = why or Interrupted("interrupted; answering from the results so far")
-            if self._bell:
-                self._bell.set_result(None)
+            if self._stopping:
+                self._stopping.set_result(None)
 
     async def once(self, key: str, call: Callable[[], Awaitable[T]], good: Callable[[T], bool] = lambda _: True) -> T:
         """Return the result of the call; calls with the same key are performed once, even concurrently.
@@ -201,11 +201,11 @@ class RunContext:
         work is cancelled and the `Stop` raised."""
         seconds = self.budget.remaining_seconds() if timed else None
         task = asyncio.ensure_future(work)
-        bell = self._rung()
+        stopped = self._stop_future()
         try:
-            await asyncio.wait((task, bell), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            while seconds is not None and not (task.done() or bell.done()) and (left := self._seconds_again()):
-                await asyncio.wait((task, bell), timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((task, stopped), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            while seconds is not None and not (task.done() or stopped.done()) and (left := self._seconds_again()):
+                await asyncio.wait((task, stopped), timeout=left, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
             if self._reason is None:
@@ -222,30 +222,30 @@ class RunContext:
         left = self.budget.remaining_seconds() or 0.0
         return left if self.budget.paused is None else max(left, AT_LEAST)
 
-    def _rung(self) -> asyncio.Future[None]:
+    def _stop_future(self) -> asyncio.Future[None]:
         """One future for all who wait: done when the run is stopped."""
-        if self._bell is None:
-            self._bell = asyncio.get_running_loop().create_future()
+        if self._stopping is None:
+            self._stopping = asyncio.get_running_loop().create_future()
             if self._reason:
-                self._bell.set_result(None)
-        return self._bell
+                self._stopping.set_result(None)
+        return self._stopping
 
-    def longest_reply(self, part: RoleConfig, *, record: bool, closing: bool) -> int | None:
-        """How many tokens the reply of a part may have, None for any number.
+    def longest_reply(self, config: RoleConfig, *, record: bool, closing: bool) -> int | None:
+        """How many tokens the reply of a role may have, None for any number.
 
         What a model thinks is part of its reply, so that the turns of one that thinks have no shorter bounds.
         """
-        if part.sampling.max_tokens or part.replies is None:
-            return part.sampling.max_tokens
+        if config.sampling.max_tokens or config.replies is None:
+            return config.sampling.max_tokens
         stopped = isinstance(self._reason, Interrupted)
-        if part.policy.model in self._thinking:
-            return part.replies.for_turn(interrupted=stopped)
-        return part.replies.for_turn(record=record, closing=closing, interrupted=stopped)
+        if config.policy.model in self._thinking:
+            return config.replies.for_turn(interrupted=stopped)
+        return config.replies.for_turn(record=record, closing=closing, interrupted=stopped)
 
-    def saw(self, part: RoleConfig, completion: Completion) -> None:
+    def saw(self, config: RoleConfig, completion: Completion) -> None:
         """Remember what the reply shows of the model."""
         if completion.reasoning:
-            self._thinking.add(part.policy.model)
+            self._thinking.add(config.policy.model)
 
     def note(self, text: str, *, important: bool = False, told: bool = False) -> None:
         """Tell something that a person should know, once in a run; what was `told` already is only remembered."""

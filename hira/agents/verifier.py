@@ -87,8 +87,8 @@ class ModelVerifier:
         self, claims: Sequence[SourcedClaim], lexical: Sequence[Judgement], question: str, until: float
     ) -> list[Judgement]:
         conversation = self.context.conversation(self.role, reply=REPLY * (len(claims) + 1))
-        sampling = replace(conversation.part.sampling, temperature=0.0)
-        conversation.part = replace(conversation.part, sampling=sampling)
+        sampling = replace(conversation.config.sampling, temperature=0.0)
+        conversation.config = replace(conversation.config, sampling=sampling)
         listed = "\n".join(f"{number}. {sanitize(one.text)}" for number, one in enumerate(claims, 1))
         packed = pack_claims(claims)
         excerpts = Filled(await run_apart(packed.size, excerpts_packed, packed, question))

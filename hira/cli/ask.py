@@ -183,7 +183,7 @@ def announce_model(session: Session, files: Sequence[Path] = ()) -> str:
     origin = session.settings.origin("model")
     if origin == NOTHING_FOUND:
         documents = ["your documents"] if session.settings.docs or files else []
-        searched = " and ".join([*documents, *(["the web"] if session.bench.backends else [])])
+        searched = " and ".join([*documents, *(["the web"] if session.toolset.backends else [])])
         does = f"quotes {searched}" if searched else "only computes without documents (--docs PATH)"
         return NO_MODEL.format(does=does)
     if "found on" in origin or "only model" in origin:

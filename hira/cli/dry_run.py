@@ -12,7 +12,7 @@ from hira.core.errors import UsageError
 from hira.core.policy import Usage
 from hira.core.prices import litellm_table
 from hira.policies.names import OFFLINE
-from hira.runtime.factory import cast_of
+from hira.runtime.factory import configure_roles
 from hira.runtime.registry import check_roles, dialect_of, find_unused_tools, make_workflow
 from hira.runtime.settings import RoleSettings, Settings
 from hira.runtime.toolset import check_searches, web_searches
@@ -60,20 +60,20 @@ def compute_bound(workflow: BuiltIn, settings: Settings) -> tuple[Mapping[str, U
     if not hasattr(workflow, "bound"):
         raise UsageError(f"workflow {workflow.name!r} has no upper bound", fix="remove --dry-run")
     table, known = litellm_table(), settings.with_values({"model": settings.model or OFFLINE}, "")
-    cast, _ = cast_of(known, {}, table, dialect_of(workflow))
+    configs, _ = configure_roles(known, {}, table, dialect_of(workflow))
     bounds = dict(workflow.bound(Sizes()))
     if settings.verify == "model" or not (settings.verify or settings.verifier or settings.model == OFFLINE):
         bounds[ROLE] = bound_verifier(Sizes())
     roles = {}
     for role, usage in bounds.items():
-        price = cast.get(role, cast["*"]).price if settings.model else None
+        price = configs.get(role, configs["*"]).price if settings.model else None
         cost = price.of(usage) if price else None
         roles[role] = _limit_role(replace(usage, cost=cost), settings.roles.get(role, RoleSettings()))
     most = add_bounds(roles, [expert.name for expert in getattr(workflow, "experts", ())])
     tokens = min(most.tokens, settings.max_tokens or most.tokens)
     cost = None
     if most.cost is not None and all(usage.cost is not None for usage in roles.values()):
-        dearest = max(max(part.price.input, part.price.output) for part in cast.values() if part.price)
+        dearest = max(max(config.price.input, config.price.output) for config in configs.values() if config.price)
         cost = min(most.cost, dearest * tokens / 1e6, settings.max_cost or most.cost)
     return roles, Total(min(most.calls, settings.max_calls or most.calls), tokens, cost)
 

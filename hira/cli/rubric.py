@@ -14,7 +14,7 @@ from hira.core.errors import DialectError, EndpointError, HiraError, UsageError
 from hira.core.events import Event, Events, Notice
 from hira.evaluation.rewards.rubric_judge import score
 from hira.runtime.endpoints import NOTHING_FOUND, find_model
-from hira.runtime.factory import cast_of
+from hira.runtime.factory import configure_roles
 from hira.runtime.settings import Settings, load
 
 NO_MODEL = "no model is connected: `offline` only compares words; --model NAME connects one (hira doctor)"
@@ -43,7 +43,7 @@ async def _make_rubric(
 ) -> tuple[Rubric, Scores | None]:
     """The rubric, that of the file or a new one, and the scores of the report if there is one."""
     settings = await find_model(settings)
-    cast, own = cast_of(settings, {})
+    roles, own = configure_roles(settings, {})
     if settings.origin("model") == NOTHING_FOUND:
         shell.remark(NO_MODEL)
 
@@ -51,7 +51,7 @@ async def _make_rubric(
         if isinstance(event, Notice):
             shell.remark(event.text)
 
-    context = RunContext(cast, events=Events(hear, secrets=settings.secrets))
+    context = RunContext(roles, events=Events(hear, secrets=settings.secrets))
     try:
         found = known or await _generate(context, query)
         return found, await score(context, found, query, report) if report else None
@@ -64,7 +64,7 @@ async def _generate(context: RunContext, query: str) -> Rubric:
     try:
         return await generate(context.conversation("rubric"), query)
     except DialectError as error:
-        model = context.part("rubric").policy.model
+        model = context.config_of("rubric").policy.model
         raise EndpointError(
             "the model wrote no valid rubric, asked twice",
             where=f"model {model!r}: {error.what}",

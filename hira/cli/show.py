@@ -20,7 +20,7 @@ from hira.evidence import Citation, is_accepted, is_refusal, verify_answer
 from hira.evidence import verify as verify_lexically
 from hira.runtime.answer import citations_as_json
 from hira.runtime.endpoints import find_model
-from hira.runtime.factory import cast_of
+from hira.runtime.factory import configure_roles
 from hira.runtime.settings import OFF, Settings, load
 from hira.runtime.spans import spans_of
 from hira.runtime.telemetry import export, sender
@@ -163,10 +163,10 @@ def verify(args: argparse.Namespace, shell: Shell) -> int:
 
 async def verify_by_model(reading: Reading, settings: Settings) -> tuple[list[Citation], list[str]]:
     """The citations as a model judges every claim, and the reasons why some are unchecked."""
-    cast, own = cast_of(await find_model(settings), {})
+    roles, own = configure_roles(await find_model(settings), {})
     record = reading.rollout
     try:
-        verifier = ModelVerifier(RunContext(cast), every=True)
+        verifier = ModelVerifier(RunContext(roles), every=True)
         return await verify_answer(record.answer, record.sources, record.question, verifier)
     finally:
         for policy in own:

@@ -87,7 +87,7 @@ class CallNeed:
 
 
 @dataclass(slots=True)
-class Purse:
+class Ledger:
     """Limits and the usage `spent` of them; `held` is the least that calls in progress will take. `whose` is for
     messages, and `spends` is the error to raise if nothing is left."""
 
@@ -153,30 +153,30 @@ class Allowance:
     """A budget that several runs share. Each run reserves the cost of its answer, so that it can answer whatever the
     others spend; the room for a reply is held until the reply has been paid for."""
 
-    purse: Purse
+    ledger: Ledger
     _kept: dict[int, Usage] = field(default_factory=dict)
     _rooms: dict[int, Usage] = field(default_factory=dict)
 
     @property
     def limited(self) -> bool:
-        return self.purse.limits != Limits()
+        return self.ledger.limits != Limits()
 
     def admit(self, run: int, call: CallNeed, answer: Usage) -> int | None:
-        """Return the most tokens of the reply, None if no bound is needed. Raises the purse's error if the call would
+        """Return the most tokens of the reply, None if no bound is needed. Raises the ledger's error if the call would
         leave too little for the answers of the runs in progress; `answer` is the cost of this run's answer."""
         others = sum((kept for one, kept in self._kept.items() if one != run), Usage())
         self._kept[run] = Usage() if call.last else answer
-        room = self.purse.check(call, others if call.last else others + answer)
+        room = self.ledger.check(call, others if call.last else others + answer)
         longest = LONGEST_ASKED if room is None else room
         held = call.usage(min(longest, call.reply or longest))
         self._rooms[id(call)] = held
-        self.purse.held += held
+        self.ledger.held += held
         return room
 
     def charge(self, call: CallNeed, usage: Usage) -> None:
         """Replace the usage held for the call by its actual cost."""
-        self.purse.held -= self._rooms.pop(id(call))
-        self.purse.spent += usage
+        self.ledger.held -= self._rooms.pop(id(call))
+        self.ledger.spent += usage
 
     def leave(self, run: int) -> None:
         """Release the reserve of a run that has ended."""
@@ -201,14 +201,14 @@ class Budget:
     shared: Allowance | None = None
     began: float = field(default_factory=time.monotonic, init=False)
     paused: float | None = field(default=None, init=False)
-    _run: Purse = field(init=False)
-    _own: dict[str, Purse] = field(init=False)
+    _run: Ledger = field(init=False)
+    _own: dict[str, Ledger] = field(init=False)
     _answer: Usage = field(default=Usage(), init=False)
 
     def __post_init__(self) -> None:
-        self._run = Purse(Limits(self.tokens, self.cost, None, self.calls))
+        self._run = Ledger(Limits(self.tokens, self.cost, None, self.calls))
         self._own = {
-            role: Purse(limits, f" of role {role!r}", RoleBudgetExceeded) for role, limits in self.roles.items()
+            role: Ledger(limits, f" of role {role!r}", RoleBudgetExceeded) for role, limits in self.roles.items()
         }
 
     @property
@@ -225,7 +225,7 @@ class Budget:
         """Return whether the size of this role's prompts matters."""
         if self.shared and self.shared.limited:
             return True
-        return any(purse.limits.tokens is not None or purse.limits.cost is not None for purse in self._of(role))
+        return any(ledger.limits.tokens is not None or ledger.limits.cost is not None for ledger in self._of(role))
 
     def subtasks_of(self, role: str) -> int | None:
         """Return the most subtasks that may be assigned to the role as an expert, None for any number."""
@@ -243,30 +243,30 @@ class Budget:
         if self.remaining_seconds(last=call.last) == 0.0:
             raise OutOfBudget(f"the budget of {self.seconds:,} seconds is used up")
         rooms = [self._run.check(call, None if call.last else self._reserve(self._run.limits, self._answer))]
-        if purse := self._own.get(call.role):
+        if ledger := self._own.get(call.role):
             if self.role_seconds(call.role, closing=call.closing) == 0.0:
-                raise purse.spends(f"the budget of {purse.limits.seconds:,} seconds{purse.whose} is used up")
-            kept = self._reserve(purse.limits, closing) if call.closes else Usage()
-            rooms.append(purse.check(call, None if call.closing else kept))
+                raise ledger.spends(f"the budget of {ledger.limits.seconds:,} seconds{ledger.whose} is used up")
+            kept = self._reserve(ledger.limits, closing) if call.closes else Usage()
+            rooms.append(ledger.check(call, None if call.closing else kept))
         if self.shared:
             rooms.append(self.shared.admit(id(self), call, self._answer))
-        for purse in self._of(call.role):
-            purse.held += call.usage()
+        for ledger in self._of(call.role):
+            ledger.held += call.usage()
         return min((room for room in rooms if room is not None), default=None)
 
     def count_remaining(self, call: CallNeed) -> int | None:
         """Return the tokens left besides the prompts of the calls in progress, None without a limit."""
-        purses = (*self._of(call.role), *([self.shared.purse] if self.shared else []))
-        rooms = [purse.count_remaining(purse.spent + purse.held, call.price) for purse in purses]
+        ledgers = (*self._of(call.role), *([self.shared.ledger] if self.shared else []))
+        rooms = [ledger.count_remaining(ledger.spent + ledger.held, call.price) for ledger in ledgers]
         return min((room for room in rooms if room is not None), default=None)
 
     def charge(self, call: CallNeed, usage: Usage, *, paid: bool = True) -> None:
         """Replace the usage held for the call by its actual cost. A call from the record was `paid` for earlier."""
         if self.shared:
             self.shared.charge(call, usage if paid else Usage())
-        for purse in self._of(call.role):
-            purse.held -= call.usage()
-            purse.spent += usage
+        for ledger in self._of(call.role):
+            ledger.held -= call.usage()
+            ledger.spent += usage
 
     def remaining_seconds(self, *, last: bool = False) -> float | None:
         """Return the wall seconds that a call may still take, None without a limit; never negative."""
@@ -283,7 +283,7 @@ class Budget:
             return None
         return max(0.0, limit * (1.0 if closing else 1.0 - RESERVE) - self._own[role].spent.seconds)
 
-    def _of(self, role: str) -> Iterable[Purse]:
+    def _of(self, role: str) -> Iterable[Ledger]:
         return (self._run, *([self._own[role]] if role in self._own else []))
 
     @staticmethod

@@ -24,7 +24,7 @@ from hira.policies import OPENAI_URL
 from hira.policies.names import has_own_place, names_of
 from hira.runtime.answer import Answer
 from hira.runtime.endpoints import find_model
-from hira.runtime.factory import cast_of
+from hira.runtime.factory import configure_roles
 from hira.runtime.registry import JUDGE
 from hira.runtime.session import budget_of
 from hira.runtime.settings import RoleSettings, Settings, did_you_mean
@@ -226,7 +226,7 @@ def score_by_judge(name: str, context: RunContext) -> Scorer:
 
 def begin_judgement(context: RunContext, question: str) -> RunContext:
     """Return a run context for one judgement, so that no conversation outlives it."""
-    return RunContext(context.cast, Rollout("", question, "judge"), budget=context.budget, events=context.events)
+    return RunContext(context.roles, Rollout("", question, "judge"), budget=context.budget, events=context.events)
 
 
 JUDGED: Mapping[str, Callable[[RunContext], Scorer]] = {
@@ -276,13 +276,13 @@ async def open_judge(settings: Settings, judge: str | None) -> AsyncIterator[Run
     if own.base_url:  # its own endpoint, with its own key or none
         general |= {"base_url": own.base_url, "api_key": own.api_key}
     settings = await find_model(settings.with_values({**general, "roles": {JUDGE: changed}}, "--judge"))
-    cast, policies = cast_of(settings, {})
-    if cast[JUDGE].policy.model == "offline":
+    roles, policies = configure_roles(settings, {})
+    if roles[JUDGE].policy.model == "offline":
         fix = "name a model that does (--judge M; --model M for hira eval judge), or score with --metric match"
         raise UsageError("`offline` cannot judge answers", fix=fix)
     try:
         await _check_reachable(settings)
-        yield RunContext(cast, Rollout("", "", "judge"), budget=budget_of(settings))
+        yield RunContext(roles, Rollout("", "", "judge"), budget=budget_of(settings))
     finally:
         for policy in policies:
             await policy.aclose()

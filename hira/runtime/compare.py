@@ -89,7 +89,7 @@ async def comparison(
     if not made:
         raise UsageError("there is no workflow to compare", fix="name some: --workflow hira,react,rag")
     common = await open_session(settings, workflow=AnyOf(made), policies=policies)
-    common.bench.once = Once()
+    common.toolset.once = Once()
     try:
         yield Comparison({name: common.beside(workflow) for name, workflow in made.items()}, question, files)
     finally:

@@ -35,7 +35,7 @@ from hira.runtime.registry import (
 from hira.runtime.session import HOOK, Session
 from hira.runtime.settings import OFF, RoleSettings, Settings
 from hira.runtime.settings.keys import find_place
-from hira.runtime.toolset import workbench
+from hira.runtime.toolset import open_toolset
 from hira.runtime.validation import check_deps, check_tools
 from hira.tools import Tool
 from hira.workflows import Workflow
@@ -57,7 +57,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     hooks: Hooks = NO_HOOKS,
     ports: Sequence[int] = LOCAL_PORTS,
 ) -> Session:
-    """Open a session: cast the roles and open the tools. All faults of the settings are raised here, before any work.
+    """Open a session: configure the roles and open the tools. Faults of the settings are raised here, before any work.
 
     `policies` replace the endpoints of their roles; with an entry `*` no endpoint is looked for. A `client` sends the
     requests of every role without an endpoint.
@@ -75,13 +75,13 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     elif "*" not in given:
         settings = await find_model(settings, ports)
     prices = await asyncio.to_thread(litellm_table)
-    cast, own = cast_of(settings, given, prices, dialect_of(flow), client)
+    roles, own = configure_roles(settings, given, prices, dialect_of(flow), client)
     verifier = verifier or (open_verifier(settings.verifier) if settings.verifier else None)
-    settings = settings.with_values({"verify": choose_verify(settings, given, cast)}, settings.origin("verify"))
-    sees = "look" in getattr(flow, "roles", ()) and cast.get("look", cast["*"]).policy.model != OFFLINE
-    bench = await workbench(settings, all_tools, sees=sees)
-    bench.notices += map(Notice, told)
-    journal = await asyncio.to_thread(open_journal, settings, bench.notices)
+    settings = settings.with_values({"verify": choose_verify(settings, given, roles)}, settings.origin("verify"))
+    sees = "look" in getattr(flow, "roles", ()) and roles.get("look", roles["*"]).policy.model != OFFLINE
+    toolset = await open_toolset(settings, all_tools, sees=sees)
+    toolset.notices += map(Notice, told)
+    journal = await asyncio.to_thread(open_journal, settings, toolset.notices)
     learned = await asyncio.to_thread(Learned, settings.cache)
     named = workflow is None or isinstance(workflow, AnyOf) or workflow == make_workflow(settings, experts)
     handed = [
@@ -93,12 +93,12 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         *([f"verifier {verifier.name!r}"] if verifier and not settings.verifier else []),
         *(f"{HOOK}{name}" for name in hooks.names),
     ]
-    telemetry = open_telemetry(settings, bench.notices)
+    telemetry = open_telemetry(settings, toolset.notices)
     return Session(
         settings,
-        cast,
+        roles,
         flow,
-        bench,
+        toolset,
         own,
         journal,
         telemetry,
@@ -119,14 +119,14 @@ def open_verifier(name: str) -> Verifier:
     return verifier
 
 
-def choose_verify(settings: Settings, policies: Mapping[str, Policy], cast: Mapping[str, RoleConfig]) -> Verify:
+def choose_verify(settings: Settings, policies: Mapping[str, Policy], roles: Mapping[str, RoleConfig]) -> Verify:
     """Choose how answers are checked: as the settings say, otherwise by the run's model if an endpoint is connected.
 
     A program's `policies` are often scripts that count their calls: they are asked only if the settings say so. Raises
     `UsageError` if the settings require a model and no model is connected.
     """
-    role = ROLE if ROLE in cast else "*"
-    offline = cast[role].policy.model == OFFLINE
+    role = ROLE if ROLE in roles else "*"
+    offline = roles[role].policy.model == OFFLINE
     if settings.verify == "model" and offline:
         what = "no model is connected to verify answers"
         raise UsageError(what, fix="name one with --model or --role verifier=MODEL, or use --verify lexical")
@@ -159,14 +159,14 @@ def open_telemetry(settings: Settings, notices: list[Notice]) -> "Telemetry | No
         return None
 
 
-def cast_of(
+def configure_roles(
     settings: Settings,
     policies: Mapping[str, Policy],
     table: Mapping[str, Mapping[str, Any]] | None = None,
     dialect: Dialect = NATIVE,
     client: Any = None,
 ) -> tuple[dict[str, RoleConfig], tuple[Policy, ...]]:
-    """Each role's part, `*` for all that are not named, and the policies that were opened for them.
+    """The configuration of each role, `*` for all that are not named, and the policies that were opened for them.
 
     Roles that name the same model at the same place share one policy. `table` is litellm's, of prices; it is not asked
     for what is served from this machine or its network. `dialect` is the workflow's own, where none is set.
@@ -175,7 +175,7 @@ def cast_of(
     opened: dict[Places, Policy] = {}
     timeout = Timeout(**settings.timeout.model_dump())
 
-    def part(role: str, own: RoleSettings) -> RoleConfig:
+    def configure(role: str, own: RoleSettings) -> RoleConfig:
         continuation = own.continuation or settings.continuation
         model = own.model or settings.model
         names = names_of(model) or [model]
@@ -208,4 +208,4 @@ def cast_of(
         return RoleConfig(policy, sampling, spoken, goes_on, prices, otherwise, replies, place)
 
     roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
-    return {role: part(role, own) for role, own in roles.items()}, tuple(opened.values())
+    return {role: configure(role, own) for role, own in roles.items()}, tuple(opened.values())

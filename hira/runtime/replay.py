@@ -15,7 +15,7 @@ from hira.core.policy import Completion, Policy, Request, Watch
 from hira.evidence import Judgement, SourcedClaim
 from hira.journal import Entry, Journal, NotRecorded
 from hira.runtime.answer import Answer, answer_of
-from hira.runtime.factory import cast_of
+from hira.runtime.factory import configure_roles
 from hira.runtime.registry import dialect_of, make_workflow
 from hira.runtime.session import HANDED, HOOK, in_dialects
 from hira.runtime.settings import Settings
@@ -94,12 +94,12 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
         what = f"run {entry.id} used {', '.join(code_of(code))}, which a record cannot load"
         raise UsageError(what, fix="use hira replay, or give the workflow: replay(journal, run, workflow)")
     flow = workflow or make_workflow(settings)
-    roles, _ = cast_of(settings, policies, dialect=dialect_of(flow))
-    cast = in_dialects(roles, log.dialects)
+    configs, _ = configure_roles(settings, policies, dialect=dialect_of(flow))
+    roles = in_dialects(configs, log.dialects)
     record = Rollout(entry.id, entry.question, entry.workflow, began=entry.began)
     record.sources.reserved.update(log.sources)
     files = tuple(map(Path, entry.files))
-    context = RunContext(cast, record, Events(), tools=stand_ins(entry.tools), files=files, log=log)
+    context = RunContext(roles, record, Events(), tools=stand_ins(entry.tools), files=files, log=log)
     context.verify = settings.verify or "lexical"
     context.verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
     context.instructions = settings.instructions

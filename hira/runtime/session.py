@@ -49,7 +49,7 @@ TOOL_APPROVAL = "approval of tools"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Everything that all runs of one `Hira` in one event loop share: the cast, the workflow, the tools, and their
+    """Everything that all runs of one `Hira` in one event loop share: the roles, the workflow, the tools, and their
     closing.
 
     `handed` names the objects that a program passed in, which no settings can restore. `approve` asks a person about
@@ -59,9 +59,9 @@ class Session:
     """
 
     settings: Settings
-    cast: Mapping[str, RoleConfig]
+    roles: Mapping[str, RoleConfig]
     workflow: Workflow
-    bench: Toolset
+    toolset: Toolset
     own: tuple[Policy, ...]
     journal: Journal | None = None
     telemetry: "Telemetry | None" = None
@@ -78,8 +78,8 @@ class Session:
 
     @property
     def model(self) -> str:
-        """The model of the roles that are not cast by name."""
-        return self.cast["*"].policy.model
+        """The model of the roles that are not configured by name."""
+        return self.roles["*"].policy.model
 
     @asynccontextmanager
     async def open_context(
@@ -106,7 +106,7 @@ class Session:
             if self.telemetry:
                 events.readers.append(stack.enter_context(self.telemetry.watching()))
             stack.callback(events.readers.clear)  # who reads may hold the run, and neither would be freed at once
-            opened = await stack.enter_async_context(self.bench.toolbox(run, question, files, events))
+            opened = await stack.enter_async_context(self.toolset.toolbox(run, question, files, events))
             context = Context(self.deps, run, question)
             tools = replace(opened, extra=tuple(one.bind(context) for one in opened.extra))
             budget = replace(budget_of(self.settings), shared=self.shared)
@@ -121,12 +121,12 @@ class Session:
                 record.sources.reserved.update(log.sources)
                 log.tools(await dump_toolbox(tools))
             learned = log.dialects if log else self.dialects()
-            cast = in_dialects({role: self._learning(part) for role, part in self.cast.items()}, learned)
-            cast = with_fresh_fallbacks(cast)
+            roles = in_dialects({role: self._learning(config) for role, config in self.roles.items()}, learned)
+            roles = with_fresh_fallbacks(roles)
             if self.shared:
                 stack.callback(self.shared.leave, id(budget))
             yield RunContext(
-                cast,
+                roles,
                 record,
                 events,
                 budget,
@@ -144,8 +144,10 @@ class Session:
                 deps=self.deps,
             )
 
-    def _learning(self, part: RoleConfig) -> RoleConfig:
-        return replace(part, learn=partial(self.learned.keep, *part.place, DIALECT)) if any(part.place) else part
+    def _learning(self, config: RoleConfig) -> RoleConfig:
+        return (
+            replace(config, learn=partial(self.learned.keep, *config.place, DIALECT)) if any(config.place) else config
+        )
 
     def begin_log(
         self, run: str, files: Sequence[Path], earlier: Earlier | None = None, output: OutputType | None = None
@@ -177,7 +179,9 @@ class Session:
 
     def dialects(self) -> Mapping[str, str]:
         """The dialects in which roles begin because their models wrote nothing readable in the usual one."""
-        known = {role: self.learned.get(*part.place, DIALECT) for role, part in self.cast.items() if part.otherwise}
+        known = {
+            role: self.learned.get(*config.place, DIALECT) for role, config in self.roles.items() if config.otherwise
+        }
         return {role: name for role, name in known.items() if name in DIALECTS}
 
     async def open_session(self) -> "Session":
@@ -189,13 +193,13 @@ class Session:
         dialect = dialect_of(workflow)
         named = {role for role, own in self.settings.roles.items() if own.dialect}
         free = not self.settings.dialect
-        cast = {
-            role: replace(part, dialect=dialect, otherwise=part.otherwise if dialect is NATIVE else None)
+        roles = {
+            role: replace(config, dialect=dialect, otherwise=config.otherwise if dialect is NATIVE else None)
             if free and role not in named
-            else part
-            for role, part in self.cast.items()
+            else config
+            for role, config in self.roles.items()
         }
-        return replace(self, workflow=workflow, cast=cast)
+        return replace(self, workflow=workflow, roles=roles)
 
     def approving(self, approve: Approve) -> "Session":
         """The same, with a person who is asked about each subtask before it is handed out.
@@ -216,7 +220,7 @@ class Session:
     @property
     def tools_to_approve(self) -> list[str]:
         """The names of the tools that a person has to be asked about."""
-        tools = (*self.bench.extra, *(one for several in self.bench.scoped.values() for one in several))
+        tools = (*self.toolset.extra, *(one for several in self.toolset.scoped.values() for one in several))
         return [one.name for one in tools if one.needs_approval]
 
     def approving_tools(self, approve: ApproveTool) -> "Session":
@@ -234,24 +238,26 @@ class Session:
             await asyncio.to_thread(self.journal.close)
         if self.telemetry:
             await asyncio.to_thread(self.telemetry.close)
-        await self.bench.aclose()
+        await self.toolset.aclose()
         for policy in self.own:
             await policy.aclose()
 
 
-def with_fresh_fallbacks(cast: Mapping[str, RoleConfig]) -> Mapping[str, RoleConfig]:
-    """The cast for one run: of several models for a role the first one speaks."""
-    fresh = {id(part.policy): part.policy.for_run() for part in cast.values() if isinstance(part.policy, Fallback)}
-    return {role: replace(part, policy=fresh.get(id(part.policy), part.policy)) for role, part in cast.items()}
+def with_fresh_fallbacks(roles: Mapping[str, RoleConfig]) -> Mapping[str, RoleConfig]:
+    """The roles for one run: of several models for a role the first one speaks."""
+    fresh = {
+        id(config.policy): config.policy.for_run() for config in roles.values() if isinstance(config.policy, Fallback)
+    }
+    return {role: replace(config, policy=fresh.get(id(config.policy), config.policy)) for role, config in roles.items()}
 
 
-def in_dialects(cast: Mapping[str, RoleConfig], dialects: Mapping[str, str]) -> Mapping[str, RoleConfig]:
-    """The cast, with the roles that are named beginning in these dialects."""
+def in_dialects(roles: Mapping[str, RoleConfig], dialects: Mapping[str, str]) -> Mapping[str, RoleConfig]:
+    """The roles, of which those that are named begin in these dialects."""
     return {
-        role: replace(part, dialect=DIALECTS[dialects[role]], otherwise=FALLBACKS.get(dialects[role]))
+        role: replace(config, dialect=DIALECTS[dialects[role]], otherwise=FALLBACKS.get(dialects[role]))
         if role in dialects
-        else part
-        for role, part in cast.items()
+        else config
+        for role, config in roles.items()
     }
 
 

@@ -155,7 +155,7 @@ class Toolset:
         return search, browse, scholar
 
 
-async def workbench(settings: Settings, extra: Sequence[Tool] = (), *, sees: bool = False) -> Toolset:
+async def open_toolset(settings: Settings, extra: Sequence[Tool] = (), *, sees: bool = False) -> Toolset:
     """Lay out the tools. Raises `UsageError` for documents that are missing or empty and for searches without a key."""
     stack = AsyncExitStack()
     names = web_searches(settings)

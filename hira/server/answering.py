@@ -19,58 +19,58 @@ from hira.server.state import STOPPING, AppState, body_of
 from hira.server.wire import STILL, about, as_refusal, content_of, describe_progress, error_of, now, pieces, sse
 
 
-async def complete_chat(door: AppState, request: Request) -> Response:
+async def complete_chat(state: AppState, request: Request) -> Response:
     """One chat completion, whole or as a stream."""
-    client = door.client(request)
+    client = state.client(request)
     asked = chat.read_chat(await body_of(request))
     question = read_question(asked.messages, "messages")
-    door.runs.session(asked.model)
-    earlier = await find_earlier(door, client, question.before)
-    files = await _write_files(door, asked.messages, "messages")
+    state.runs.session(asked.model)
+    earlier = await find_earlier(state, client, question.before)
+    files = await _write_files(state, asked.messages, "messages")
     output = chat.output_of(asked)
     new = NewRun(question.text, files, output=output, earlier=earlier, instructions=question.instructions)
-    watched = door.runs.begin(client, asked.model, new)
+    watched = state.runs.begin(client, asked.model, new)
     made = now()
     if asked.stream:
         counted = bool(asked.stream_options and asked.stream_options.include_usage)
-        return RunStream(watched, _stream_chat(door, watched, asked.model, made, counted=counted))
+        return RunStream(watched, _stream_chat(state, watched, asked.model, made, counted=counted))
     await _wait(watched, request.receive)
     reasoning = "".join(map(describe_progress, watched.events))
     answer = watched.run.answer
-    told = chat.completion(answer, door.outside(answer.text), asked.model, reasoning, made)
-    return JSONResponse(door.outside(told))
+    told = chat.completion(answer, state.outside(answer.text), asked.model, reasoning, made)
+    return JSONResponse(state.outside(told))
 
 
-async def create_response(door: AppState, request: Request) -> Response:
+async def create_response(state: AppState, request: Request) -> Response:
     """One response, whole or as a stream."""
-    client = door.client(request)
+    client = state.client(request)
     asked = responses.read_response_request(await body_of(request))
     messages = responses.messages_of(asked)
     question = read_question(messages, "input", len(asked.instructions or ""))
-    door.runs.session(asked.model)
+    state.runs.session(asked.model)
     if asked.previous_response_id is None:
-        earlier = await find_earlier(door, client, question.before)
+        earlier = await find_earlier(state, client, question.before)
     else:
-        earlier = await read_response(door, client, asked.previous_response_id)
+        earlier = await read_response(state, client, asked.previous_response_id)
         if question.before:
             earlier = Earlier.of_messages((*earlier.messages, *question.before), earlier)
-    files = await _write_files(door, messages, "input")
+    files = await _write_files(state, messages, "input")
     instructions = "\n\n".join(filter(None, (asked.instructions, question.instructions)))
     output, store = responses.output_of(asked), asked.store is not False
     new = NewRun(question.text, files, output=output, earlier=earlier, instructions=instructions, store=store)
-    watched = door.runs.begin(client, asked.model, new)
-    told = responses.ResponseWriter(watched.id, asked, now(), door.outside)
+    watched = state.runs.begin(client, asked.model, new)
+    told = responses.ResponseWriter(watched.id, asked, now(), state.outside)
     if asked.stream:
-        return RunStream(watched, _stream_response(door, watched, told))
+        return RunStream(watched, _stream_response(state, watched, told))
     await _wait(watched, request.receive)
-    thoughts = door.outside("".join(map(describe_progress, watched.events)))
+    thoughts = state.outside("".join(map(describe_progress, watched.events)))
     return JSONResponse(told.whole(watched.run.answer, thoughts))
 
 
-async def _write_files(door: AppState, messages: Sequence[Spoken], field: str) -> list[Path]:
+async def _write_files(state: AppState, messages: Sequence[Spoken], field: str) -> list[Path]:
     if not any(isinstance(one.content, list) for one in messages):
         return []
-    return await asyncio.to_thread(write_attachments, messages, field, door.folder)
+    return await asyncio.to_thread(write_attachments, messages, field, state.folder)
 
 
 async def _wait(watched: WatchedRun, receive: Receive) -> None:
@@ -123,14 +123,14 @@ class RunStream(StreamingResponse):
 
 
 async def _stream_chat(
-    door: AppState, watched: WatchedRun, model: str, made: int, *, counted: bool
+    state: AppState, watched: WatchedRun, model: str, made: int, *, counted: bool
 ) -> AsyncGenerator[bytes, None]:
     """Stream the run's progress as reasoning, then the answer, which is sent only after its citations are checked."""
     run = watched.id
     yield sse(chat.chunk(run, model, made, {"role": "assistant", "content": ""}))
     async for news in watched.follow():
         if thought := "".join(map(describe_progress, news)):
-            yield sse(chat.chunk(run, model, made, {"reasoning_content": door.outside(thought)}))
+            yield sse(chat.chunk(run, model, made, {"reasoning_content": state.outside(thought)}))
         elif not news:
             yield STILL
     if watched.failure:
@@ -138,27 +138,27 @@ async def _stream_chat(
         yield sse(error_of(refused.message, refused.kind, refused.code))
     else:
         answer = watched.run.answer
-        text = door.outside(answer.text)
+        text = state.outside(answer.text)
         record = {name: one for name, one in content_of(answer, text).items() if one}
         for name, one in record.items():
             for piece in pieces(one):
                 yield sse(chat.chunk(run, model, made, {name: piece}))
         marked = [] if answer.output_type else chat.annotations(answer, text)
         ending = chat.chunk(run, model, made, {"annotations": marked}, chat.finish(answer))
-        yield sse(door.outside({**ending, "hira": about(answer)}))
+        yield sse(state.outside({**ending, "hira": about(answer)}))
         if counted:
             yield sse(chat.last_chunk(answer, model, made))
     yield sse("[DONE]")
 
 
 async def _stream_response(
-    door: AppState, watched: WatchedRun, told: responses.ResponseWriter
+    state: AppState, watched: WatchedRun, told: responses.ResponseWriter
 ) -> AsyncGenerator[bytes, None]:
     """The run's progress as a summary of reasoning, then the answer, once its citations are checked."""
     thoughts = ""
     yield told.begin()
     async for news in watched.follow():
-        if thought := door.outside("".join(map(describe_progress, news))):
+        if thought := state.outside("".join(map(describe_progress, news))):
             yield (b"" if thoughts else told.open_reasoning()) + told.think(thought)
             thoughts += thought
         elif not news:

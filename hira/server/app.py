@@ -105,17 +105,17 @@ async def application(
     sessions = {name: common.beside(workflow) for name, workflow in made.items()}
     with tempfile.TemporaryDirectory(prefix="hira-serve-") as folder:
         outside = Outside(settings, Path(folder))
-        door = AppState(Runs(sessions, outside.hidden), Clients(settings.keys), outside, Path(folder), hosts)
+        state = AppState(Runs(sessions, outside.hidden), Clients(settings.keys), outside, Path(folder), hosts)
         try:
-            app = Starlette(routes=[*_routes(door), *page_routes()], exception_handlers={404: unknown, 405: unknown})
+            app = Starlette(routes=[*_routes(state), *page_routes()], exception_handlers={404: unknown, 405: unknown})
             app.state.session, app.state.models = common, list(sessions)
             yield app
         finally:
-            await door.runs.aclose()
+            await state.runs.aclose()
             await common.aclose()
 
 
-def _routes(door: AppState) -> list[Route]:
+def _routes(state: AppState) -> list[Route]:
     table: list[tuple[str, str, Handler]] = [
         ("GET", "/healthz", healthy),
         ("GET", "/health", healthy),
@@ -131,22 +131,22 @@ def _routes(door: AppState) -> list[Route]:
         ("POST", "/api/runs/{run}/approve", approve),
         ("POST", "/api/runs/{run}/resume", resume),
     ]
-    return [Route(path, guard(door, handler), methods=[method]) for method, path, handler in table]
+    return [Route(path, guard(state, handler), methods=[method]) for method, path, handler in table]
 
 
-async def healthy(_door: AppState, _request: Request) -> Response:
+async def healthy(_state: AppState, _request: Request) -> Response:
     """Report, without a key, that this server takes requests; its model is not asked."""
     return JSONResponse({"status": "ok"})
 
 
-async def models(door: AppState, request: Request) -> Response:
-    door.client(request)
-    return JSONResponse({"object": "list", "data": [_model(name) for name in door.runs.sessions]})
+async def models(state: AppState, request: Request) -> Response:
+    state.client(request)
+    return JSONResponse({"object": "list", "data": [_model(name) for name in state.runs.sessions]})
 
 
-async def model(door: AppState, request: Request) -> Response:
-    door.client(request)
-    return JSONResponse(_model(door.runs.session(request.path_params["model"]).workflow.name))
+async def model(state: AppState, request: Request) -> Response:
+    state.client(request)
+    return JSONResponse(_model(state.runs.session(request.path_params["model"]).workflow.name))
 
 
 def _model(name: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from hira.core.budget import Allowance, Limits, Purse
+from hira.core.budget import Allowance, Ledger, Limits
 from hira.core.errors import OutOfBudget
 from hira.core.policy import Usage
 from hira.runtime.settings import KeySettings
@@ -45,11 +45,11 @@ class Client:
 
     def __post_init__(self) -> None:
         limits = Limits(self.limits.max_tokens, self.limits.max_cost)
-        self.allowance = Allowance(Purse(limits, f" of the key {self.name!r}", KeySpent))
+        self.allowance = Allowance(Ledger(limits, f" of the key {self.name!r}", KeySpent))
 
     @property
     def spent(self) -> Usage:
-        return self.allowance.purse.spent
+        return self.allowance.ledger.spent
 
     @property
     def mark(self) -> str:

@@ -24,20 +24,20 @@ _READERS = ThreadPoolExecutor(8, "hira-serve-reads")
 T = TypeVar("T")
 
 
-async def find_kept(door: AppState, client: Client, name: str) -> WatchedRun | None:
+async def find_kept(state: AppState, client: Client, name: str) -> WatchedRun | None:
     """Return the run if this server still holds it; None if only the journal has it, or if it was deleted there."""
-    if name not in door.runs.known:
+    if name not in state.runs.known:
         return None
-    watched = door.runs.of(client, name)
-    if watched.recorded and not await is_there(door, name):
-        door.runs.forget(name)
+    watched = state.runs.of(client, name)
+    if watched.recorded and not await is_there(state, name):
+        state.runs.forget(name)
         return None
     return watched
 
 
-async def is_there(door: AppState, name: str) -> bool:
+async def is_there(state: AppState, name: str) -> bool:
     """Return whether the journal has the run, after a short wait for pending writes."""
-    journal = find_session(door).journal
+    journal = find_session(state).journal
     if journal is None:
         return True
     try:
@@ -58,14 +58,14 @@ async def read_journal(reading: Callable[..., T], *about: Any) -> T:
     return await asyncio.get_running_loop().run_in_executor(_READERS, partial(reading, *about))
 
 
-def find_session(door: AppState) -> Session:
-    return next(iter(door.runs.sessions.values()))
+def find_session(state: AppState) -> Session:
+    return next(iter(state.runs.sessions.values()))
 
 
-async def find_entry(door: AppState, client: Client, run: str) -> tuple[Entry, Journal]:
+async def find_entry(state: AppState, client: Client, run: str) -> tuple[Entry, Journal]:
     """Return a run of the journal. Raises `RejectedRequest`, in the same words, if it is missing or not this
     client's."""
-    journal = find_session(door).journal
+    journal = find_session(state).journal
     if journal is None or not client.owns(run):
         raise refuse_missing(run)
     try:
@@ -77,37 +77,37 @@ async def find_entry(door: AppState, client: Client, run: str) -> tuple[Entry, J
     return entry, journal
 
 
-async def find_earlier(door: AppState, client: Client, messages: Messages) -> Earlier | None:
+async def find_earlier(state: AppState, client: Client, messages: Messages) -> Earlier | None:
     """Return the messages, with the sources and memory of the latest answer if this client's run is still known here;
     otherwise its citations would name other sources than those of the next answer."""
     if not messages:
         return None
-    watched = _find_run(door, client, messages)
-    known = await _leave(door, watched) if watched else None
+    watched = _find_run(state, client, messages)
+    known = await _leave(state, watched) if watched else None
     return Earlier.of_messages(messages, known)
 
 
-def _find_run(door: AppState, client: Client, messages: Messages) -> WatchedRun | None:
+def _find_run(state: AppState, client: Client, messages: Messages) -> WatchedRun | None:
     """Return the client's latest run whose question and answer are the last two messages."""
     if [role for role, _ in messages[-2:]] != ["user", "assistant"]:
         return None
     (_, question), (_, said) = messages[-2:]
-    for name, one in reversed(door.runs.known.items()):
+    for name, one in reversed(state.runs.known.items()):
         if client.owns(name) and one.question == question and one.ended and one.run.ended and one.run.answer.text:
-            content = content_of(one.run.answer, door.outside(one.run.answer.text))
+            content = content_of(one.run.answer, state.outside(one.run.answer.text))
             if said in (str(text).strip() for text in content.values()):
                 return one
     return None
 
 
-async def read_response(door: AppState, client: Client, name: str) -> Earlier:
+async def read_response(state: AppState, client: Client, name: str) -> Earlier:
     """Return what a response and those before it leave for the next one. Raises `RejectedRequest` for a response that
     does not exist, or not for this client, and for one without an answer."""
     run = name.removeprefix(PREFIX)
     try:
-        watched = await find_kept(door, client, run)
+        watched = await find_kept(state, client, run)
         if watched is None:
-            entry, journal = await find_entry(door, client, run)
+            entry, journal = await find_entry(state, client, run)
             return await read_journal(read_conversation, journal, entry.id)
     except RejectedRequest:
         what = f"previous_response_id: there is no response {name[:80]!r}; send the earlier messages as input instead"
@@ -117,8 +117,8 @@ async def read_response(door: AppState, client: Client, name: str) -> Earlier:
     if not watched.ended or not watched.run.ended or not watched.run.answer.text:
         what = f"previous_response_id: the response {name[:80]!r} has no answer to continue from"
         raise RejectedRequest(400, what)
-    return await _leave(door, watched)
+    return await _leave(state, watched)
 
 
-async def _leave(door: AppState, watched: WatchedRun) -> Earlier:
-    return await earlier_of(watched.run, find_session(door).journal)
+async def _leave(state: AppState, watched: WatchedRun) -> Earlier:
+    return await earlier_of(watched.run, find_session(state).journal)

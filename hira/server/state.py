@@ -50,7 +50,7 @@ class AppState:
 STOPPING = RejectedRequest(503, "the server stops; ask again later", kind="server_error")
 
 
-def guard(door: AppState, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+def guard(state: AppState, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     """Wrap the handler: every error gets OpenAI's format, and the server keeps running."""
 
     async def respond(request: Request) -> Response:
@@ -58,9 +58,9 @@ def guard(door: AppState, handler: Handler) -> Callable[[Request], Awaitable[Res
             if request.method == "POST" and not _is_json(request):
                 raise RejectedRequest(415, "the body must be application/json")
             if request.method == "POST":
-                async with door.turn:
+                async with state.turn:
                     await asyncio.sleep(0)
-            return await handler(door, request)
+            return await handler(state, request)
         except RejectedRequest as refused:
             return refusal(refused)
         except ClientDisconnect:

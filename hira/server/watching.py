@@ -36,9 +36,9 @@ class _Begun(BaseModel):
     approve: bool | None = None
 
 
-async def begin(door: AppState, request: Request) -> Response:
+async def begin(state: AppState, request: Request) -> Response:
     """Begin a run for the page. It continues when the page is closed."""
-    client = door.client(request)
+    client = state.client(request)
     try:
         asked = _Begun.model_validate_json(await body_of(request))
     except ValidationError:
@@ -49,54 +49,54 @@ async def begin(door: AppState, request: Request) -> Response:
         raise RejectedRequest(400, "the question is empty")
     check_length(len(question))
     new = NewRun(question, approve=asked.approve or False, attended=True)
-    watched = door.runs.begin(client, asked.workflow or "hira", new)
+    watched = state.runs.begin(client, asked.workflow or "hira", new)
     return JSONResponse(watched.describe(), 201)
 
 
-async def list_runs(door: AppState, request: Request) -> Response:
+async def list_runs(state: AppState, request: Request) -> Response:
     """List the client's runs, newest first: those of this server and those of the journal."""
-    client = door.client(request)
-    entries = await _entries(door, client)
-    found = {name: one.describe() for name, one in door.runs.known.items() if client.owns(name)}
+    client = state.client(request)
+    entries = await _entries(state, client)
+    found = {name: one.describe() for name, one in state.runs.known.items() if client.owns(name)}
     for entry in entries:
         if entry.question:
-            found.setdefault(entry.id, _line(door, entry))
+            found.setdefault(entry.id, _line(state, entry))
     return JSONResponse({"runs": sorted(found.values(), key=lambda one: one["began"], reverse=True)})
 
 
-async def _entries(door: AppState, client: Client) -> Sequence[Entry]:
+async def _entries(state: AppState, client: Client) -> Sequence[Entry]:
     """Return the client's newest runs of the journal, and forget those that were deleted there since they ended."""
-    journal = find_session(door).journal
+    journal = find_session(state).journal
     if journal is None:
         return ()
     entries = await read_journal(journal.runs, LISTED, client.mark)
     listed = {entry.id for entry in entries}
-    mine = ((name, one) for name, one in door.runs.known.items() if client.owns(name))
+    mine = ((name, one) for name, one in state.runs.known.items() if client.owns(name))
     missed = [name for name, one in mine if one.recorded and name not in listed]
-    there = await asyncio.gather(*(is_there(door, name) for name in missed))
+    there = await asyncio.gather(*(is_there(state, name) for name in missed))
     for name in (name for name, still in zip(missed, there, strict=True) if not still):
-        door.runs.forget(name)
+        state.runs.forget(name)
     return entries
 
 
-async def one_run(door: AppState, request: Request) -> Response:
+async def one_run(state: AppState, request: Request) -> Response:
     """Return a run with its answer and the texts of its sources, as far as they are available.
 
     A run of the journal is replayed from its record, without any call.
     """
-    client, name = door.client(request), request.path_params["run"]
-    watched = await find_kept(door, client, name)
+    client, name = state.client(request), request.path_params["run"]
+    watched = await find_kept(state, client, name)
     if watched is None:
-        entry, journal = await find_entry(door, client, name)
-        served = (session.workflow for session in door.runs.sessions.values())
+        entry, journal = await find_entry(state, client, name)
+        served = (session.workflow for session in state.runs.sessions.values())
         flow = next((one for one in served if one.name == entry.workflow), None) if find_needed_code(entry) else None
         past = await replay(journal, entry.id, flow)
         error = without_folders(entry.error.partition("\n")[0])
-        return JSONResponse(door.outside({**_describe_answer(past.answer), **_line(door, entry), "error": error}))
+        return JSONResponse(state.outside({**_describe_answer(past.answer), **_line(state, entry), "error": error}))
     if watched.failure:
         return JSONResponse({**watched.describe(), "answer": None, "error": as_refusal(watched.failure).message})
     answered = _describe_answer(watched.run.answer) if watched.ended else {"answer": None}
-    return JSONResponse(door.outside({**watched.describe(), "error": "", **answered}))
+    return JSONResponse(state.outside({**watched.describe(), "error": "", **answered}))
 
 
 def _describe_answer(answer: Answer) -> dict[str, Any]:
@@ -106,32 +106,32 @@ def _describe_answer(answer: Answer) -> dict[str, Any]:
     return {"answer": values, "texts": texts, "status": answer.status}
 
 
-async def events(door: AppState, request: Request) -> Response:
+async def events(state: AppState, request: Request) -> Response:
     """Stream the run's events, beginning with number `from`: first the past ones, then new ones as they come."""
-    client, name = door.client(request), request.path_params["run"]
+    client, name = state.client(request), request.path_params["run"]
     first = request.query_params.get("from", "0")
     start = int(first) if first.isdecimal() and len(first) < 10 else 0
-    if watched := await find_kept(door, client, name):
-        stream = _live(door, watched, start)
+    if watched := await find_kept(state, client, name):
+        stream = _live(state, watched, start)
     else:
-        entry, journal = await find_entry(door, client, name)
-        stream = _past(door, await read_journal(journal.events, entry.id), start, _line(door, entry))
+        entry, journal = await find_entry(state, client, name)
+        stream = _past(state, await read_journal(journal.events, entry.id), start, _line(state, entry))
     return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
 
 
-async def _live(door: AppState, watched: WatchedRun, start: int) -> AsyncIterator[bytes]:
+async def _live(state: AppState, watched: WatchedRun, start: int) -> AsyncIterator[bytes]:
     async for news in watched.follow(start):
-        yield b"".join(sse(door.outside(dump_event(event))) for event in news) or STILL
+        yield b"".join(sse(state.outside(dump_event(event))) for event in news) or STILL
     yield sse({"event": "Ended", **watched.describe()})
 
 
 async def _past(
-    door: AppState, recorded: Sequence[Mapping[str, Any]], start: int, line: Mapping[str, Any]
+    state: AppState, recorded: Sequence[Mapping[str, Any]], start: int, line: Mapping[str, Any]
 ) -> AsyncIterator[bytes]:
-    whole = Deltas(door.runs.hidden)
+    whole = Deltas(state.runs.hidden)
     events = [told for one in recorded for told in _show_again(one, whole)][start:]
     for at in range(0, len(events), AT_ONCE):
-        yield b"".join(sse(door.outside(one)) for one in events[at : at + AT_ONCE])
+        yield b"".join(sse(state.outside(one)) for one in events[at : at + AT_ONCE])
         await asyncio.sleep(0)
     yield sse({"event": "Ended", **line})
 
@@ -149,16 +149,16 @@ def _show_again(recorded: Mapping[str, Any], whole: Deltas) -> Iterator[Mapping[
     yield {name: value for name, value in recorded.items() if kind != RunEnded.__name__ or name != "answer"}
 
 
-async def stop(door: AppState, request: Request) -> Response:
+async def stop(state: AppState, request: Request) -> Response:
     """Answer now, from the results so far."""
-    watched = door.runs.of(door.client(request), request.path_params["run"])
+    watched = state.runs.of(state.client(request), request.path_params["run"])
     watched.run.stop()
     return JSONResponse(watched.describe())
 
 
-async def approve(door: AppState, request: Request) -> Response:
+async def approve(state: AppState, request: Request) -> Response:
     """Decide on subtasks that wait: `text` changes one, `rejected` gives the reason against it."""
-    watched = door.runs.of(door.client(request), request.path_params["run"])
+    watched = state.runs.of(state.client(request), request.path_params["run"])
     try:
         decisions = json.loads(await body_of(request))["decisions"]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -171,25 +171,25 @@ async def approve(door: AppState, request: Request) -> Response:
     return JSONResponse(watched.describe())
 
 
-async def resume(door: AppState, request: Request) -> Response:
+async def resume(state: AppState, request: Request) -> Response:
     """Resume a run of the journal that ended early."""
-    client, name = door.client(request), request.path_params["run"]
-    async with door.runs.resuming:  # pressed twice, or in two tabs, it goes on once
-        return await _resume_once(door, client, name)
+    client, name = state.client(request), request.path_params["run"]
+    async with state.runs.resuming:  # pressed twice, or in two tabs, it goes on once
+        return await _resume_once(state, client, name)
 
 
-async def _resume_once(door: AppState, client: Client, name: str) -> Response:
-    if name in door.runs.known and not door.runs.known[name].ended:
-        return JSONResponse(door.runs.of(client, name).describe())
-    entry, journal = await find_entry(door, client, name)
+async def _resume_once(state: AppState, client: Client, name: str) -> Response:
+    if name in state.runs.known and not state.runs.known[name].ended:
+        return JSONResponse(state.runs.of(client, name).describe())
+    entry, journal = await find_entry(state, client, name)
     if entry.alive:
         raise RejectedRequest(409, f"run {name!r} is running in another process", "conflict")
     if entry.state in ("answered", "unverified", "insufficient_evidence"):
         raise RejectedRequest(409, f"run {name!r} already has its answer", "conflict")
-    if lacking := _lacking(door, entry):
+    if lacking := _lacking(state, entry):
         what = f"run {name!r} was started by a program, with its own {', '.join(lacking)}; resume it there"
         raise RejectedRequest(409, what, "conflict")
-    owner = replace(door.runs.session(entry.workflow), shared=client.allowance)
+    owner = replace(state.runs.session(entry.workflow), shared=client.allowance)
     instructions = str(entry.settings.get("instructions") or "")
     foreign = entry.files or instructions != owner.settings.instructions
     if foreign and owner.settings.origin("journal").endswith(".toml"):  # it may have come with the folder
@@ -201,17 +201,17 @@ async def _resume_once(door: AppState, client: Client, name: str) -> Response:
     owner = decide_at_desk(owner, desk, subtasks=APPROVAL in handed)
     client.check_budget()  # before the run is claimed
     run = await continue_run(owner, owner, journal, entry)
-    return JSONResponse(door.runs.go_on(client, run, entry.workflow, desk).describe(), 201)
+    return JSONResponse(state.runs.go_on(client, run, entry.workflow, desk).describe(), 201)
 
 
-def _line(door: AppState, entry: Entry) -> dict[str, Any]:
+def _line(state: AppState, entry: Entry) -> dict[str, Any]:
     """Describe a run of the journal for a list."""
     status = entry.state
     values = {"id": entry.id, "question": entry.question, "workflow": entry.workflow, "began": entry.began}
-    return {**values, "status": status, "resumable": status in GOES_ON and not _lacking(door, entry)}
+    return {**values, "status": status, "resumable": status in GOES_ON and not _lacking(state, entry)}
 
 
-def _lacking(door: AppState, entry: Entry) -> list[str]:
+def _lacking(state: AppState, entry: Entry) -> list[str]:
     """List the parts of a program that the run used and that this server does not have."""
-    here = (*find_session(door).handed, APPROVAL, TOOL_APPROVAL)
+    here = (*find_session(state).handed, APPROVAL, TOOL_APPROVAL)
     return [one for one in entry.settings.get(HANDED, ()) if one not in here]

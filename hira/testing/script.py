@@ -149,7 +149,7 @@ def make_context(
 
     >>> context = make_context({"planner": ["The answer is \\\\boxed{42}."]}, tools=Toolbox())
     """
-    played = policy if isinstance(policy, Policy) else ScriptedPolicy(policy)
+    speaking = policy if isinstance(policy, Policy) else ScriptedPolicy(policy)
     continuation: Continuation = "chain" if chain else "turns"
     spoken = DIALECTS[dialect] if isinstance(dialect, str) else dialect
-    return RunContext({"*": RoleConfig(played, dialect=spoken, continuation=continuation)}, **context)
+    return RunContext({"*": RoleConfig(speaking, dialect=spoken, continuation=continuation)}, **context)

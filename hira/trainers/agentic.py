@@ -106,9 +106,9 @@ class Agentic:
         """Return the Solver's step; None if the problem cannot be posed, which `lost` then has."""
         workflow = self.rollouts.workflow
         posing = PoseStep(self.search, workflow.reply if isinstance(workflow, MarsRL) else None)
-        played = await replace(self.rollouts, workflow=posing, reward=_unpaid).play(problem, update, 0)
+        scored = await replace(self.rollouts, workflow=posing, reward=_unpaid).play(problem, update, 0)
         if posing.made is None:
-            self.lost.append(played)
+            self.lost.append(scored)
             return None
         return Stage(self, update, problem, (Input(1, posing.made),))
 
@@ -118,9 +118,9 @@ class Agentic:
         made = replace(self.rollouts, workflow=answering, reward=answering.score)
         named = replace(problem, id=name_of(problem, asked.step, group))
         async with self._gate:
-            played = await made.play(named, update, number)
+            scored = await made.play(named, update, number)
         self.sampled += 1
-        return MemberOutput(asked, played, answering.solution, answering.review)
+        return MemberOutput(asked, scored, answering.solution, answering.review)
 
     def choose_inputs(self, outputs: Sequence[MemberOutput], problem: Problem, update: int) -> tuple[Input, ...]:
         """Choose the inputs of the next step."""
@@ -162,18 +162,18 @@ class Agentic:
     def collect_groups(self, groups: "Sequence[StepGroup]") -> Collected:
         """Return the groups as the trainer takes them. Raises `HiraError` if too many outputs failed."""
         outputs = [one for group in groups for one in group.outputs]
-        played = [one.played for one in outputs]
+        scored = [one.scored for one in outputs]
         lost, self.lost = self.lost, []
-        self.rollouts.check([*lost, *played])
+        self.rollouts.check([*lost, *scored])
         lines = [
             make_transcript(
-                one.played.record, one.played.attempt, one.played.score, group.problem.references, one.played.error
+                one.scored.record, one.scored.attempt, one.scored.score, group.problem.references, one.scored.error
             )
             for group in groups
             for one in group.outputs[:1]
         ]
-        measures = {**measure_rollouts(played), **measure_parts(outputs), "problems_lost": float(len(lost))}
-        made = tuple(Group(group.name, tuple(one.played.attempt for one in group.outputs)) for group in groups)
+        measures = {**measure_rollouts(scored), **measure_parts(outputs), "problems_lost": float(len(lost))}
+        made = tuple(Group(group.name, tuple(one.scored.attempt for one in group.outputs)) for group in groups)
         return Collected(made, measures, tuple(lines[: self.rollouts.config.samples]))
 
 

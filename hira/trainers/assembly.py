@@ -210,11 +210,11 @@ def _open_judge(plan: TrainingPlan, model: str, url: str, name: str) -> RoleConf
     """Return a model of the reward, at temperature 0 and `at_once` calls at a time; None if `model` is empty."""
     if not model:
         return None
-    from hira.runtime.factory import cast_of
+    from hira.runtime.factory import configure_roles
 
     values = {"model": model, "base_url": url, "temperature": 0.0}
-    cast, _ = cast_of(plan.settings.with_values(values, f"reward.{name}"), {})
-    return limit_calls(cast["*"], plan.configuration.reward.at_once)
+    roles, _ = configure_roles(plan.settings.with_values(values, f"reward.{name}"), {})
+    return limit_calls(roles["*"], plan.configuration.reward.at_once)
 
 
 def credit_of(plan: TrainingPlan) -> Credit:

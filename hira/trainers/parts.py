@@ -40,13 +40,13 @@ class MemberOutput:
     """A member's answer: a solution or a review, and its rollout."""
 
     asked: Input
-    played: ScoredRollout
+    scored: ScoredRollout
     solution: Solution | None
     review: Review | None
 
     @property
     def reward(self) -> float | None:
-        return self.played.attempt.reward if self.played.attempt.counts else None
+        return self.scored.attempt.reward if self.scored.attempt.counts else None
 
     @property
     def flagged(self) -> bool:
@@ -56,7 +56,7 @@ class MemberOutput:
     @property
     def goes_on(self) -> bool:
         """True if the next role may work on it: a whole solution with a reward, or a report of errors."""
-        if self.played.attempt.status != "ok" or self.reward is None:
+        if self.scored.attempt.status != "ok" or self.reward is None:
             return False
         return self.flagged or (self.solution is not None and self.solution.complete)
 
@@ -88,9 +88,9 @@ def measure_parts(outputs: Sequence[MemberOutput]) -> dict[str, float]:
 
 def _add(means: Means, one: MemberOutput) -> None:
     part, asked = one.asked.part, one.asked
-    for row in one.played.cut.rows:
+    for row in one.scored.cut.rows:
         means.add(f"{part}/length", row.tokens)
-    record = one.played.record
+    record = one.scored.record
     turns = [turn for path in record.trajectories.values() for turn in path.turns] if record else []
     if turns:
         means.add(f"{part}/cut", float(turns[-1].completion.finish == "length"))

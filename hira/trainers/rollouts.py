@@ -121,8 +121,8 @@ class Rollouts:
                 groups += await together([self._group(problem, update, gate, done) for problem in new])
             if sum(map(_has_signal, groups)) >= wanted:
                 break
-        played = [one for group in groups for one in group]
-        self.check(played)
+        scored = [one for group in groups for one in group]
+        self.check(scored)
         made = tuple(
             Group(problem.id, tuple(one.attempt for one in group)) for problem, group in zip(asked, groups, strict=True)
         )
@@ -131,7 +131,7 @@ class Rollouts:
             for problem, group in zip(asked, groups, strict=True)
             for one in group
         ]
-        measures = measure_rollouts(played) | ({"refilled": float(len(groups) - wanted)} if self.config.refill else {})
+        measures = measure_rollouts(scored) | ({"refilled": float(len(groups) - wanted)} if self.config.refill else {})
         return Collected(made, measures, tuple(lines[: self.config.samples]))
 
     def _others(self, update: int, again: int, many: int, asked: Sequence[Problem]) -> list[Problem]:
@@ -148,9 +148,9 @@ class Rollouts:
 
         async def attempt(number: int) -> ScoredRollout:
             async with gate:
-                played = await self.play(problem, update, number)
-            done.append(played)
-            return played
+                scored = await self.play(problem, update, number)
+            done.append(scored)
+            return scored
 
         return await together([attempt(number) for number in range(self.config.attempts)])
 
@@ -193,13 +193,13 @@ class Rollouts:
         failures, even if the workflow continues: a planner gets a worker's failure as a finding, and a model the
         failure of its search; neither deserves a penalty."""
 
-        def seed_role(role: str, part: RoleConfig) -> RoleConfig:
+        def seed_role(role: str, config: RoleConfig) -> RoleConfig:
             policy = SeededPolicy(
-                part.policy, run, seed_of(seed, role), self.config.call_seconds, self.underway, trouble
+                config.policy, run, seed_of(seed, role), self.config.call_seconds, self.underway, trouble
             )
-            return replace(part, policy=policy, sampling=set_training_sampling(part.sampling, self.temperature))
+            return replace(config, policy=policy, sampling=set_training_sampling(config.sampling, self.temperature))
 
-        context.cast = {role: seed_role(role, part) for role, part in context.cast.items()}
+        context.roles = {role: seed_role(role, config) for role, config in context.roles.items()}
         if self.day is not None:
             context.rollout.began = self.day
         context.tools = watch_tools(context.tools, trouble, partial(self.underway.call, run))
@@ -224,20 +224,20 @@ class Rollouts:
                 fix="correct the reward function, then resume with --resume; return no value where a judge fails",
             ) from error
 
-    def check(self, played: Sequence[ScoredRollout]) -> None:
+    def check(self, scored: Sequence[ScoredRollout]) -> None:
         """Raise `HiraError` if more rollouts broke or stayed unscored than `trust` allows, or if all ended before any
         reply."""
-        lost = [one for one in played if one.attempt.status == "infra_failed"]
-        if len(lost) > self.trust * len(played):
-            raise _make_error(lost, played, "were broken by what they ran on", "mend that, then go on with --resume")
-        unscored = [one for one in played if one.attempt.reward is None and one not in lost]
-        if len(unscored) > self.trust * len(played):
+        lost = [one for one in scored if one.attempt.status == "infra_failed"]
+        if len(lost) > self.trust * len(scored):
+            raise _make_error(lost, scored, "were broken by what they ran on", "mend that, then go on with --resume")
+        unscored = [one for one in scored if one.attempt.reward is None and one not in lost]
+        if len(unscored) > self.trust * len(scored):
             fix = "mend the judge (reward.judge, reward.judge_url), then go on with --resume"
-            raise _make_error(unscored, played, "were left without a reward", fix)
-        silent = [one for one in played if one.attempt.status == "agent_failed" and not _spoke(one)]
-        if played and len(silent) == len(played):
+            raise _make_error(unscored, scored, "were left without a reward", fix)
+        silent = [one for one in scored if one.attempt.status == "agent_failed" and not _spoke(one)]
+        if scored and len(silent) == len(scored):
             fix = "raise rollouts.window, take a model with a longer one, or give the roles less to read"
-            raise _make_error(silent, played, "ended before the model said a word", fix)
+            raise _make_error(silent, scored, "ended before the model said a word", fix)
 
     def report_progress(self, done: Callable[[], str]) -> AbstractContextManager[None]:
         """Report the progress from time to time, with the calls that wait longest."""
@@ -249,10 +249,10 @@ class Rollouts:
         return print_progress(self.config.heartbeat_seconds, self.tell, say)
 
 
-def _make_error(some: Sequence[ScoredRollout], played: Sequence[ScoredRollout], how: str, fix: str) -> HiraError:
+def _make_error(some: Sequence[ScoredRollout], scored: Sequence[ScoredRollout], how: str, fix: str) -> HiraError:
     why, often = Counter(one.error or one.score.why for one in some).most_common(1)[0]
     why = "; ".join(why.splitlines())
-    return HiraError(f"{len(some)} of {len(played)} rollouts {how}", where=f"{often} times: {why}", fix=fix)
+    return HiraError(f"{len(some)} of {len(scored)} rollouts {how}", where=f"{often} times: {why}", fix=fix)
 
 
 def _spoke(one: ScoredRollout) -> bool:
@@ -313,10 +313,10 @@ def _make_lost(number: int, why: str, record: Rollout | None = None) -> ScoredRo
     return ScoredRollout(Attempt(number, (), None, "infra_failed"), record, Cut(), RolloutScore(None), why)
 
 
-def measure_rollouts(played: Sequence[ScoredRollout]) -> dict[str, float]:
+def measure_rollouts(scored: Sequence[ScoredRollout]) -> dict[str, float]:
     """Measure tools, endings, parts of the reward, and rows that broke or were dropped."""
     means = Means()
-    for one in played:
+    for one in scored:
         means.add("row_breaks", one.cut.breaks)
         means.add("rows_dropped", one.cut.dropped)
         for name, value in one.score.parts.items():

@@ -41,7 +41,7 @@ class HiRA:
 
     @property
     def roles(self) -> frozenset[str]:
-        """The roles that can be cast: `look` is the model that sees and hears for the multimodal expert."""
+        """The roles that can be configured: `look` is the model that sees and hears for the multimodal expert."""
         return frozenset(["planner", "coordinator", "look", *(expert.name for expert in self.experts)])
 
     @property

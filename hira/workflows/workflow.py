@@ -58,7 +58,7 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
         earlier.seed(record)
     if context.log:
         context.log.describe(question, workflow.name)  # from here on it can be resumed
-    models = {role: part.policy.model for role, part in context.cast.items()}
+    models = {role: config.policy.model for role, config in context.roles.items()}
     context.events(RunStarted(record.run, question, workflow.name, models, context.budget.limits))
     asked = describe_wanted(add_history(question, earlier.messages if earlier else ()), context.output)
     try:

@@ -35,7 +35,7 @@ def double(n: int) -> str:
 
 def begun(context: RunContext, **given: int) -> Loop:
     conversation = context.conversation("worker")
-    conversation.say(user(f"Begin. {conversation.part.dialect.instructions([double])}"))
+    conversation.say(user(f"Begin. {conversation.config.dialect.instructions([double])}"))
     return Loop(conversation, [double], **given)
 
 
@@ -269,10 +269,10 @@ async def test_what_was_called_natively_before_stands_as_text_afterwards() -> No
     ],
 )
 def test_only_a_dialect_that_nobody_set_may_be_left(settings: Settings, otherwise: str) -> None:
-    from hira.runtime.factory import cast_of
+    from hira.runtime.factory import configure_roles
 
-    cast, _ = cast_of(settings, {"*": ScriptedPolicy([])})
-    part = cast["*"]
+    configs, _ = configure_roles(settings, {"*": ScriptedPolicy([])})
+    part = configs["*"]
     assert (part.otherwise.name if part.otherwise else "") == otherwise
     assert part.dialect is (TAGS if settings.dialect == "tags" else NATIVE)
 

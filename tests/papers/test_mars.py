@@ -220,8 +220,10 @@ async def test_all_bins_are_distilled_at_once() -> None:
 
     search, browse = library(found=6, words=lambda _: 500)
     gate = Gate()
-    cast = {"system2": RoleConfig(ScriptedPolicy([wanted("a"), ANSWER])), "system1": RoleConfig(gate)}
-    record = await rollout(MARS(window=2_000), QUESTION, RunContext(cast, tools=Toolbox(search=search, browse=browse)))
+    configs = {"system2": RoleConfig(ScriptedPolicy([wanted("a"), ANSWER])), "system1": RoleConfig(gate)}
+    record = await rollout(
+        MARS(window=2_000), QUESTION, RunContext(configs, tools=Toolbox(search=search, browse=browse))
+    )
     assert (record.error, gate.waiting) == ("", 6)
     assert record.findings[0].conclusion.split("\n\n") == [f"The tower is 31 m high [s{at}]." for at in range(1, 7)]
 
@@ -428,11 +430,11 @@ def test_a_window_without_room_for_documents_is_refused() -> None:
 async def test_each_system_has_its_own_model_sampling_and_length() -> None:
     two, one = ScriptedPolicy([wanted("height"), ANSWER], model="large"), ScriptedPolicy(notes, model="small")
     slow, fast = Sampling(temperature=1.0, max_tokens=28_672), Sampling(temperature=0.2, max_tokens=8_192)
-    cast = {"system2": RoleConfig(two, slow), "system1": RoleConfig(one, fast)}
-    await rollout(MARS(), QUESTION, RunContext(cast, tools=BOX))
+    configs = {"system2": RoleConfig(two, slow), "system1": RoleConfig(one, fast)}
+    await rollout(MARS(), QUESTION, RunContext(configs, tools=BOX))
     assert {request.sampling for request in two.requests} == {slow}
     assert {request.sampling for request in one.requests} == {fast}
-    assert MARS().roles == set(cast)
+    assert MARS().roles == set(configs)
 
 
 async def test_the_length_of_replies_is_bounded_for_each_system_where_it_is_set() -> None:
@@ -456,8 +458,8 @@ async def test_bins_are_counted_with_the_tokens_of_system_1s_model() -> None:
     by_characters, by_estimate = Counting(script), ScriptedPolicy(script)
     for policy in (by_characters, by_estimate):
         # policies are wrapped where they are opened
-        cast = {"*": RoleConfig(ContextTrimmer(policy))}
-        await rollout(MARS(window=4_000), QUESTION, RunContext(cast, tools=Toolbox(search=search, browse=browse)))
+        configs = {"*": RoleConfig(ContextTrimmer(policy))}
+        await rollout(MARS(window=4_000), QUESTION, RunContext(configs, tools=Toolbox(search=search, browse=browse)))
     short, long = ([one.messages[0].text for one in of(each, "system1")] for each in (by_characters, by_estimate))
     assert len(long) == 1
     assert len(short) == 3

@@ -233,8 +233,11 @@ async def test_a_spent_budget_ends_it_with_the_latest_solution(budget: Budget) -
 async def test_each_role_has_its_own_model_and_sampling() -> None:
     """The paper evaluates its Verifier and Corrector with other Solvers (Table 3)."""
     solver, others = ScriptedPolicy([SOLVED], model="other"), ScriptedPolicy([RIGHT], model="trained")
-    cast = {"solver": RoleConfig(solver, Sampling(temperature=0.6)), "*": RoleConfig(others, Sampling(temperature=0.2))}
-    await rollout(MarsRL(), QUESTION, RunContext(cast))
+    configs = {
+        "solver": RoleConfig(solver, Sampling(temperature=0.6)),
+        "*": RoleConfig(others, Sampling(temperature=0.2)),
+    }
+    await rollout(MarsRL(), QUESTION, RunContext(configs))
     assert [request.sampling.temperature for request in (*solver.requests, *others.requests)] == [0.6, 0.2]
 
 
@@ -247,8 +250,8 @@ OFFLINE = [
 @pytest.mark.parametrize(("question", "solution", "answer"), OFFLINE)
 async def test_offline_finds_the_error_in_somebody_elses_solution(question: str, solution: str, answer: str) -> None:
     index = Index([ASEAN])
-    cast = {"solver": RoleConfig(ScriptedPolicy([solution])), "*": RoleConfig(OfflinePolicy())}
-    record = await rollout(MarsRL(), question, RunContext(cast, tools=Toolbox(search=search_documents(index))))
+    configs = {"solver": RoleConfig(ScriptedPolicy([solution])), "*": RoleConfig(OfflinePolicy())}
+    record = await rollout(MarsRL(), question, RunContext(configs, tools=Toolbox(search=search_documents(index))))
     index.close()
     assert answer in record.answer
     assert list(record.trajectories)[1:] == [

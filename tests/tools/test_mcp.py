@@ -297,7 +297,9 @@ async def test_tools_go_to_the_experts_that_are_named_or_to_all_and_it_is_told_i
     for workflow, roles in (("hira", ["worker"]), ("direct", [])):
         settings = mcp_settings(args=[str(ROUGH), "plain"], roles=roles).with_values({"workflow": workflow}, "a test")
         async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
-            (told,) = [one.text for one in (await hira.open_session()).bench.notices if "gets these tools" in one.text]
+            (told,) = [
+                one.text for one in (await hira.open_session()).toolset.notices if "gets these tools" in one.text
+            ]
         assert told == f"no role of workflow {workflow!r} gets these tools: those of MCP server 'shelf'"
 
 

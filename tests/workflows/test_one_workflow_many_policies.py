@@ -60,8 +60,11 @@ async def test_a_real_llama_cpp_server_goes_the_whole_way(tools: Toolbox, llama_
     others = OpenAIPolicy("tiny", llama_server, continuation=carry)
     sampling = Sampling(temperature=0.9, max_tokens=120, seed=3)
     dialect = DIALECTS["tags"]
-    cast = {"*": RoleConfig(others, sampling, dialect), "planner": RoleConfig(planner, sampling, dialect, continuation)}
-    record = await rollout(WORKFLOW, QUESTION, RunContext(cast, tools=tools))
+    configs = {
+        "*": RoleConfig(others, sampling, dialect),
+        "planner": RoleConfig(planner, sampling, dialect, continuation),
+    }
+    record = await rollout(WORKFLOW, QUESTION, RunContext(configs, tools=tools))
     await planner.aclose()
     await others.aclose()
     assert not record.failure or isinstance(record.failure, BadReply), "a random model may write no answer"

@@ -50,7 +50,7 @@ def look(context: RunContext, subtask: str) -> Tool:
         try:
             answer = await _look(context, subtask, path, question)
         except MediaRefused as refused:
-            context.note(f"{context.part(SEES).policy.model}: {refused.what}; {refused.fix}")
+            context.note(f"{context.config_of(SEES).policy.model}: {refused.what}; {refused.fix}")
             raise ToolError(f"{refused.what}, so there is no answer; continue without it") from None
         source = Source(path, PurePath(path).name, join_question_and_answer(question, answer), kind="media")
         return Observation(passages=(Passage(source, answer),))
@@ -80,7 +80,7 @@ async def _look(context: RunContext, subtask: str, path: str, question: str) -> 
     except TooLarge:
         if not decodes():
             raise
-    context.note(f"{context.part(SEES).policy.model} is shown {MOMENTS} pictures of a video, without its sound")
+    context.note(f"{context.config_of(SEES).policy.model} is shown {MOMENTS} pictures of a video, without its sound")
     moments = [await asyncio.to_thread(read, f"{path}#share={one}/{MOMENTS}") for one in range(1, MOMENTS + 1)]
     prompt = MOMENTS_OF.fill(count=MOMENTS, look=LOOK.fill(question=question))
     return await context.conversation(SEES, subtask).reply(user(prompt, *moments))

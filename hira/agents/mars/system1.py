@@ -36,11 +36,11 @@ async def pack_bins(documents: Sequence[Filled], frame: str, window: int, contex
     because a replayed or resumed run may count differently: it may have no model to count with, or another vocabulary.
     Raises `Stop` if the run is stopped before or during the count.
     """
-    part, log = context.part("system1"), context.log
-    own, name = counting(part.policy), f"{under}/{PACKING}"
+    config, log = context.config_of("system1"), context.log
+    own, name = counting(config.policy), f"{under}/{PACKING}"
 
     async def make() -> Bins:
-        counted = own.count if own else counter(part.policy.model)
+        counted = own.count if own else counter(config.policy.model)
         packing = asyncio.to_thread(_pack, documents, frame, window, counted)
         return await (
             context.unless_stopped(packing) if own else packing
@@ -48,7 +48,7 @@ async def pack_bins(documents: Sequence[Filled], frame: str, window: int, contex
 
     if log is None:
         return await make()
-    record = {"tokens": part.policy.model, "window": window, "of": [_digest(frame), *map(_digest, documents)]}
+    record = {"tokens": config.policy.model, "window": window, "of": [_digest(frame), *map(_digest, documents)]}
     asked = CallSpec("tool", name, digest_of_tool(PACKING, record), PACKING, lambda: record)
     return await log.call(asked, make, lambda bins: _record(bins, documents), lambda kept: _bins(kept, documents))
 

@@ -62,7 +62,7 @@ async def pose(question: str, context: RunContext, *, search: bool = True, reply
     """The problem with the attached files and, if `search` is wanted and there is something to search, what one search
     for the question brings. No role reasons with tools."""
     # nobody speaks in this conversation, so it is in no record
-    conversation = Conversation(context, Trajectory("solver", "solver"), context.part("solver"))
+    conversation = Conversation(context, Trajectory("solver", "solver"), context.config_of("solver"))
     files = context.tools.files
     seen: list[CallResult] = []
     if files:

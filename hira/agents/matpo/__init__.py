@@ -46,8 +46,8 @@ class LoopConfig:
     ) -> Loop:
         """The loop of an agent. `asking` words the request for its summary, with a sentence on why it has to end."""
         if self.results == "tool":
-            part = conversation.part
-            conversation.part = replace(part, dialect=with_tool_messages(part.dialect))
+            config = conversation.config
+            conversation.config = replace(config, dialect=with_tool_messages(config.dialect))
 
         def conclude(reason: str) -> Filled:
             if not self.summary:
@@ -99,7 +99,7 @@ def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int,
     loop = manner.loop(conversation, tools, asking, limit=limit, several=parallel, final=True)
     prompt = PLANNER.fill(
         today=context.rollout.today,
-        tools=conversation.part.dialect.instructions(tools),
+        tools=conversation.config.dialect.instructions(tools),
         several=ONE.fill() if parallel == 1 else SEVERAL.fill(several=parallel),
         limit=limit,
     )
@@ -188,7 +188,7 @@ def _begin_worker(
     loop = manner.loop(conversation, tools, asking, limit=calls)
     prompt = WORKER.fill(
         today=context.rollout.today,
-        tools=conversation.part.dialect.instructions(tools),
+        tools=conversation.config.dialect.instructions(tools),
         limit=calls,
         recap=RECAP.fill(question=sanitize(main)) if main else Filled(""),
     )

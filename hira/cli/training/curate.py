@@ -110,7 +110,7 @@ async def _generate(
     async with open_judge(settings, args.judge or args.model) as context:
 
         async def one(name: str) -> Item | None:
-            return await make(name, RunContext(context.cast, Rollout("", name, "curation"), budget=context.budget))
+            return await make(name, RunContext(context.roles, Rollout("", name, "curation"), budget=context.budget))
 
         async with aclosing(generate(folder, plan, names, one, args.concurrency)) as found:
             async for _, item in found:

@@ -66,7 +66,7 @@ class ByJudge:
     """1 if the judge, any policy, accepts the answer for one of the references, else 0. A judge that fails leaves the
     rollout without a reward, and gives the reason; a cancelled one notes what it waited for."""
 
-    part: RoleConfig
+    config: RoleConfig
     judge: Judge = JUDGES["hira"]
 
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
@@ -75,7 +75,7 @@ class ByJudge:
             return RolloutScore(0.0, {"accuracy": 0.0}, why="there is no answer")
         last: Verdict | None = None
         for reference in references:
-            context = RunContext({"*": self.part})
+            context = RunContext({"*": self.config})
             notices = collect_notices(context)
             try:
                 last = await self.judge(context.conversation("judge"), rollout.question, reference, answer)
@@ -93,7 +93,7 @@ class ByJudge:
         return RolloutScore(right, {"accuracy": right}, why=last.reason if last else "")
 
     async def aclose(self) -> None:
-        await self.part.policy.aclose()
+        await self.config.policy.aclose()
 
 
 def valid(trajectory: Trajectory, *, without: float = 0.0) -> float:
@@ -192,6 +192,6 @@ class Gated:
         await self.policy.aclose()
 
 
-def limit_calls(part: RoleConfig, most: int) -> RoleConfig:
-    """Return the same part with a policy that takes `most` calls at once."""
-    return replace(part, policy=Gated(part.policy, most))
+def limit_calls(config: RoleConfig, most: int) -> RoleConfig:
+    """Return the same config with a policy that takes `most` calls at once."""
+    return replace(config, policy=Gated(config.policy, most))

@@ -49,7 +49,7 @@ class Generated:
     """Rubrics that a generator, any policy, writes: one per query, however many rollouts it has, because rollouts that
     are compared with one another need the same measure. `known` are rubrics that exist already."""
 
-    part: RoleConfig
+    config: RoleConfig
     known: Mapping[str, Rubric] = field(default_factory=dict)
     _once: Once = field(default_factory=Once)
 
@@ -59,7 +59,7 @@ class Generated:
 
         async def write() -> Rubric | None:
             try:
-                return await generate(RunContext({"*": self.part}).conversation("rubric"), query)
+                return await generate(RunContext({"*": self.config}).conversation("rubric"), query)
             except (DialectError, EndpointError, Stop):
                 return None
 
@@ -71,11 +71,11 @@ class ByRubric:
     """A report's score by the rubric of its query, from 0 to 1 (eq. 2, for any weights): one for the whole rollout, so
     that Search, State and Report agents share it.
 
-    A missing report earns 0. A judge or a generator that fails leaves the rollout without a reward. The part limits
+    A missing report earns 0. A judge or a generator that fails leaves the rollout without a reward. The config limits
     concurrent calls of the judge (`hira.evaluation.rewards.answers`).
     """
 
-    part: RoleConfig
+    config: RoleConfig
     rubrics: Rubrics
 
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
@@ -87,7 +87,7 @@ class ByRubric:
         if rubric is None:
             return RolloutScore(None, why="no rubric could be written for the query")
         try:
-            scores = await score(RunContext({"*": self.part}), rubric, rollout.question, report)
+            scores = await score(RunContext({"*": self.config}), rubric, rollout.question, report)
         except Stop as stop:
             return RolloutScore(None, why=stop.what)
         value = scores.normalised
@@ -99,9 +99,9 @@ class ByRubric:
         )
 
     async def aclose(self) -> None:
-        await self.part.policy.aclose()
+        await self.config.policy.aclose()
         if isinstance(self.rubrics, Generated):
-            await self.rubrics.part.policy.aclose()
+            await self.rubrics.config.policy.aclose()
 
 
 BEST = 4.0
@@ -179,7 +179,7 @@ class Hybrid:
     then the other. Parts with a weight of 0 make no calls. `formula` is eq. 2 ("paper"), for weights that add up to
     more than 0, or `normalised`, which orders alike and always exists."""
 
-    part: RoleConfig
+    config: RoleConfig
     weights: RewardWeights = RewardWeights()
     formula: Literal["normalised", "paper"] = "normalised"
 
@@ -192,7 +192,7 @@ class Hybrid:
             return RolloutScore(
                 total(INVALID, self.weights), _describe(INVALID), why="the rubric cannot be read, or is not valid"
             )
-        context = RunContext({"*": self.part})
+        context = RunContext({"*": self.config})
         notices = collect_notices(context)
         try:
             scores = await self._scores(context, rollout.question, rubric, references)
@@ -206,7 +206,7 @@ class Hybrid:
         return RolloutScore(total(parts, self.weights), {**told, "items": len(rubric.items)}, why="; ".join(notices))
 
     async def aclose(self) -> None:
-        await self.part.policy.aclose()
+        await self.config.policy.aclose()
 
     async def _scores(
         self, context: RunContext, query: str, rubric: Rubric, references: tuple[str, ...]

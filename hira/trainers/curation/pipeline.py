@@ -148,11 +148,11 @@ class Curation:
     async def _judge(self, stage: Stage, items: Sequence[Item]) -> None:
         if self.context is None:
             raise UsageError(f"the stage {stage!r} asks a judge", fix="name one with --judge MODEL")
-        known, cast = self.decisions_of(stage), self.context.cast
+        known, roles = self.decisions_of(stage), self.context.roles
         budget, events = self.context.budget, self.context.events
 
         async def ask(item: Item) -> StageDecision | None:
-            context = RunContext(cast, Rollout("", item.question, "curation"), budget=budget, events=events)
+            context = RunContext(roles, Rollout("", item.question, "curation"), budget=budget, events=events)
             return await judge(context.conversation("judge"), stage, item)
 
         asked = (item for item in items if item.id not in known)

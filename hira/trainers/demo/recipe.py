@@ -135,7 +135,7 @@ async def play_lessons(
         policy = teacher(chance, problem)
         async with gate, open_contexts(context)(f"{problem.id}-{number}", problem, lambda _: None) as opened:
             opened.rollout.began = DAY
-            opened.cast = {role: replace(part, policy=policy) for role, part in opened.cast.items()}
+            opened.roles = {role: replace(config, policy=policy) for role, config in opened.roles.items()}
             return await rollout(workflow, problem.question, opened)
 
     try:

@@ -48,7 +48,7 @@ def begin_loop(context: RunContext, prompt: Prompt, tools: Sequence[Tool], quest
     loop = Loop(context.conversation(REASONER), tools, limit=limit, final=True, task=question)
     values = {
         "today": context.rollout.today,
-        "tools": loop.conversation.part.dialect.instructions(tools),
+        "tools": loop.conversation.config.dialect.instructions(tools),
         "limit": limit,
         "task": sanitize(question),
         "files": format_files(context.files),
@@ -224,7 +224,7 @@ class ReActReport:
         conversation = context.conversation("report")
         limit = self.max_turns * self.several
         loop = Loop(conversation, tools, limit, self.several, final=True, conclude=lambda why: CLOSE.fill(reason=why))
-        instructions = conversation.part.dialect.instructions(tools)
+        instructions = conversation.config.dialect.instructions(tools)
         record = {"question": sanitize(question), "files": format_files(context.files), "language": language(question)}
         limits = {"today": context.rollout.today, "several": self.several, "limit": self.max_turns}
         conversation.say(user(REACT_REPORT.fill(call=instructions, **record, **limits)))

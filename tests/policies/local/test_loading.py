@@ -15,7 +15,7 @@ from hira.policies import open_policy
 from hira.policies.local.loading import OpenedLocally
 from hira.policies.local.template import Template
 from hira.runtime.endpoints import find_model
-from hira.runtime.factory import cast_of
+from hira.runtime.factory import configure_roles
 from hira.runtime.settings import RoleSettings, Settings
 from hira.trainers.engines import LivePolicy
 
@@ -63,8 +63,8 @@ async def test_a_base_and_its_adapters_each_say_something_else(saved: Path) -> N
 async def test_roles_with_one_base_share_its_weights_and_keep_their_adapters(saved: Path) -> None:
     roles = {"planner": RoleSettings(adapter=f"{saved}/planner"), "coordinator": RoleSettings(adapter="")}
     settings = Settings(model=f"hf:{saved}/base", adapter=f"{saved}/worker", roles=roles)
-    cast, own = cast_of(await find_model(settings), {})
-    said = {role: (await part.policy.complete(ASKED)).text for role, part in cast.items()}
+    configs, own = configure_roles(await find_model(settings), {})
+    said = {role: (await part.policy.complete(ASKED)).text for role, part in configs.items()}
     assert said == {
         "*": (await told(f"hf:{saved}/base", f"{saved}/worker")).text,
         "planner": (await told(f"hf:{saved}/base", f"{saved}/planner")).text,
