@@ -116,7 +116,7 @@ class Demo:
         return AutoTokenizer.from_pretrained(self.place)
 
     def _render(self, tokenizer: Any, rollouts: Sequence[Rollout] | None = None) -> list[Row]:
-        """Return the rows of the lessons, which are made now unless `rollouts` are given."""
+        """Return the rows of the lessons, from new rollouts unless `rollouts` are given."""
         if rollouts is None:
             taught = self.recipe.teach(self.folder, self.seed, self.sizes.lessons)
             self.tell(taught.summary)
