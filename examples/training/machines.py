@@ -40,9 +40,9 @@ from hira.policies.offline.request import OfflineRequest as Seen
 from hira.policies.offline.request import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.configuration import RewardConfig
-from hira.trainers.demo.recipe import Command, DemoRecipe, DemoSizes, Lessons, play_lessons
+from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, record_demonstrations
 from hira.trainers.demo.tiny import TinyShape, find_phrases, make_tokenizer
-from hira.trainers.lessons import list_messages
+from hira.trainers.demonstrations import list_messages
 from hira.trainers.recipes import RUBRIC, Judges, hybrid_reward
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
@@ -309,7 +309,7 @@ def settings_of(folder: Path) -> Settings:
     return Settings(model="offline", workflow="direct", sandbox="off")
 
 
-def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Lessons:
+def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Demonstrations:
     """The pairs of that seed's world as files, and its teacher's rubrics: `times` a query of training."""
     here = make_world(seed)
     problems = here.problems(PAIRS, held_out=False)
@@ -320,10 +320,10 @@ def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Les
         reader, machine, _ = problem.id.split("-")
         return Teacher(chance, here.cares(reader, machine), faults)
 
-    rollouts = asyncio.run(play_lessons(settings_of(folder), WORKFLOW, problems, times, seed, teacher))
+    rollouts = asyncio.run(record_demonstrations(settings_of(folder), WORKFLOW, problems, times, seed, teacher))
     valid = sum(read_rubric(record) is not None for record in rollouts) / len(rollouts)
     told = f"{len(rollouts)} rubrics of a careless teacher for {len(problems)} queries"
-    return Lessons(rollouts, f"{told}, {100 * valid:.0f} % of them valid")
+    return Demonstrations(rollouts, f"{told}, {100 * valid:.0f} % of them valid")
 
 
 def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
@@ -346,7 +346,7 @@ def write(path: Path, problems: Sequence[Problem]) -> None:
 
 
 def renamed(tokenizer_: Any) -> "Changed":
-    """Makes other lessons of one: the same rubric for a machine of another name."""
+    """Makes other demonstrations of one: the same rubric for a machine of another name."""
     ids = [tokenizer_(name, add_special_tokens=False)["input_ids"][0] for name in NAMES]
 
     def changed(row: Row, chance: random.Random) -> Row:
@@ -469,8 +469,8 @@ MACHINES_DEMO = DemoRecipe(
     exam=exam,
     commands=commands,
     shape=SHAPE,
-    sizes=DemoSizes(lessons=3, learning=150, updates=80, rate=3e-3),
-    small=DemoSizes(lessons=1, learning=55, batch=12, updates=2, questions=2, attempts=4, exam=1, thin=4),
+    sizes=DemoSizes(demonstrations=3, learning=150, updates=80, rate=3e-3),
+    small=DemoSizes(demonstrations=1, learning=55, batch=12, updates=2, questions=2, attempts=4, exam=1, thin=4),
     examined="held-out pairs in the right order",
     curves={
         "pairs in the right order (R_pref is 1)": "reward/accuracy",

@@ -38,9 +38,9 @@ from hira.policies.offline.request import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig
-from hira.trainers.demo.recipe import Command, DemoRecipe, DemoSizes, Lessons, play_lessons
+from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, record_demonstrations
 from hira.trainers.demo.tiny import SHAPE, make_tokenizer
-from hira.trainers.lessons import list_messages
+from hira.trainers.demonstrations import list_messages
 from hira.trainers.recipes import MARSRL
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
@@ -241,7 +241,8 @@ class Teacher:
 WORKFLOW = MarsRL(rounds=3, tries=1, search=False)
 """The steps that training has: Solver, Verifier1, Corrector1, Verifier2, Corrector2, and a last review."""
 TIMES = {"verifier": 2}
-"""How often a lesson is dealt before all others have been: a report compares once, where it counts three times."""
+"""How often a demonstration is dealt before all others have been: a report compares once, where it counts three
+times."""
 OPTIONS = {"rounds": WORKFLOW.rounds, "tries": WORKFLOW.tries, "search": WORKFLOW.search}
 _CUT = re.compile("|".join([*WEEK, *(rf"\b{number}\b" for number in NUMBERS)]))
 
@@ -252,17 +253,21 @@ def settings_of(folder: Path) -> Settings:
     return Settings(model="offline", workflow="marsrl", sandbox="off")
 
 
-def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Lessons:
-    """The teacher's lessons: `times` a question."""
+def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Demonstrations:
+    """The teacher's demonstrations: `times` a question."""
     asked = problems(seed, held_out=False)
     rollouts = by_teacher(folder, asked, times, seed, faults)
     right = sum(record.answer == task_of(record.question).answer for record in rollouts) / len(rollouts)
-    return Lessons(rollouts, f"{len(rollouts)} rollouts of a careless teacher, {100 * right:.0f} % of them right")
+    return Demonstrations(
+        rollouts, f"{len(rollouts)} rollouts of a careless teacher, {100 * right:.0f} % of them right"
+    )
 
 
 def by_teacher(folder: Path, asked: Sequence[Problem], times: int, seed: int, faults: Faults) -> list[Rollout]:
     return asyncio.run(
-        play_lessons(settings_of(folder), WORKFLOW, asked, times, seed, lambda chance, _: Teacher(chance, faults))
+        record_demonstrations(
+            settings_of(folder), WORKFLOW, asked, times, seed, lambda chance, _: Teacher(chance, faults)
+        )
     )
 
 
@@ -286,7 +291,7 @@ def pieces(messages: Iterable[Message]) -> list[str]:
 
 
 def shifted(tokenizer_: Any) -> Callable[[Row, random.Random], Row]:
-    """Makes other lessons of one: the same with every day as many days later."""
+    """Makes other demonstrations of one: the same with every day as many days later."""
     ids = [_id(tokenizer_, day) for day in WEEK]
 
     def changed(row: Row, chance: random.Random) -> Row:
@@ -448,8 +453,8 @@ WEEKDAYS = DemoRecipe(
     examining=Alone(WORKFLOW),
     commands=commands,
     stages=StageConfig(sampling="balanced"),
-    sizes=DemoSizes(lessons=2, learning=300, updates=15, questions=6, exam=2),
-    small=DemoSizes(lessons=1, learning=36, batch=16, updates=2, questions=1, attempts=3, exam=1, thin=16),
+    sizes=DemoSizes(demonstrations=2, learning=300, updates=15, questions=6, exam=2),
+    small=DemoSizes(demonstrations=1, learning=36, batch=16, updates=2, questions=1, attempts=3, exam=1, thin=16),
     examined="held-out questions answered right by all roles together",
     curves={
         "Solver: right solutions": "solver/reward",

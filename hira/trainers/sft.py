@@ -20,8 +20,8 @@ from hira.trainers.assembly import TrainingPlan
 from hira.trainers.batches import adapter_of
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import HALF, Configuration
+from hira.trainers.demonstrations import read_demonstrations
 from hira.trainers.grpo import RecordCallback
-from hira.trainers.lessons import read_lessons
 from hira.trainers.profile import save_adapters
 from hira.trainers.records import last_checkpoint, step_of
 from hira.trainers.rows import Row
@@ -29,18 +29,20 @@ from hira.trainers.training import make_training, open_weights
 from hira.trainers.weights import activate
 
 Changed = Callable[[Row, random.Random], Row]
-"""Makes another lesson from one, the same for the same random numbers."""
+"""Makes another demonstration from one, the same for the same random numbers."""
 IGNORED = -100
 """The label of a token that is not learned."""
 
 
-class LessonOrder(Dataset[Row]):
+class DemonstrationOrder(Dataset[Row]):
     """The rows of all steps, in passes that the seed shuffles. The row at a position, and the change that `changed`
     makes to it, depend on the position alone: a resumed run continues with the same rows."""
 
     def __init__(self, rows: Sequence[Row], configuration: Configuration, changed: Changed | None = None) -> None:
         if not rows:
-            raise UsageError("there is no lesson", fix="name conversations: hira runs export -o FILE writes them")
+            raise UsageError(
+                "there is no demonstration", fix="name conversations: hira runs export -o FILE writes them"
+            )
         self.rows = rows
         self.length = configuration.sft.steps * configuration.sft.batch
         self.seed = configuration.seed
@@ -61,13 +63,13 @@ class LessonOrder(Dataset[Row]):
 
 
 class SftTrainer(Trainer):
-    """transformers' Trainer with weighted tokens, rows in the order of `lessons`, and hira's own records."""
+    """transformers' Trainer with weighted tokens, rows in the order of `demonstrations`, and hira's own records."""
 
     def __init__(
         self,
         model: Any,
         tokenizer: Any,
-        lessons: LessonOrder,
+        demonstrations: DemonstrationOrder,
         configuration: Configuration,
         folder: Path,
         *,
@@ -78,7 +80,7 @@ class SftTrainer(Trainer):
         super().__init__(
             model=model,
             args=arguments_of(configuration, folder),
-            train_dataset=lessons,
+            train_dataset=demonstrations,
             data_collator=self._collate,
             processing_class=tokenizer,
             optimizers=(optimizer, None),
@@ -151,7 +153,7 @@ def arguments_of(configuration: Configuration, folder: Path) -> TrainingArgument
 
 
 Tell = Callable[[str], None]
-LESSONS = "lessons.jsonl"
+DEMONSTRATIONS = "demonstrations.jsonl"
 
 
 def run_sft(
@@ -189,7 +191,7 @@ def run_sft(
         SftTrainer(
             model,
             tokenizer,
-            LessonOrder(own, configuration),
+            DemonstrationOrder(own, configuration),
             configuration,
             place,
             on_step=partial(_report_step, name, on_step),
@@ -202,9 +204,9 @@ def _report_step(name: str, on_step: Callable[[Mapping[str, Any]], None], told: 
 
 
 def _read_conversations(plan: TrainingPlan, tokenizer: Any, file: Path, tell: Tell) -> Sequence[Row]:
-    """Read the lessons of a file, and report those that are left out."""
+    """Read the demonstrations of a file, and report those that are left out."""
     template = Template(tokenizer, where=f"model {plan.configuration.model.name!r}")
-    read = read_lessons(file, template, list(plan.trained), plan.workflow.name)
+    read = read_demonstrations(file, template, list(plan.trained), plan.workflow.name)
     for why, many in read.left.items():
         tell(f"{many} conversations {why} are left out")
     return _drop_long(plan, read.rows, tell)
@@ -217,13 +219,15 @@ def _drop_long(plan: TrainingPlan, rows: Sequence[Row], tell: Tell) -> Sequence[
     if len(short) < len(rows):
         tell(f"{len(rows) - len(short)} conversations are longer than {window:,} tokens and are left out")
     if not short:
-        raise UsageError("there is no lesson", fix="name conversations of these roles, or a longer rollouts.window")
+        raise UsageError(
+            "there is no demonstration", fix="name conversations of these roles, or a longer rollouts.window"
+        )
     return short
 
 
 def _sample_own(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell, *, resume: bool) -> list[Row]:
-    """Return the model's own best rollouts, kept in the folder: a resumed run has the same lessons."""
-    kept = plan.folder / LESSONS
+    """Return the model's own best rollouts, kept in the folder: a resumed run has the same demonstrations."""
+    kept = plan.folder / DEMONSTRATIONS
     if resume and kept.is_file():
         return [read_row(one) for one in records.read(kept)]
     rows = sample_best(plan, tokenizer, model, tell)

@@ -21,9 +21,9 @@ from hira.cli.training import main as train_main
 from hira.policies.local.template import Template
 from hira.trainers.configuration import Configuration, ModelConfig, SftConfig, TrainConfig
 from hira.trainers.demo.tiny import TinyShape, make_model, make_tokenizer
-from hira.trainers.lessons import read_lessons
+from hira.trainers.demonstrations import read_demonstrations
 from hira.trainers.muon import Muon
-from hira.trainers.sft import LessonOrder, SftTrainer
+from hira.trainers.sft import DemonstrationOrder, SftTrainer
 
 RIVERS = {"Arnby": "Vell", "Birkholm": "Lorn", "Calden": "Tarn", "Dunmore": "Ruhl"}
 WINDOW = 1024
@@ -132,14 +132,14 @@ def _tokenizer(conversations: Path) -> Any:
 
 def _learned(tokenizer: Any, folder: Path) -> Any:
     base = make_model(tokenizer, 0, TinyShape(WINDOW, hidden=64, heads=2))
-    rows = read_lessons(folder / "conversations.jsonl", Template(tokenizer)).rows
+    rows = read_demonstrations(folder / "conversations.jsonl", Template(tokenizer)).rows
     whole = Configuration(
         model=ModelConfig(bits=32),
         train=TrainConfig(checkpointing=False),
         sft=SftConfig(steps=100, batch=4, lr=0.01, save_every=0),
     )
     muon = Muon(base, matrices=0.04, rate=whole.sft.lr)
-    SftTrainer(base, tokenizer, LessonOrder(rows, whole), whole, folder / "taught", optimizer=muon).train()
+    SftTrainer(base, tokenizer, DemonstrationOrder(rows, whole), whole, folder / "taught", optimizer=muon).train()
     with torch.no_grad():
         base.model.norm.weight.mul_(UNSURE)  # it knows the same, and says it less surely: rollouts differ
     return base

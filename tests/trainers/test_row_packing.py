@@ -47,7 +47,7 @@ def test_all_processes_make_as_many_micro_batches_of_as_many_rows(rows: list[Wei
 
 
 def test_everything_but_the_weights_works_without_torch() -> None:
-    parts = "rows credit metrics records calls rollouts plan lessons profile doctor"
+    parts = "rows credit metrics records calls rollouts plan demonstrations profile doctor"
     code = (
         f"import sys\nfor part in {parts.split()}: __import__(f'hira.trainers.{{part}}')\nprint('torch' in sys.modules)"
     )

@@ -6,8 +6,8 @@ dozen conversations of a careless teacher show it the form, with the teacher's f
 answers are rewarded. No training question is about a town of the exam.
 
 Expected, before the runs of the reported seeds: of held-out questions at temperature 1, answered rightly in one
-sentence with its source, nearly none by the pretrained model, at most 40 % after the lessons, and after reinforcement
-at least 20 points more than after the lessons, and at least 60 %. The results are in
+sentence with its source, nearly none by the pretrained model, at most 40 % after the demonstrations, and after
+reinforcement at least 20 points more than after the demonstrations, and at least 60 %. The results are in
 benchmarks/results/training_pretrained.md.
 """
 
@@ -25,7 +25,7 @@ from hira.evaluation.rewards.match import contains
 from hira.policies.offline.request import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.demo.matpo import HILLS, PEOPLE, RIVERS, TOWNS
-from hira.trainers.demo.recipe import Command, DemoRecipe, DemoSizes, Lessons, play_lessons
+from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, record_demonstrations
 from hira.trainers.recipes import GRPO as RECIPE
 from hira.trainers.rollouts import Problem
 from hira.workflows.baselines.single import Rag
@@ -39,7 +39,7 @@ FACTS = {
 }
 """For each kind of fact: its sentence on a town's page, its question, and its possible values."""
 TRAINED = len(TOWNS) * 3 // 4
-LESSONS = 48
+DEMONSTRATIONS = 48
 REPLY = 48
 """The most tokens of a reply; the right answer takes about 15."""
 _SENTENCE = re.compile(r"(?<=[.!?\]])\s+(?=[A-Z])")
@@ -147,7 +147,7 @@ def settings_of(folder: Path) -> Settings:
     )
 
 
-def teach(folder: Path, seed: int, times: int, faults: CitedTeacherFaults = CitedTeacherFaults()) -> Lessons:
+def teach(folder: Path, seed: int, times: int, faults: CitedTeacherFaults = CitedTeacherFaults()) -> Demonstrations:
     """Write the documents of that seed's towns, and return the teacher's answers: `times` to each of some dozen
     questions."""
     here, asked = world(seed), questions(seed, held_out=False)
@@ -160,8 +160,10 @@ def teach(folder: Path, seed: int, times: int, faults: CitedTeacherFaults = Cite
         fact = asked[problem.question]
         return CitedTeacher(chance, fact, here[fact.town], faults)
 
-    rollouts = asyncio.run(play_lessons(settings_of(folder), Rag(), problems(seed)[:LESSONS], times, seed, teacher))
-    return Lessons(rollouts, f"{len(rollouts)} answers of a careless teacher over {len(here)} pages")
+    rollouts = asyncio.run(
+        record_demonstrations(settings_of(folder), Rag(), problems(seed)[:DEMONSTRATIONS], times, seed, teacher)
+    )
+    return Demonstrations(rollouts, f"{len(rollouts)} answers of a careless teacher over {len(here)} pages")
 
 
 def reward() -> Reward:
@@ -189,7 +191,7 @@ CITED = DemoRecipe(
     commands=commands,
     pretrained=True,
     sizes=DemoSizes(
-        lessons=1,
+        demonstrations=1,
         learning=16,
         batch=8,
         learning_rate=1e-3,
@@ -201,7 +203,16 @@ CITED = DemoRecipe(
         exam=1,
     ),
     small=DemoSizes(
-        lessons=1, learning=1, batch=2, learning_rate=1e-3, updates=1, questions=1, attempts=2, rank=4, exam=1, thin=12
+        demonstrations=1,
+        learning=1,
+        batch=2,
+        learning_rate=1e-3,
+        updates=1,
+        questions=1,
+        attempts=2,
+        rank=4,
+        exam=1,
+        thin=12,
     ),
     examined="held-out questions answered rightly in one sentence with its source",
     curves={"right and cited in training": "reward/accuracy", "right source": "reward/sourced"},

@@ -5,7 +5,7 @@ now and then it misreads the question or the page. A model that imitates it lear
 reinforcement finds out which of its ways lead to right answers.
 
 Expected, before the runs of the reported seeds 21 to 25: of held-out questions at temperature 1, 15 to 40 % right after
-the lessons, and at least 65 % after reinforcement on every seed. The results are in
+the demonstrations, and at least 65 % after reinforcement on every seed. The results are in
 benchmarks/results/training_demo.md.
 """
 
@@ -25,9 +25,9 @@ from hira.evaluation.rewards.match import exact
 from hira.policies.offline.request import Act, read_request, write_act
 from hira.policies.offline.request import OfflineRequest as Seen
 from hira.runtime.settings import Settings
-from hira.trainers.demo.recipe import Command, DemoRecipe, DemoSizes, Lessons, play_lessons
+from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, record_demonstrations
 from hira.trainers.demo.tiny import DAYS, IDS, READ, SHAPE, YEARS, find_phrases, make_tokenizer
-from hira.trainers.lessons import list_messages
+from hira.trainers.demonstrations import list_messages
 from hira.trainers.recipes import MATPO as RECIPE
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
@@ -207,8 +207,8 @@ def settings_of(folder: Path) -> Settings:
     return Settings(model="offline", docs=(folder / "documents",), workflow="matpo", sandbox="off")
 
 
-def teach(folder: Path, seed: int, times: int, faults: MatpoTeacherFaults = CARELESS) -> Lessons:
-    """Write the documents of that seed's world, and return its teacher's lessons: `times` per question."""
+def teach(folder: Path, seed: int, times: int, faults: MatpoTeacherFaults = CARELESS) -> Demonstrations:
+    """Write the documents of that seed's world, and return its teacher's demonstrations: `times` per question."""
     here = make_world(seed)
     here.write(folder / "documents")
     problems = here.problems(held_out=False)
@@ -216,7 +216,7 @@ def teach(folder: Path, seed: int, times: int, faults: MatpoTeacherFaults = CARE
     answers = {problem.question: problem.references[0] for problem in problems}
     right = sum(record.answer.split(" [")[0] == answers[record.question] for record in rollouts) / len(rollouts)
     text = f"{len(rollouts)} rollouts of a careless teacher over {len(here.documents())} documents"
-    return Lessons(rollouts, f"{text}, {100 * right:.0f} % of them right")
+    return Demonstrations(rollouts, f"{text}, {100 * right:.0f} % of them right")
 
 
 def by_teacher(
@@ -224,7 +224,7 @@ def by_teacher(
 ) -> list[Rollout]:
     """Return the teacher's rollouts over the documents of the folder."""
     return asyncio.run(
-        play_lessons(
+        record_demonstrations(
             settings_of(folder), WORKFLOW, problems, times, seed, lambda chance, _: MatpoTeacher(chance, faults)
         )
     )
@@ -239,12 +239,12 @@ def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
     return make_tokenizer(find_phrases(conversations, names, sorted(inserted)), [*names, *READ], SHAPE.window)
 
 
-def rename_lesson(tokenizer: Any) -> Callable[[Row, random.Random], Row]:
-    """Return a function that varies lessons: the same about other people and places, on another day, from other
+def rename_demonstration(tokenizer: Any) -> Callable[[Row, random.Random], Row]:
+    """Return a function that varies demonstrations: the same about other people and places, on another day, from other
     sources.
 
-    Names are one token each, so exchanging them gives a lesson of another world; the model has to learn to read names
-    and cannot learn them by heart.
+    Names are one token each, so exchanging them gives a demonstration of another world; the model has to learn to read
+    names and cannot learn them by heart.
     """
     kinds = [[_id(tokenizer, name) for name in names] for names in (*KINDS, YEARS, DAYS)]
     sources = [[_id(tokenizer, f"{slash}s{at}") for at in range(1, IDS + 1)] for slash in ("", "/")]
@@ -303,7 +303,7 @@ MATPO_DEMO = DemoRecipe(
     settings=settings_of,
     teach=teach,
     tokenizer=learn_tokenizer,
-    varied=rename_lesson,
+    varied=rename_demonstration,
     problems=problems,
     held_out=make_held_out,
     reward=reward,

@@ -32,11 +32,11 @@ DAY = 1_767_225_600.0  # 2026-01-01: the prompts are the same on every day
 
 @dataclass(frozen=True, slots=True)
 class DemoSizes:
-    """The sizes of a demo: `lessons` of the teacher for each question, `learning` supervised steps, `updates` of
+    """The sizes of a demo: `demonstrations` of the teacher for each question, `learning` supervised steps, `updates` of
     `questions` x `attempts` rollouts, which replace groups without signal by other questions up to `refill` times. An
     exam asks every `thin`-th held-out question `exam` times."""
 
-    lessons: int = 3
+    demonstrations: int = 3
     learning: int = 180
     batch: int = 32
     learning_rate: float = 5e-3
@@ -52,12 +52,12 @@ class DemoSizes:
     every: int = 0
 
 
-MINIATURE = DemoSizes(lessons=1, learning=12, updates=2, questions=4, attempts=4, exam=1)
+MINIATURE = DemoSizes(demonstrations=1, learning=12, updates=2, questions=4, attempts=4, exam=1)
 """Runs every stage and teaches next to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lessons:
+class Demonstrations:
     """The teacher's rollouts for the cold start, and a line about them."""
 
     rollouts: Sequence[Rollout]
@@ -78,8 +78,8 @@ class DemoRecipe:
 
     `settings(folder)` are those of the runs. `teach(folder, seed, times)` writes the files that the runs need and plays
     the teacher's rollouts, `times` for each question. A `pretrained` model learns them as an adapter; a tiny one begins
-    at random, with the `tokenizer` that is learned from them. `varied` makes another lesson from one, and `dealt`
-    repeats the lessons of a role.
+    at random, with the `tokenizer` that is learned from them. `varied` makes another demonstration from one, and
+    `dealt` repeats the demonstrations of a role.
 
     `recipe` names the trained roles and their credit. `problems` are for training, `held_out`
     for exams. `reward` also scores exams, unless there is an `exam`; exams run `examining` in place of `workflow`, and
@@ -93,7 +93,7 @@ class DemoRecipe:
     recipe: Recipe
     workflow: BuiltIn
     settings: Callable[[Path], Settings]
-    teach: Callable[[Path, int, int], Lessons]
+    teach: Callable[[Path, int, int], Demonstrations]
     problems: Callable[[int], Sequence[Problem]]
     held_out: Callable[[int], Sequence[Problem]]
     reward: Callable[[], Reward]
@@ -120,7 +120,7 @@ Teaches = Callable[[random.Random, Problem], Policy]
 """Makes the teacher of one rollout, from the random numbers for its faults and from the problem."""
 
 
-async def play_lessons(
+async def record_demonstrations(
     settings: Settings, workflow: Workflow, problems: Sequence[Problem], times: int, seed: int, teacher: Teaches
 ) -> list[Rollout]:
     """Return the teacher's rollouts: `times` per problem."""
@@ -131,7 +131,7 @@ async def play_lessons(
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(problem: Problem, number: int) -> Rollout:
-        chance = random.Random(seed_of(seed, "teacher", problem.id, number))  # noqa: S311 - lessons of that seed
+        chance = random.Random(seed_of(seed, "teacher", problem.id, number))  # noqa: S311 - demonstrations of that seed
         policy = teacher(chance, problem)
         async with gate, open_contexts(context)(f"{problem.id}-{number}", problem, lambda _: None) as opened:
             opened.rollout.began = DAY

@@ -1,4 +1,4 @@
-"""The demo from random weights to a model that answers: lessons, reinforcement, and the profiles for asking."""
+"""The demo from random weights to a model that answers: demonstrations, reinforcement, and the profiles for asking."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from hira.trainers.configuration import (
 )
 from hira.trainers.demo.recipe import DAY, TINY, DemoRecipe, DemoSizes
 from hira.trainers.demo.tiny import make_model
-from hira.trainers.lessons import lessons_of
+from hira.trainers.demonstrations import demonstrations_of
 from hira.trainers.profile import save_adapters, write_profiles
 from hira.trainers.records import last_checkpoint
 from hira.trainers.rows import Row
@@ -116,19 +116,19 @@ class Demo:
         return AutoTokenizer.from_pretrained(self.place)
 
     def _render(self, tokenizer: Any, rollouts: Sequence[Rollout] | None = None) -> list[Row]:
-        """Return the rows of the lessons, from new rollouts unless `rollouts` are given."""
+        """Return the rows of the demonstrations, from new rollouts unless `rollouts` are given."""
         if rollouts is None:
-            taught = self.recipe.teach(self.folder, self.seed, self.sizes.lessons)
+            taught = self.recipe.teach(self.folder, self.seed, self.sizes.demonstrations)
             self.tell(taught.summary)
             rollouts = taught.rollouts
         template = Template(tokenizer)
-        rows = [row for record in rollouts for row in lessons_of(record, template)]
+        rows = [row for record in rollouts for row in demonstrations_of(record, template)]
         return [row for row in rows for _ in range(self.recipe.dealt.get(row.role, 1))]
 
     def _train_tiny(self) -> None:
         """Train a model from random weights, with its own tokenizer."""
         assert self.recipe.tokenizer is not None  # noqa: S101 - every other recipe has one
-        taught = self.recipe.teach(self.folder, self.seed, self.sizes.lessons)
+        taught = self.recipe.teach(self.folder, self.seed, self.sizes.demonstrations)
         tokenizer = self.recipe.tokenizer(taught.rollouts)
         rows = self._render(tokenizer, taught.rollouts)
         self.tell(f"{taught.summary}: {len(rows)} conversations, {len(tokenizer)} tokens")
@@ -187,7 +187,7 @@ class Demo:
 
     def _teach(self, learner: Any, tokenizer: Any, rows: Sequence[Row]) -> None:
         from hira.trainers.muon import Muon
-        from hira.trainers.sft import LessonOrder, SftTrainer
+        from hira.trainers.sft import DemonstrationOrder, SftTrainer
 
         own, varied, on_step = self.sizes, self.recipe.varied, self.on_step
         records.cut(self.folder / "sft" / records.METRICS, -1)
@@ -196,7 +196,7 @@ class Demo:
         SftTrainer(
             learner,
             tokenizer,
-            LessonOrder(rows, self.plan.configuration, varied(tokenizer) if varied else None),
+            DemonstrationOrder(rows, self.plan.configuration, varied(tokenizer) if varied else None),
             self.plan.configuration,
             self.folder / "sft",
             optimizer=None if self.recipe.pretrained else Muon(learner, matrices=own.matrices, rate=own.learning_rate),

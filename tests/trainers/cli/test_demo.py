@@ -19,14 +19,14 @@ from hira.trainers import records
 from hira.trainers.demo import matpo
 from hira.trainers.demo.matpo import MATPO_DEMO, MatpoTeacherFaults, by_teacher, learn_tokenizer
 from hira.trainers.demo.run import Demo
-from hira.trainers.lessons import lessons_of, list_messages
+from hira.trainers.demonstrations import demonstrations_of, list_messages
 
 torch = later("torch")
 Muon, orthogonal = later("hira.trainers.muon:Muon"), later("hira.trainers.muon:orthogonal")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 
 
-def lessons(folder: Path, faults: MatpoTeacherFaults, most: int = 12) -> list:
+def demonstrations(folder: Path, faults: MatpoTeacherFaults, most: int = 12) -> list:
     here = matpo.make_world(0)
     here.write(folder / "documents")
     return by_teacher(folder, here.problems(held_out=False)[:most], 1, 0, faults)
@@ -41,11 +41,11 @@ def test_no_one_who_is_asked_about_in_training_is_asked_about_later() -> None:
     assert matpo.make_world(4) != here
 
 
-def test_lessons_are_the_run_time_prompts_and_what_the_teacher_said(tmp_path: Path) -> None:
-    rollouts = lessons(tmp_path, MatpoTeacherFaults(0, 0, 0), 4)
+def test_demonstrations_are_the_run_time_prompts_and_what_the_teacher_said(tmp_path: Path) -> None:
+    rollouts = demonstrations(tmp_path, MatpoTeacherFaults(0, 0, 0), 4)
     template = Template(learn_tokenizer(rollouts))
     for record in rollouts:
-        for row, trajectory in zip(lessons_of(record, template), record.trajectories.values(), strict=True):
+        for row, trajectory in zip(demonstrations_of(record, template), record.trajectories.values(), strict=True):
             said = [template.decode([one]) for one, own in zip(row.completion, row.mask, strict=True) if own]
             texts = [message.text for message in list_messages(trajectory) if message.role == "assistant"]
             assert "".join(said) == "".join(f"{text}<|im_end|>" for text in texts)

@@ -54,7 +54,9 @@ def test_a_gguf_file_goes_the_whole_way_from_a_base_to_a_profile(tmp_path: Path)
     shell = Shell(io.StringIO(), io.StringIO(), err, {}, tmp_path, tmp_path)
     assert main(["demo", "--model", "tiny.gguf", "--small", "--output", "run"], shell) == 0, err.getvalue()
     exams = records.read(tmp_path / "run" / records.EXAMS)
-    assert [one["step"] for one in exams] == [-1, 0, CITED.small.updates], "before the lessons, after them, at the end"
+    assert [one["step"] for one in exams] == [-1, 0, CITED.small.updates], (
+        "before the demonstrations, after them, at the end"
+    )
     assert "before any training, held-out questions" in err.getvalue()
     profile = (tmp_path / "run" / "profile.toml").read_text(encoding="utf-8")
     assert 'workflow = "rag"' in profile

@@ -81,7 +81,7 @@ def same(one: Path, other: Path) -> None:
     for name in ("metrics.jsonl", "sft/planner/metrics.jsonl", "sft/worker/metrics.jsonl"):
         if (one / name).exists() or (other / name).exists():
             assert untimed(one / name) == untimed(other / name), name
-    for name in ("rollouts.jsonl", "lessons.jsonl"):
+    for name in ("rollouts.jsonl", "demonstrations.jsonl"):
         if (one / name).exists() or (other / name).exists():
             assert (one / name).read_bytes() == (other / name).read_bytes(), name
     weights = sorted(path.relative_to(one) for path in one.glob("adapters/*/adapter_model.safetensors"))

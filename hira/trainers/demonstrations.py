@@ -1,4 +1,4 @@
-"""Lessons: conversations to learn as they are, as rows with a mask over the role's own messages.
+"""Demonstrations: conversations to learn as they are, as rows with a mask over the role's own messages.
 
 They come from recorded runs (`hira runs export`) or from well-rewarded rollouts. The chat template renders each turn by
 turn, so that the learned text is the text that a run-time prompt continues.
@@ -22,7 +22,7 @@ Tools = tuple[Mapping[str, Any], ...]
 FAILED = frozenset({"failed", "interrupted", "running"})
 
 
-def lessons_of(rollout: Rollout, template: Template, roles: Collection[str] | None = None) -> list[Row]:
+def demonstrations_of(rollout: Rollout, template: Template, roles: Collection[str] | None = None) -> list[Row]:
     """Return the rows of a rollout's conversations, of `roles` only, if given."""
     return [
         row
@@ -42,16 +42,16 @@ def list_messages(trajectory: Trajectory) -> tuple[Message, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class LessonFile:
+class DemonstrationFile:
     """The contents of a file of conversations: the rows to learn, and the number of skipped conversations by reason."""
 
     rows: tuple[Row, ...]
     left: Mapping[str, int]
 
 
-def read_lessons(
+def read_demonstrations(
     path: Path, template: Template, roles: Collection[str] | None = None, workflow: str = ""
-) -> LessonFile:
+) -> DemonstrationFile:
     """Read the rows of a file that `hira runs export` wrote, or of lines with only `messages`.
 
     Conversations of roles outside `roles`, of another `workflow` and of failed runs are left out. Raises `UsageError`
@@ -78,7 +78,7 @@ def read_lessons(
         name, tools = str(one.get("conversation", number)), tuple(one.get("tools") or ())
         for messages, since in notices:
             rows += rows_in(messages, template, role=role, conversation=name, tools=tools, since=since)
-    return LessonFile(tuple(rows), left)
+    return DemonstrationFile(tuple(rows), left)
 
 
 def _explain_skip(one: Mapping[str, Any], role: str, roles: Collection[str] | None, workflow: str) -> str:
