@@ -19,8 +19,8 @@ from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.sanitize import clean, sanitize
 from hira.evidence import Citation
+from hira.policies import OFFLINE
 from hira.policies.dialects.answer import read_record
-from hira.policies.names import OFFLINE
 
 WANTED = Prompt(__file__, "output_wanted")
 FILL = Prompt(__file__, "output_fill")

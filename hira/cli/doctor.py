@@ -13,11 +13,9 @@ from hira.cli.parser import collect_flags
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.sanitize import without_userinfo
-from hira.policies import LOCAL_PORTS, OPENAI_URL
-from hira.policies.accepted import DIALECT, Learned
+from hira.policies import GGUF, LOCAL_PORTS, OFFLINE, OPENAI_URL, has_own_place, names_of, place_of, resolve_name
 from hira.policies.capabilities import WAYS, capabilities
-from hira.policies.dialects import FALLBACKS, NATIVE
-from hira.policies.names import GGUF, OFFLINE, has_own_place, names_of, place_of, resolve_name
+from hira.policies.dialects import FALLBACKS, NATIVE, LearnedDialects
 from hira.policies.probe import Probe, probe
 from hira.runtime.endpoints import find_model
 from hira.runtime.registry import make_workflow
@@ -172,7 +170,7 @@ async def _capabilities(report: DoctorReport, settings: Settings, base_url: str,
         report.row(name, value if isinstance(value, str) else "yes" if value else "no")
     native = found["native tools"] is True
     instead = FALLBACKS[NATIVE.name].name
-    Learned(settings.cache).keep(base_url, model, DIALECT, "" if native else instead)
+    LearnedDialects(settings.cache).keep(base_url, model, "" if native else instead)
     if not native:
         report.off.append(
             f'the endpoint returned no native tool calls: set dialect = "{instead}"'

@@ -11,7 +11,7 @@ from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.policy import Usage
 from hira.core.prices import litellm_table
-from hira.policies.names import OFFLINE
+from hira.policies import OFFLINE
 from hira.runtime.factory import configure_roles
 from hira.runtime.registry import check_roles, dialect_of, find_unused_tools, make_workflow
 from hira.runtime.settings import RoleSettings, Settings

@@ -13,7 +13,7 @@ from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.evidence import Source, Verdict
-from hira.policies.names import OFFLINE
+from hira.policies import OFFLINE
 from hira.runtime.answer import Answer
 
 CODES: dict[Status, int] = {

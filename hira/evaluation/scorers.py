@@ -20,8 +20,7 @@ from hira.evaluation.rewards.match import best, contains, equal, exact, extract_
 from hira.evaluation.rewards.race import Dimension, criteria_of, judge_race
 from hira.evaluation.rewards.rubric_judge import score
 from hira.evidence import SourcedClaim
-from hira.policies import OPENAI_URL
-from hira.policies.names import has_own_place, names_of
+from hira.policies import OPENAI_URL, has_own_place, names_of
 from hira.runtime.answer import Answer
 from hira.runtime.endpoints import find_model
 from hira.runtime.factory import configure_roles

@@ -1,12 +1,192 @@
-"""The chat API's wire, on the way out: a request as the dict that is sent."""
+"""The chat API's wire, on the way out: a request as the dict that is sent, and which of its fields, tools and media the
+endpoint refuses."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
-from hira.core.errors import UsageError
+from hira.core.errors import EndpointError, MediaRefused, ToolsRefused, UsageError
 from hira.core.messages import Message
+from hira.core.patterns import compile_lazily
 from hira.core.policy import Request
-from hira.policies.accepted import ALTERNATE, SYSTEM, Accepted
+from hira.policies.failures import OVERFLOW, codes_in, message_in, number, tools_refused
+
+_REFUSED = compile_lazily(
+    r"unsupported|not supported|not? support|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed|extra"
+    r"|not implemented|deprecated|no longer|invalid (?:parameter|argument|field)|array too long|cannot both be",
+    re.IGNORECASE,
+)
+_REPLY_TOO_LONG = compile_lazily(
+    r"too large|valid range|less than or equal|at most|must be <=|exceeds? the|maximum", re.IGNORECASE
+)
+_ROOM = compile_lazily(
+    r"maximum context length is (\d+).{0,60}?(?:has|with|contains) (?:at least )?(\d+) input", re.IGNORECASE
+)
+_SYSTEM = compile_lazily(
+    r"system\W{0,3}(?:role|message|instruction)|role\W.{0,40}\bsystem\b|developer instruction", re.IGNORECASE
+)
+_ALTERNATE = compile_lazily(r"roles must alternate|must alternate between", re.IGNORECASE)
+_SCHEMA = compile_lazily(r"response_format|json_schema|json schema|schema|grammar|structured|guided", re.IGNORECASE)
+SYSTEM, ALTERNATE = "system messages", "messages of one role in a row"
+"""Properties of the messages that an endpoint may refuse, listed together with the optional fields of a request."""
+OPTIONAL = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "seed",
+    "reasoning_effort",
+    "stop",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "reasoning",
+    "include",
+    "store",
+    "stream_options",
+    "tool_choice",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The known limits of an endpoint. `without` are body fields that it has refused; `stops` is the most stop strings,
+    `longest` the most tokens of a reply."""
+
+    without: frozenset[str] = frozenset()
+    longest: int | None = None
+    stops: int = 64
+    length: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+
+
+BY_OPENAI = Accepted(length="max_completion_tokens", stops=4)
+
+
+def without(accepted: Accepted, field: str, stops: int) -> Accepted:
+    """The taste of an endpoint that has refused this field; `stops` is how many stop strings were sent."""
+    if field == "max_tokens" and accepted.length == "max_tokens":
+        return replace(accepted, length="max_completion_tokens")
+    if field == "stop" and stops > BY_OPENAI.stops:
+        return replace(accepted, stops=BY_OPENAI.stops)
+    return replace(accepted, without=accepted.without | {field})
+
+
+def find_refused_field(status: int, body: Any, sent: Mapping[str, Any]) -> str:
+    """The optional field of the request that this response refuses; empty if it refuses none."""
+    text = f"{codes_in(body)} {message_in(body)}"
+    if OVERFLOW.search(text):
+        return ""
+    schema_statuses = {400, 404, 422, 500, 501}
+    constrained = next((name for name in ("response_format", "text") if name in sent), "")
+    if constrained and status in schema_statuses and (status == 501 or _SCHEMA.search(text)):
+        return constrained
+    if status in {400, 422, 500} and (turns := find_refused_roles(text, sent)):
+        return turns
+    if status not in {400, 422} or not _REFUSED.search(text):
+        return ""
+    named = [name for name in OPTIONAL if name in sent and re.search(rf"\b{name}\b", text)]
+    return "" if not named else named[-1] if "cannot both be" in text else named[0]
+
+
+def find_refused_roles(told: str, sent: Mapping[str, Any]) -> str:
+    """`SYSTEM` or `ALTERNATE` where the response refuses the roles of the request's messages; empty if it does not."""
+    roles = [message["role"] for message in sent.get("messages", ())]
+    if "system" in roles and _SYSTEM.search(told) and _REFUSED.search(told):
+        return SYSTEM
+    return ALTERNATE if _ALTERNATE.search(told) and len(roles) > 1 else ""
+
+
+def longest_reply(status: int, body: Any, sent: Mapping[str, Any]) -> tuple[int, bool]:
+    """How many tokens a reply may have by this response, if it refuses the number that was sent; 0 if it does not.
+    And whether that holds for every prompt: what one prompt leaves of the window is no measure for another.
+    """
+    said = message_in(body)
+    lengths = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+    asked = next((sent[name] for name in lengths if name in sent), 0)
+    if (
+        status not in {400, 422}
+        or not asked
+        or not re.search(r"\bmax_(?:completion_|output_)?tokens\b", f"{codes_in(body)} {said}")
+    ):
+        return 0, False
+    if room := _ROOM.search(said):
+        left = int(room[1]) - int(room[2])
+        return left if 0 < left < asked else 0, False
+    if OVERFLOW.search(said) or not _REPLY_TOO_LONG.search(said):
+        return 0, False
+    named = [number(one) for one in re.findall(r"\d[\d,_]*", said)]
+    return max((one for one in named if 1 < one < asked), default=0), True
+
+
+TOOLS = "tools"
+MEDIA = {"image": "pictures", "audio": "sounds", "video": "videos"}
+
+_KINDS = {
+    "image": compile_lazily(
+        r"\b(?:image_url|input_image|images?|vision|multi-?modal)\b|content\[\]\.type", re.IGNORECASE
+    ),
+    "audio": compile_lazily(r"\b(?:input_audio|audio|sounds?|multi-?modal)\b|content\[\]\.type", re.IGNORECASE),
+    "video": compile_lazily(r"\b(?:video_url|videos?|multi-?modal)\b|content\[\]\.type", re.IGNORECASE),
+}
+_NOT_TAKEN = compile_lazily(
+    r"\bnot\b.{0,30}\b(?:support|accept|allow|enabled|available|a multi-?modal)|n't support|unsupported|unrecogni[sz]ed"
+    r"|unknown (?:variant|type|part|content)|invalid (?:content type|part type)|supported values are|only supported by"
+    r"|support(?:s|ed)? (?:only )?text|text[- ]only|at most 0|no endpoints? found|missing data required"
+    r"|cannot (?:take|process|handle)|mmproj",
+    re.IGNORECASE,
+)
+# what is said of this one picture, not of all of them
+_THIS_ONE = compile_lazily(
+    r"too (?:large|big|small|long|many)|\b(?:decod|download|fetch|corrupt|dimension|pixel)"
+    r"|base64|\bformats?\b|\bsize\b|\bmime",
+    re.IGNORECASE,
+)
+_STATUSES = frozenset({0, 400, 404, 415, 422, 500, 501})
+
+
+@cache
+def refusals_of(base_url: str, model: str) -> set[str]:
+    """Return the kinds that this model at this endpoint has refused: "tools", "image", "audio", "video"."""
+    del base_url, model
+    return set()
+
+
+def kinds_of(request: Request) -> list[str]:
+    """The kinds of media in a request, each once."""
+    return list(dict.fromkeys(media.kind for message in request.messages for media in message.media))
+
+
+def no_media(status: int, said: str, request: Request) -> str:
+    """The kind of media that a failure says the endpoint never takes, empty if it says no such thing."""
+    if status not in _STATUSES or _THIS_ONE.search(said) or not _NOT_TAKEN.search(said):
+        return ""
+    return next((kind for kind in kinds_of(request) if _KINDS[kind].search(said)), "")
+
+
+def learn_from_error(error: EndpointError, request: Request, known: set[str], *, where: str) -> EndpointError:
+    """The error, as what it says of the endpoint if it says something of it; that is kept in `known`."""
+    if isinstance(error, ToolsRefused) and request.tools:
+        known.add(TOOLS)
+    elif kind := no_media(error.status, error.what, request):
+        known.add(kind)
+        return media_refused(kind, where=where, status=error.status, said=error.what)
+    return error
+
+
+def check(request: Request, known: set[str], *, where: str) -> None:
+    """Raise what the endpoint would answer, as far as that is known."""
+    if request.tools and TOOLS in known:
+        raise tools_refused("the endpoint takes no tool calls", where=where)
+    for kind in kinds_of(request):
+        if kind in known:
+            raise media_refused(kind, where=where)
+
+
+def media_refused(kind: str, *, where: str, status: int = 0, said: str = "") -> MediaRefused:
+    what = f"the model takes no {MEDIA[kind]}" + (f" ({said})" if said else "")
+    return MediaRefused(what, where=where, fix=f"use a model that takes {MEDIA[kind]} for the role look", status=status)
+
 
 Continuation = Literal["none", "continue_final_message", "prefix", "completions"]
 TURN_ENDS = "<|im_end|>"

@@ -210,12 +210,13 @@ def gate_at(base_url: str) -> RateLimiter:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A policy under its endpoint's limits; see `limit_policy`."""
+    """A policy that is asked only through the gate of its endpoint. A patient one waits while the endpoint is left
+    alone; another fails at once, so that someone else can speak."""
 
     policy: Policy
     gate: Callable[[], RateLimiter]
-    where: str
-    patient: bool
+    where: str = ""
+    patient: bool = True
 
     @property
     def model(self) -> str:
@@ -247,9 +248,3 @@ class Limited:
 
     async def aclose(self) -> None:
         await self.policy.aclose()
-
-
-def limit_policy(policy: Policy, gate: Callable[[], RateLimiter], *, where: str = "", patient: bool = True) -> Policy:
-    """The policy, asked only through the gate of its endpoint. A patient one waits while the endpoint is left alone;
-    another fails at once, so that someone else can speak."""
-    return Limited(policy, gate, where, patient)

@@ -11,8 +11,7 @@ from typing import Any
 from hira.core.errors import AccessDenied, BadReply, EndpointError, RateLimited, TimedOut, UsageError
 from hira.core.policy import Completion, Delta, Request, Watch
 from hira.core.sanitize import without_userinfo
-from hira.policies.accepted import Accepted, check, learn_from_error, refusals_of
-from hira.policies.chat import body_of
+from hira.policies.chat import Accepted, body_of, check, learn_from_error, refusals_of
 from hira.policies.failures import failure, gist, overflow, retry_after
 from hira.policies.reply import completion_of, parts_of
 from hira.policies.retrying import USUAL

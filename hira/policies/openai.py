@@ -20,9 +20,12 @@ from hira import __version__
 from hira.core.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageError
 from hira.core.policy import Completion, Delta, Request, Watch
 from hira.core.tokens import count
-from hira.policies.accepted import (
+from hira.policies import Api
+from hira.policies.chat import (
     BY_OPENAI,
     Accepted,
+    Continuation,
+    body_of,
     check,
     find_refused_field,
     learn_from_error,
@@ -30,10 +33,8 @@ from hira.policies.accepted import (
     refusals_of,
     without,
 )
-from hira.policies.chat import Continuation, body_of
 from hira.policies.client import DirectClient, GivenClient, Sender
 from hira.policies.failures import failure, failure_in, gist, message_in, no_connection
-from hira.policies.names import Api
 from hira.policies.probe import ServedModel, ask_server, missing
 from hira.policies.reply import (
     UNENDED,

@@ -11,8 +11,7 @@ from typing import Any
 
 from hira.core.errors import BadReply, UsageError
 from hira.core.policy import Request
-from hira.policies.accepted import Accepted
-from hira.policies.chat import convert_messages, least
+from hira.policies.chat import Accepted, convert_messages, least
 from hira.policies.failures import failure_in
 from hira.policies.reply import ReplyParts
 

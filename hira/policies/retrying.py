@@ -110,12 +110,22 @@ TOLD_WAIT = 1.0
 
 @dataclass(slots=True)
 class Retrying:
-    """A policy that asks again; see `retrying`. `answered` says whether the endpoint has ever replied."""
+    """A policy of which retryable failures of its endpoint are tried again, `attempts` times in all.
+
+    Waits grow by full jitter up to 8 s. A server's Retry-After is obeyed; one of more than 60 s fails at once and names
+    the time. Replies that are not completions are requested three times at most; late ones twice, and so is a port of
+    this machine where nothing has ever answered. An empty reply is requested once more, with more tokens if it was
+    nothing but reasoning; after that it is returned unchanged. A streamed reply that breaks off is requested again; the
+    watcher then gets the new reply from its beginning.
+
+    `sleep` and `jitter` (a number from 0 to 1) are arguments so that a test need not wait. `answered` says whether the
+    endpoint has ever replied.
+    """
 
     policy: Policy
-    attempts: int
-    sleep: Callable[[float], Awaitable[None]]
-    jitter: Callable[[], float]
+    attempts: int = 5
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    jitter: Callable[[], float] = random.random
     answered: bool = False
 
     @property
@@ -192,26 +202,6 @@ def roomier(request: Request, reply: Completion, left: int | None = None) -> Req
     allowed = max(allowed, asked or 0)
     allowed = allowed if left is None else min(allowed, left)
     return replace(request, sampling=replace(request.sampling, max_tokens=allowed))
-
-
-def retrying(
-    policy: Policy,
-    *,
-    attempts: int = 5,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    jitter: Callable[[], float] = random.random,
-) -> Policy:
-    """Wrap the policy: retryable failures of its endpoint are tried again, `attempts` times in all.
-
-    Waits grow by full jitter up to 8 s. A server's Retry-After is obeyed; one of more than 60 s fails at once and names
-    the time. Replies that are not completions are requested three times at most; late ones twice, and so is a port of
-    this machine where nothing has ever answered. An empty reply is requested once more, with more tokens if it was
-    nothing but reasoning; after that it is returned unchanged. A streamed reply that breaks off is requested again; the
-    watcher then gets the new reply from its beginning.
-
-    `sleep` and `jitter` (a number from 0 to 1) are arguments so that a test need not wait.
-    """
-    return Retrying(policy, attempts, sleep, jitter)
 
 
 # the request itself is at fault, and another model would be asked the same

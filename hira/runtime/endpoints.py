@@ -7,8 +7,18 @@ from typing import Any, NamedTuple
 from hira.core.errors import AccessDenied, EndpointError, UsageError
 from hira.core.policy import Policy
 from hira.core.sanitize import without_userinfo
-from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
-from hira.policies.names import IN_PROCESS, OFFLINE, Api, has_own_place, names_of, place_of, resolve_name
+from hira.policies import (
+    IN_PROCESS,
+    LOCAL_PORTS,
+    OFFLINE,
+    OPENAI_URL,
+    Api,
+    has_own_place,
+    names_of,
+    open_policy,
+    place_of,
+    resolve_name,
+)
 from hira.policies.retrying import USUAL, Fallback, Timeout
 from hira.runtime.settings import Continuation, RoleSettings, Settings, nearest
 from hira.runtime.settings.keys import EndpointPlace, find_place

@@ -16,10 +16,8 @@ from hira.core.policy import Policy, Sampling
 from hira.core.prices import FREE, Price, Prices, litellm_table
 from hira.evidence import Verifier
 from hira.journal import Journal
-from hira.policies import LOCAL_PORTS, OPENAI_URL
-from hira.policies.accepted import Learned
-from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect
-from hira.policies.names import OFFLINE, names_of
+from hira.policies import LOCAL_PORTS, OFFLINE, OPENAI_URL, names_of
+from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect, LearnedDialects
 from hira.policies.retrying import Timeout
 from hira.policies.transport import is_nearby
 from hira.runtime.endpoints import Places, find_model, with_client
@@ -82,7 +80,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     toolset = await open_toolset(settings, all_tools, sees=sees)
     toolset.notices += map(Notice, told)
     journal = await asyncio.to_thread(open_journal, settings, toolset.notices)
-    learned = await asyncio.to_thread(Learned, settings.cache)
+    learned = await asyncio.to_thread(LearnedDialects, settings.cache)
     named = workflow is None or isinstance(workflow, AnyOf) or workflow == make_workflow(settings, experts)
     handed = [
         *(f"tool {one.name!r}" for one in tools),

@@ -23,8 +23,7 @@ from hira.core.policy import Policy
 from hira.core.tool import Context
 from hira.evidence import Verifier
 from hira.journal import Entry, Journal, Log
-from hira.policies.accepted import DIALECT, Learned
-from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
+from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, LearnedDialects
 from hira.policies.retrying import Fallback
 from hira.runtime.registry import dialect_of
 from hira.runtime.settings import Settings
@@ -71,7 +70,7 @@ class Session:
     shared: Allowance | None = None
     deps: Any = None
     iterated: set[asyncio.Task[None]] = field(default_factory=set)
-    learned: Learned = field(default_factory=Learned)
+    learned: LearnedDialects = field(default_factory=LearnedDialects)
     hooks: Hooks = NO_HOOKS
     approve_tool: ApproveTool | None = None
     _shown: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -145,9 +144,7 @@ class Session:
             )
 
     def _learning(self, config: RoleConfig) -> RoleConfig:
-        return (
-            replace(config, learn=partial(self.learned.keep, *config.place, DIALECT)) if any(config.place) else config
-        )
+        return replace(config, learn=partial(self.learned.keep, *config.place)) if any(config.place) else config
 
     def begin_log(
         self, run: str, files: Sequence[Path], earlier: Earlier | None = None, output: OutputType | None = None
@@ -179,9 +176,7 @@ class Session:
 
     def dialects(self) -> Mapping[str, str]:
         """The dialects in which roles begin because their models wrote nothing readable in the usual one."""
-        known = {
-            role: self.learned.get(*config.place, DIALECT) for role, config in self.roles.items() if config.otherwise
-        }
+        known = {role: self.learned.get(*config.place) for role, config in self.roles.items() if config.otherwise}
         return {role: name for role, name in known.items() if name in DIALECTS}
 
     async def open_session(self) -> "Session":

@@ -13,8 +13,7 @@ from hira.core.events import Event, Events, Notice, TurnText
 from hira.core.messages import user
 from hira.core.policy import Delta, Policy
 from hira.journal import Journal
-from hira.policies.accepted import DIALECT, Learned
-from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, TAGS, Call
+from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, TAGS, Call, LearnedDialects
 from hira.policies.failures import refuses_tools
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.retrying import Fallback
@@ -142,7 +141,7 @@ async def test_the_next_run_begins_in_the_dialect_that_worked_and_both_replay(tm
         sent = [one.body for one in endpoint.calls]
     assert [answer.text for answer in runs] == ["It was founded in 1967 [s1]."] * 2
     assert ["tools" in body for body in sent] == [True, True, False, False, False, False]
-    assert Learned(tmp_path / "cache").get(endpoint.base_url, endpoint.model, DIALECT) == "json"
+    assert LearnedDialects(tmp_path / "cache").get(endpoint.base_url, endpoint.model) == "json"
     journal = Journal(tmp_path / "journal.sqlite")
     for answer in runs:
         assert (await replay(journal, answer.rollout.run)).same
@@ -150,9 +149,9 @@ async def test_the_next_run_begins_in_the_dialect_that_worked_and_both_replay(tm
 
 
 async def test_a_dialect_that_somebody_set_is_kept(tmp_path: Path) -> None:
-    learned = Learned(tmp_path)
+    learned = LearnedDialects(tmp_path)
     with Endpoint([r"\boxed{It was founded in 1967.}"]) as endpoint:
-        learned.keep(endpoint.base_url, endpoint.model, DIALECT, "json")
+        learned.keep(endpoint.base_url, endpoint.model, "json")
         (tmp_path / "asean.txt").write_text("ASEAN was founded in 1967.\n", encoding="utf-8")
         settings = Settings(
             model=endpoint.model, base_url=endpoint.base_url, docs=(tmp_path,), workflow="react", cache=tmp_path,
@@ -164,21 +163,21 @@ async def test_a_dialect_that_somebody_set_is_kept(tmp_path: Path) -> None:
 
 
 def test_what_is_learned_is_kept_by_endpoint_and_model_and_can_be_forgotten(tmp_path: Path) -> None:
-    Learned(tmp_path).keep("http://a/v1/", "m", DIALECT, "json")
-    Learned(tmp_path).keep("http://a/v1", "n", DIALECT, "tags")
-    known = Learned(tmp_path)
-    assert [known.get("http://a/v1", name, DIALECT) for name in ("m", "n", "o")] == ["json", "tags", ""]
-    known.keep("http://a/v1", "m", DIALECT, "")
-    assert Learned(tmp_path).get("http://a/v1", "m", DIALECT) == ""
-    assert Learned(tmp_path).get("http://a/v1", "n", DIALECT) == "tags"
+    LearnedDialects(tmp_path).keep("http://a/v1/", "m", "json")
+    LearnedDialects(tmp_path).keep("http://a/v1", "n", "tags")
+    known = LearnedDialects(tmp_path)
+    assert [known.get("http://a/v1", name) for name in ("m", "n", "o")] == ["json", "tags", ""]
+    known.keep("http://a/v1", "m", "")
+    assert LearnedDialects(tmp_path).get("http://a/v1", "m") == ""
+    assert LearnedDialects(tmp_path).get("http://a/v1", "n") == "tags"
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"http://a/v1 m": 3}', '{"http://a/v1 m": {"dialect": 5}}'])
 def test_a_broken_file_of_what_was_learned_counts_as_empty(tmp_path: Path, content: str) -> None:
     (tmp_path / "endpoints.json").write_text(content)
-    known = Learned(tmp_path)
-    known.keep("http://a/v1", "n", DIALECT, "json")
-    assert Learned(tmp_path).get("http://a/v1", "n", DIALECT) == "json"
+    known = LearnedDialects(tmp_path)
+    known.keep("http://a/v1", "n", "json")
+    assert LearnedDialects(tmp_path).get("http://a/v1", "n") == "json"
 
 
 async def test_a_call_in_the_text_is_not_streamed() -> None:

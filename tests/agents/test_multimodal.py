@@ -17,7 +17,7 @@ from hira.core.events import Event, Notice
 from hira.core.messages import Media, user
 from hira.core.policy import Request
 from hira.journal import Journal
-from hira.policies.accepted import no_media
+from hira.policies.chat import no_media
 from hira.runtime.factory import open_session
 from hira.runtime.replay import replay
 from hira.runtime.settings import Settings

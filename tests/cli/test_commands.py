@@ -213,7 +213,7 @@ def test_doctor_tells_what_the_endpoint_is_and_tries_what_it_can_do_when_told_to
         assert line in said.out
     assert "calls of this model are text (dialect json)" in said.out
     learned = list(place.folder.parent.rglob("endpoints.json"))
-    assert ["dialect" in path.read_text(encoding="utf-8") for path in learned] == [True]
+    assert ['"json"' in path.read_text(encoding="utf-8") for path in learned] == [True]
     hint = next(line for line in said.out.splitlines() if "one chain" in line)
     lines = re.findall(r'\w+ = "\w+"', hint)
     assert lines == ['continuation = "continue_final_message"', 'dialect = "tags"']

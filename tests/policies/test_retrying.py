@@ -8,10 +8,10 @@ from virtual import Clock
 from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited, UsageError
 from hira.core.messages import user
 from hira.core.policy import Completion, Request, Usage
+from hira.policies import names_of, place_of
 from hira.policies.limited import Down
-from hira.policies.names import names_of, place_of
 from hira.policies.reply import EmptyReply
-from hira.policies.retrying import Fallback, retrying
+from hira.policies.retrying import Fallback, Retrying
 from hira.testing import ScriptedPolicy
 
 ASKED = Request((user("x"),), conversation="planner")
@@ -27,7 +27,7 @@ def empty():
 
 async def test_waits_grow_and_are_a_random_share():
     time = Clock()
-    policy = retrying(ScriptedPolicy([trouble()] * 6 + ["good"]), attempts=7, sleep=time.sleep, jitter=lambda: 1.0)
+    policy = Retrying(ScriptedPolicy([trouble()] * 6 + ["good"]), attempts=7, sleep=time.sleep, jitter=lambda: 1.0)
     assert (await policy.complete(ASKED)).text == "good"
     assert time.slept == [0.5, 1, 2, 4, 8, 8]
 
@@ -36,7 +36,7 @@ async def test_what_cannot_pass_is_raised_at_once():
     time = Clock()
     for error in (EndpointError("no"), UsageError("no"), BadReply("no")):
         with pytest.raises(type(error)):
-            await retrying(ScriptedPolicy([error]), sleep=time.sleep).complete(ASKED)
+            await Retrying(ScriptedPolicy([error]), sleep=time.sleep).complete(ASKED)
     assert time.slept == []
 
 
@@ -44,19 +44,19 @@ async def test_a_wait_of_hours_fails_at_once_and_says_until_when():
     time = Clock()
     limited = RateLimited("slow", retryable=True, retry_after=7200)
     with pytest.raises(RateLimited, match=r"accepts no requests until \d{4}-\d\d-\d\d \d\d:\d\d"):
-        await retrying(ScriptedPolicy([limited]), sleep=time.sleep).complete(ASKED)
+        await Retrying(ScriptedPolicy([limited]), sleep=time.sleep).complete(ASKED)
     assert time.slept == []
 
 
 async def test_attempts_are_bounded_and_told():
     script = ScriptedPolicy([trouble() for _ in range(9)])
     with pytest.raises(EndpointError, match="trouble; asked 3 times"):
-        await retrying(script, attempts=3, sleep=Clock().sleep).complete(ASKED)
+        await Retrying(script, attempts=3, sleep=Clock().sleep).complete(ASKED)
     assert len(script.requests) == 3
 
 
 async def test_silence_is_asked_once_more_and_then_handed_on():
-    completion = await retrying(ScriptedPolicy([empty(), empty()]), sleep=Clock().sleep).complete(ASKED)
+    completion = await Retrying(ScriptedPolicy([empty(), empty()]), sleep=Clock().sleep).complete(ASKED)
     assert (completion.text, completion.usage) == ("", Usage(2, 20, 0))
 
 
@@ -77,7 +77,7 @@ async def test_a_watcher_is_told_the_new_reply_from_its_beginning():
         async def aclose(self):
             seen.append("closed")
 
-    policy = retrying(Breaks(), sleep=Clock().sleep)
+    policy = Retrying(Breaks(), sleep=Clock().sleep)
     await policy.complete(ASKED, seen.append)
     await policy.aclose()
     assert seen == ["try 1", "try 2", "closed"]
@@ -88,7 +88,7 @@ async def test_who_waits_is_told_why_and_how_long():
     told = []
     asked = replace(ASKED, tell=told.append)
     refused = [EndpointError("the endpoint refused the connection", retryable=True) for _ in range(3)]
-    await retrying(ScriptedPolicy([*refused, "good"]), sleep=Clock().sleep, jitter=lambda: 1.0).complete(asked)
+    await Retrying(ScriptedPolicy([*refused, "good"]), sleep=Clock().sleep, jitter=lambda: 1.0).complete(asked)
     assert told == [
         "the endpoint refused the connection; trying again in 1 s (3 of 5)",
         "the endpoint refused the connection; trying again in 2 s (4 of 5)",
@@ -102,7 +102,7 @@ def thought(tokens):
 
 async def test_more_room_for_thought_stays_within_what_is_left_of_the_budget():
     script = ScriptedPolicy([thought(800), "good"])
-    await retrying(script, sleep=Clock().sleep).complete(replace(ASKED, left=1500))
+    await Retrying(script, sleep=Clock().sleep).complete(replace(ASKED, left=1500))
     assert script.requests[1].sampling.max_tokens == 1500 - 850 - 50
 
 

@@ -12,7 +12,7 @@ import pytest
 from hira.core.messages import user
 from hira.core.policy import Completion, Delta, Request, Sampling
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.retrying import SLOW, USUAL, Pace, Timeout, retrying
+from hira.policies.retrying import SLOW, USUAL, Pace, Retrying, Timeout
 from hira.testing import Endpoint
 from hira.testing.faults import Fault, delta, flows, says
 
@@ -37,7 +37,7 @@ async def asked(fault: Fault, request: Request = ASKED, *, watched: bool = True,
     seen: list[Delta] = []
     with Endpoint(faults=lambda _: fault) as endpoint:
         policy = OpenAIPolicy("m", endpoint.base_url, timeout=Timeout(**timeout))
-        completion = await retrying(policy).complete(request, seen.append if watched else None)
+        completion = await Retrying(policy).complete(request, seen.append if watched else None)
         await policy.aclose()
         assert len(endpoint.calls) == 1, "what was cut is not asked for again"
         deadline = time.monotonic() + 2
@@ -115,7 +115,7 @@ async def test_who_gave_no_whole_reply_in_time_is_asked_for_a_stream() -> None:
 
     with Endpoint(faults=lambda number: "silent" if number == 1 else flowing(words, 0.01)) as endpoint:
         policy = OpenAIPolicy("m", endpoint.base_url, timeout=Timeout(reply=0.3))
-        completion = await retrying(policy).complete(ASKED)
+        completion = await Retrying(policy).complete(ASKED)
         await policy.aclose()
         assert ["stream" in call.body for call in endpoint.calls] == [False, True]
     assert completion.text == "".join(words)
@@ -133,7 +133,7 @@ async def test_what_a_reply_has_cost_that_broke_off_is_counted() -> None:
     broken = flows(lambda: (event(delta(word)) for word in words), 0)
     with Endpoint(["good"], faults=lambda number: broken if number == 1 else "") as endpoint:
         policy = OpenAIPolicy("m", endpoint.base_url)
-        completion = await retrying(policy).complete(ASKED, lambda _: None)
+        completion = await Retrying(policy).complete(ASKED, lambda _: None)
         await policy.aclose()
     assert (completion.text, completion.usage.calls) == ("good", 2)
     assert completion.usage.completion_tokens >= 4

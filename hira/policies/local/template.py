@@ -14,7 +14,7 @@ import hira
 from hira.core.errors import HiraError, UsageError
 from hira.core.messages import Message, ToolCall, assistant, system, user
 from hira.core.policy import Request
-from hira.policies.accepted import media_refused
+from hira.policies.chat import media_refused
 from hira.policies.dialects.lenient import decode_json
 from hira.policies.failures import tools_refused
 

@@ -15,7 +15,7 @@ from hira.core.errors import NotTrusted, UsageError
 from hira.core.plugin import WORKFLOWS as INSTALLED
 from hira.core.plugin import find_installed
 from hira.core.sanitize import without_userinfo
-from hira.policies.names import LITELLM
+from hira.policies import LITELLM
 from hira.runtime.settings.keys import endpoint, endpoints_of
 from hira.runtime.settings.layer import Layer, split_list
 
