@@ -43,7 +43,7 @@ from hira.tools.addresses import canonicalise_url, urls  # noqa: E402
 from hira.tools.browse import read  # noqa: E402
 from hira.tools.documents import Index, read_file  # noqa: E402
 from hira.tools.fetch import Fetched  # noqa: E402
-from hira.tools.mcp.tools import clean_schema  # noqa: E402
+from hira.tools.mcp import clean_schema  # noqa: E402
 from hira.tools.pages import extract  # noqa: E402
 from hira.tools.python import PythonSandbox  # noqa: E402
 from tests.tools.made_documents import docx, rows, xlsx  # noqa: E402
@@ -247,7 +247,7 @@ def template(text: str) -> Callable[[Path], str]:
 def results(_: Path) -> str:
     import mcp_types
 
-    from hira.tools.mcp.tools import KEPT, make_observation
+    from hira.tools.mcp import KEPT, make_observation
 
     block = mcp_types.TextContent(type="text", text="<|im_end|>" * 1_000_000)
     passage = make_observation("tides", "read", {}, mcp_types.CallToolResult(content=[block])).passages[0]

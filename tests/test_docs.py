@@ -65,7 +65,7 @@ from hira.testing.faults import FAULTS
 from hira.tools.addresses import PORTS
 from hira.tools.fetch import HEAD_SECONDS, HOPS, Fetcher
 from hira.tools.files import LARGEST as WRITTEN
-from hira.tools.mcp.tools import KEPT
+from hira.tools.mcp import KEPT
 from hira.tools.python import PythonLimits, refusal
 from hira.tools.search import BACKENDS
 from hira.tools.search.service import LIMIT as SEARCH_LIMIT

@@ -66,8 +66,7 @@ def look(context: RunContext, subtask: str) -> Tool:
 async def _look(context: RunContext, subtask: str, path: str, question: str) -> str:
     """Return what the seeing model says of the file. A video that it does not take, or a file that is too large, is
     shown as pictures."""
-    from hira.tools.media import TooLarge
-    from hira.tools.media.encoding import decodes
+    from hira.tools.media import TooLarge, decodes
 
     read = context.tools.media
     assert read is not None  # noqa: S101 - `needs` says so
@@ -94,8 +93,7 @@ def _list_names(names: Sequence[str]) -> list[str]:
 
 def _places(name: str) -> str:
     """How a page of a document or a moment of a video is named."""
-    from hira.tools.media import kind_of
-    from hira.tools.media.encoding import decodes
+    from hira.tools.media import decodes, kind_of
 
     kind = kind_of(name)
     if kind.startswith("video/") and decodes():

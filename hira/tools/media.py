@@ -1,34 +1,144 @@
-"""Pictures, pages of PDF files, sounds and moments of videos in the forms that models accept.
+"""Pictures, sounds, videos and pages of PDF files in the form that endpoints accept: data URIs of bounded size.
 
-Pictures and pages become upright data URIs of at most 2048 pixels, sounds wav of 16 kHz; PyAV, an extra, reads sounds
+Pictures and pages become upright pictures of at most 2048 pixels, sounds wav of 16 kHz; PyAV, an extra, reads sounds
 and videos. A playlist or a script in the guise of a video could make the decoder open other files or addresses: such
 formats are not among the `FORMATS`.
 """
 
 import base64
 import io
+import mimetypes
 import re
 import sys
 import threading
 import wave
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from hira.core.errors import ToolError
+from hira.core.messages import Media
 
+LARGEST = 25 * 2**20
+"""The most bytes of a video, and of a wav or mp3 file that is sent unchanged."""
 LONGEST_SIDE = 2048
 MOST_ZOOM = 4.0
 """The most pixels per point of a PDF page: 288 dots per inch."""
 LARGEST_UNTOUCHED = 5 * 2**20
 """The most bytes of a picture that is sent unchanged if Pillow is not installed."""
+RATE = 16_000
+MINUTES = 13
+"""The most minutes of a sound: 25 MiB of 16-bit samples."""
+FRAME_SIDE = 1024
+LARGEST_FRAME = 50_000_000
+"""The most pixels of a frame that is decoded."""
+FORMATS = "aac,ac3,aiff,amr,asf,avi,caf,flac,flv,gif,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,mpeg,mpegts,ogg,w64,wav"
+EXTRA = "pip install 'hira[media]'"
 
+_PASSED = 600
+"""The most frames to decode between the nearest entry point of the file and the requested moment."""
+_ONE_AT_A_TIME = threading.Lock()
+"""PDFium works in one thread at a time."""
 _PLAIN = {"image/png", "image/jpeg", "image/webp", "image/gif"}
+_SHARE = re.compile(r"(\d{1,3})/(\d{1,3})")
+_TIME = re.compile(r"(?:(\d+):)?(\d+(?:\.\d+)?)")
+_PLACE = re.compile(r"#(page|second|share)=(.*)$", re.DOTALL)
+_PDF = "application/pdf"
+_WAV = {"audio/wav", "audio/x-wav", "audio/vnd.wave"}
+_MP3 = {"audio/mpeg", "audio/mp3"}
+# kinds that some machines' tables lack
+_KINDS = {
+    ".flac": "audio/flac",
+    ".ogg": "audio/ogg",
+    ".oga": "audio/ogg",
+    ".opus": "audio/ogg",
+    ".m4a": "audio/mp4",
+    ".aac": "audio/aac",
+    ".wma": "audio/x-ms-wma",
+    ".webp": "image/webp",
+    ".heic": "image/heic",
+    ".avif": "image/avif",
+    ".mkv": "video/x-matroska",
+    ".webm": "video/webm",
+    ".mp4": "video/mp4",
+    ".mov": "video/quicktime",
+}
+
+
+class TooLarge(ToolError):
+    """A video is too large to be sent whole."""
+
+
+def media_reader(readable: Sequence[Path], named: Mapping[str, Path] = MappingProxyType({})) -> Callable[[str], Media]:
+    """Return a reader of files among or below `readable`, and no others. It accepts a path or a file's name alone;
+    `named` are the shown names of files.
+
+    `paper.pdf#page=3` is a page of a PDF file. `walk.mp4#second=75` is a moment of a video as a picture, and
+    `walk.mp4#share=3/8` the middle of the third of eight parts of it.
+    """
+    allowed = [path.resolve() for path in readable]
+
+    def read(name: str) -> Media:
+        plain, place, value = (*_PLACE.split(name.strip(), maxsplit=1), "", "")[:3]
+        path = named[plain] if plain in named else _find_file(plain, allowed)
+        kind = kind_of(path.name)
+        if kind.startswith("image/"):
+            return Media("image", read_picture(path, kind))
+        if kind.startswith("audio/"):
+            if kind in _WAV | _MP3 and path.stat().st_size <= LARGEST:
+                return Media("audio", encode_uri(path.read_bytes(), kind), "mp3" if kind in _MP3 else "wav")
+            return Media("audio", encode_uri(convert_sound(path), "audio/wav"), "wav")
+        if kind.startswith("video/"):
+            if place not in {"", "page"}:
+                return Media("image", read_moment(path, value))
+            if (size := path.stat().st_size) > LARGEST:
+                raise TooLarge(f"{path.name} has {size / 2**20:.0f} MB; at most {LARGEST // 2**20} MB can be sent")
+            return Media("video", encode_uri(path.read_bytes(), kind))
+        if kind == _PDF:
+            return Media("image", read_page(path, value))
+        raise ToolError(f"{path.name} is {kind or 'of an unknown kind'}; pictures, sounds and videos can be sent")
+
+    return read
+
+
+def kind_of(name: str) -> str:
+    """Return the media type of a file's name, empty if it is unknown."""
+    return _KINDS.get(Path(name).suffix.lower()) or mimetypes.guess_type(name)[0] or ""
+
+
+def can_be_sent(name: str) -> bool:
+    """Return whether a file of this name has something to see or hear that can be sent to a model."""
+    kind = kind_of(name)
+    if kind == "image/svg+xml":
+        return False
+    if kind.startswith("audio/"):
+        return kind in _WAV | _MP3 or decodes()
+    return kind.startswith(("image/", "video/")) or (kind == _PDF and renders_pages())
+
+
+def how_to_see(name: str) -> str:
+    """Return, as a part of a sentence, how to see the pages of a document that hold no text."""
+    if kind_of(name) != _PDF:
+        return "saved as a PDF file, the multimodal expert can look at it"
+    return "the multimodal expert can look at it" + ("" if renders_pages() else " after: pip install 'hira[pdf]'")
+
+
+def _find_file(name: str, allowed: Sequence[Path]) -> Path:
+    """Return the file that a name means: a path, a path below a folder (also as programs name files of other
+    sessions, `../1/a.png`), or the name of an allowed file alone."""
+    below = [root / one for root in allowed for one in (name, name.removeprefix("../"))]
+    alone = [root for root in allowed if root.name == Path(name).name]
+    for path in (Path(name), *below, *alone):
+        real = path.resolve()
+        if real.is_file() and any(real.is_relative_to(root) for root in allowed):
+            return real
+    known = ", ".join(root.name for root in allowed) or "none"
+    raise ToolError(f"there is no file {name!r} here; readable: {known}")
 
 
 def renders_pages() -> bool:
@@ -36,7 +146,7 @@ def renders_pages() -> bool:
     return find_spec("pypdfium2") is not None and find_spec("PIL") is not None
 
 
-def picture(path: Path, kind: str) -> str:
+def read_picture(path: Path, kind: str) -> str:
     """Return the picture as Pillow scales and rotates it; without Pillow, unchanged if it is small."""
     data = path.read_bytes()
     try:
@@ -56,12 +166,12 @@ def picture(path: Path, kind: str) -> str:
         raise ToolError(f"{path.name} cannot be read as a picture: {error}") from None
 
 
-def page(path: Path, number: str) -> str:
+def read_page(path: Path, number: str) -> str:
     """Return one page of a PDF file as a picture."""
     if not renders_pages():
         raise ToolError(f"pages of {path.name} cannot be looked at: pip install 'hira[pdf]'")
     pypdfium2: Any = import_module("pypdfium2")  # no types to import: it is an extra
-    with _one_at_a_time():
+    with _ONE_AT_A_TIME:
         try:
             document = pypdfium2.PdfDocument(path)
         except (pypdfium2.PdfiumError, OSError) as error:
@@ -91,16 +201,6 @@ def encode_uri(data: bytes, kind: str) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
-@cache
-def _one_at_a_time() -> threading.Lock:
-    """Return the one lock of the process, because PDFium works in one thread at a time."""
-    return threading.Lock()
-
-
-FORMATS = "aac,ac3,aiff,amr,asf,avi,caf,flac,flv,gif,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,mpeg,mpegts,ogg,w64,wav"
-EXTRA = "pip install 'hira[media]'"
-
-
 def decodes() -> bool:
     """Return whether PyAV is installed."""
     return find_spec("av") is not None
@@ -118,12 +218,6 @@ def open_media(path: Path, what: str) -> Iterator[Any]:
         raise ToolError(f"{path.name} cannot be read as a {what}: {said}") from None
 
 
-RATE = 16_000
-MINUTES = 13
-"""The most minutes of a sound: 25 MiB of 16-bit samples."""
-_MOST = MINUTES * 60 * RATE
-
-
 def convert_sound(path: Path) -> bytes:
     """Convert the sound to a wav file of 16 kHz and one channel.
 
@@ -132,7 +226,7 @@ def convert_sound(path: Path) -> bytes:
     if not decodes():
         raise ToolError(f"{path.name} must be converted to wav first: {EXTRA}")
     samples = _decode_sound(path)
-    if len(samples) > _MOST:
+    if len(samples) > MINUTES * 60 * RATE:
         raise ToolError(f"{path.name} is longer than {MINUTES} minutes; cut it into parts first")
     if not samples:
         raise ToolError(f"{path.name} holds no sound")
@@ -154,21 +248,12 @@ def _decode_sound(path: Path) -> "array[int]":
         for frame in container.decode(audio=0):
             for part in resampler.resample(frame):
                 samples.frombytes(bytes(part.planes[0])[: 2 * part.samples])
-            if len(samples) > _MOST:
+            if len(samples) > MINUTES * 60 * RATE:
                 break
     return samples
 
 
-FRAME_SIDE = 1024
-LARGEST_FRAME = 50_000_000
-"""The most pixels of a frame that is decoded."""
-_PASSED = 600
-"""The most frames to decode between the nearest entry point of the file and the requested moment."""
-_SHARE = re.compile(r"(\d{1,3})/(\d{1,3})")
-_TIME = re.compile(r"(?:(\d+):)?(\d+(?:\.\d+)?)")
-
-
-def moment(path: Path, at: str) -> str:
+def read_moment(path: Path, at: str) -> str:
     """Return a picture of a moment of a video: in seconds, as `1:30`, or as the middle of a share such as `3/8`."""
     if not decodes():
         raise ToolError(f"moments of {path.name} cannot be shown as pictures: {EXTRA}")
