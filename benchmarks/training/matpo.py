@@ -99,7 +99,7 @@ def released_mask(groups: Sequence[Group]) -> Credited:
     kept = sum(one.row.tokens for one in rows if one.row.role != "planner")
     there = sum(one.row.tokens for one in credited.rows if one.row.role != "planner")
     told = {"worker/without_advantage": 1 - kept / there} if there else {}
-    return replace(credited, rows=tuple(one for one in rows if one.row.tokens), told=told)
+    return replace(credited, rows=tuple(one for one in rows if one.row.tokens), figures=told)
 
 
 VARIANTS: dict[str, Variant] = {
@@ -179,7 +179,7 @@ async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0
             novice.forget()
             groups = (await rollouts.collect(update)).groups
             credited = variant.credit(groups)
-            told = dict(credited.told)
+            told = dict(credited.figures)
             adam.step(novice.weights, gradient(novice, credited))
             rewards.append(statistics.mean(one.reward or 0.0 for group in groups for one in group.counting))
         novice.forget()

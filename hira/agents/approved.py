@@ -127,9 +127,9 @@ def _note_rejected(context: RunContext, rejected: Rejected) -> Finding:
     )
 
 
-def _note_undelivered(context: RunContext, subtask: Subtask, told: Filled) -> Finding:
+def _note_undelivered(context: RunContext, subtask: Subtask, why: Filled) -> Finding:
     """The finding of a subtask that was not handed out."""
-    finding = Finding(subtask, PERSON, "", told, ok=False)
+    finding = Finding(subtask, PERSON, "", why, ok=False)
     context.rollout.findings.append(finding)
     return context.announce(finding)
 

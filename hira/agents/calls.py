@@ -266,13 +266,13 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     context = conversation.context
     context.called += 1
     number = context.called
-    told = redact(arguments, context.secrets)
-    context.events(ToolStarted(conversation.name, tool.name, told, number))
+    masked = redact(arguments, context.secrets)
+    context.events(ToolStarted(conversation.name, tool.name, masked, number))
     began = time.monotonic()
     earlier, ended = conversation.latest_call, asyncio.Event()
     conversation.latest_call = ended
     try:
-        _check_unmasked(arguments, told)
+        _check_unmasked(arguments, masked)
         _check_open(arguments, tool)
         shared = tool.pure and not context.hooks.sees_tools
         spelled = f"{tool.name} {format_arguments(arguments)}"
@@ -295,9 +295,9 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     return seen
 
 
-def _check_unmasked(arguments: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+def _check_unmasked(arguments: Mapping[str, Any], masked: Mapping[str, Any]) -> None:
     """Keys and passwords of this machine leave it in no argument, however a page talked the model into it."""
-    if told != arguments:
+    if masked != arguments:
         raise ToolError("an argument contains a secret of this machine, so the call was not made; remove it")
 
 
@@ -329,7 +329,7 @@ def _format_observation(observation: Observation, conversation: Conversation) ->
 
 def frame_source(source: Source, text: str) -> Filled:
     """Format the text of a source for the model: between marks, with its id and its location."""
-    title, location = (" ".join(inert(told).split()) for told in (source.title, source.location))
+    title, location = (" ".join(inert(words).split()) for words in (source.title, source.location))
     return PASSAGE.fill(id=source.id, title=title, location=location, text=inert(text))
 
 

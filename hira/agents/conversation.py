@@ -59,7 +59,7 @@ class Conversation:
     latest_call: asyncio.Event | None = None
     _sized: tuple[int, Message | None, int] = (0, None, 0)
     _streamed: list[str] = field(default_factory=list)
-    _told: set[str] = field(default_factory=set)
+    _shown_notes: set[str] = field(default_factory=set)
     _counted: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -71,8 +71,8 @@ class Conversation:
         if self.instructions and not any(one.role == "user" for one in self.messages):
             first = next((at for at, one in enumerate(messages) if one.role == "user"), None)
             if first is not None:
-                told = replace(messages[first], text=f"{messages[first].text}\n\n{self.instructions}")
-                messages = (*messages[:first], told, *messages[first + 1 :])
+                extended = replace(messages[first], text=f"{messages[first].text}\n\n{self.instructions}")
+                messages = (*messages[:first], extended, *messages[first + 1 :])
         self.messages += messages
 
     def carry_on(self, text: str, results: Sequence[tuple[Call, str]] = ()) -> None:
@@ -195,7 +195,7 @@ class Conversation:
         context.saw(config, completion)
         context.events(TurnEnded(self.name, self.trajectory.role, completion.text, completion.usage))
         for note in completion.notes:
-            context.note(note, told=note in self._told)
+            context.note(note, shown=note in self._shown_notes)
         if completion.finish == "filtered":
             raise self._withheld(completion)
         return completion
@@ -366,7 +366,7 @@ class Conversation:
     def _tell(self, text: str) -> None:
         """Tell at once what a reply may bring as a note later."""
         if not self.context.has_noted(text):
-            self._told.add(text)
+            self._shown_notes.add(text)
             self.context.events(Notice(f"{self.trajectory.role}: {text}"))
 
     def _write_call(self, name: str, arguments: Mapping[str, Any]) -> str:

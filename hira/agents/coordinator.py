@@ -119,8 +119,8 @@ class Coordinator:
             return self.context.announce(self._describe_failure(subtask, expert, error))
         finding = self._finding(subtask, expert, await self._distil(subtask, account))
         if account.ended:
-            told = BROKE_OFF.fill(expert=expert.name, why=account.ended, conclusion=finding.conclusion)
-            finding = replace(finding, conclusion=str(told), ok=False)
+            conclusion = BROKE_OFF.fill(expert=expert.name, why=account.ended, conclusion=finding.conclusion)
+            finding = replace(finding, conclusion=str(conclusion), ok=False)
         return self.context.announce(finding)
 
     def _describe_failure(self, subtask: Subtask, expert: Expert, error: Exception) -> Finding:

@@ -36,8 +36,8 @@ REPLIES = 3
 def refuse_call(tool: Tool, refusal: Refusal) -> Observation:
     """The result, for the model, of a call that is not made."""
     reason = refusal.reason.strip()
-    told = REFUSED.fill(tool=tool.name, reason=sanitize(reason)) if reason else BARE.fill(tool=tool.name)
-    return Observation(told, ok=False)
+    text = REFUSED.fill(tool=tool.name, reason=sanitize(reason)) if reason else BARE.fill(tool=tool.name)
+    return Observation(text, ok=False)
 
 
 async def check_call(hooks: Hooks, tool: Tool, use: ToolUse) -> ToolUse | Observation:

@@ -93,7 +93,7 @@ class Loop:
     _seen: set[str] = field(default_factory=set)
     _answered: list[tuple[Call, str] | None] = field(default_factory=list)
     _latest: set[str] = field(default_factory=set)
-    _told: set[str] = field(default_factory=set)
+    _results_read: set[str] = field(default_factory=set)
     _brought: dict[str, str] = field(default_factory=dict)
     _resorted: bool = False
     _accepted: list[Message] | None = None
@@ -237,26 +237,26 @@ class Loop:
     def _copies(self, calls: Sequence[Call]) -> bool:
         """Return whether a turn merely copies the calls whose results the model has just read, or calls with a result
         as argument. A remark would not help: it would copy again."""
-        if not (self.task and self._told):
+        if not (self.task and self._results_read):
             return False
         return all(self._key(call) in self._latest or self._is_result(call) for call in calls)
 
     def _is_result(self, call: Call) -> bool:
         """Return whether the arguments of a call are a result that the model has read."""
-        return len(call.arguments) == 1 and format_arguments(call.arguments) in self._told
+        return len(call.arguments) == 1 and format_arguments(call.arguments) in self._results_read
 
     def _results(self) -> list[str]:
         """Return the results so far, each text once."""
-        told = (text for message in self.conversation.messages for _, text in message.values.get("results", ()))
-        return list(dict.fromkeys(told))
+        results = (text for message in self.conversation.messages for _, text in message.values.get("results", ()))
+        return list(dict.fromkeys(results))
 
     def _ask_afresh(self) -> Filled | None:
         """The task with the results alone, in an empty conversation, for a model that is stuck; None for any other."""
-        told = self._results()
-        if not (self._is_stuck() and told and self.task):
+        results = self._results()
+        if not (self._is_stuck() and results and self.task):
             return None
         self.conversation.go_back([])
-        return AFRESH.fill(results=Filled("\n\n".join(map(safe, told))), task=sanitize(self.task))
+        return AFRESH.fill(results=Filled("\n\n".join(map(safe, results))), task=sanitize(self.task))
 
     def _parse(self, completion: Completion) -> Parsed:
         return self.conversation.config.dialect.parse(completion, self.callable, self.several)
@@ -273,7 +273,7 @@ class Loop:
         self._answered = []
         conversation = self.conversation
         self.transcript += [f"{call.name} returned: {text}" for call, text in results]
-        self._told.update(" ".join(text.split()) for _, text in results)
+        self._results_read.update(" ".join(text.split()) for _, text in results)
         messages = conversation.config.dialect.results(results, notice)
         if conversation.config.continuation == "chain":
             conversation.carry_on("".join(f"\n\n{message.text}\n\n" for message in messages), results)

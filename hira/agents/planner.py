@@ -112,8 +112,8 @@ class Planner:
             finding = next(left) if task_of(call) else None
             if not (finding and finding.ok):
                 self.loop.forget(call)
-            told = as_issued(task_of(call), finding, report(finding)) if finding else _unreadable()
-            results.append((call, told))
+            result = as_issued(task_of(call), finding, report(finding)) if finding else _unreadable()
+            results.append((call, result))
         self.loop.observe(results)
         return await self._think()
 
@@ -181,8 +181,8 @@ def staff(experts: Sequence[Expert], *, describe: bool) -> Filled:
         return Filled("")
     if not describe:
         return ABILITIES.fill(abilities=", ".join(dict.fromkeys(expert.ability for expert in experts)))
-    told = EXPERTS.fill(experts="; ".join(f"one {expert.description}" for expert in experts))
-    return Filled(told, told.prompt, {**told.values, "names": tuple(expert.name for expert in experts)})
+    described = EXPERTS.fill(experts="; ".join(f"one {expert.description}" for expert in experts))
+    return Filled(described, described.prompt, {**described.values, "names": tuple(expert.name for expert in experts)})
 
 
 def means(tools: Toolbox, experts: Sequence[Expert]) -> Filled:

@@ -247,11 +247,11 @@ class RunContext:
         if completion.reasoning:
             self._thinking.add(config.policy.model)
 
-    def note(self, text: str, *, important: bool = False, told: bool = False) -> None:
-        """Tell something that a person should know, once in a run; what was `told` already is only remembered."""
+    def note(self, text: str, *, important: bool = False, shown: bool = False) -> None:
+        """Tell something that a person should know, once in a run; what was `shown` already is only remembered."""
         if text not in self._noted:
             self._noted.add(text)
-            if not told:
+            if not shown:
                 self.events(Notice(text, important=important))
 
     def has_noted(self, text: str) -> bool:

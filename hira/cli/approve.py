@@ -54,9 +54,9 @@ class AtTerminal:
         return subtask
 
     async def _decide_call(self, use: ToolUse) -> ToolUse | Refusal:
-        told = json.dumps(dict(use.arguments), ensure_ascii=False, default=str)
-        while (said := await self._choice(use.name, f"{use.role} calls {use.name}: {told}\n")) == "e":
-            arguments = await self._arguments(told)
+        arguments_text = json.dumps(dict(use.arguments), ensure_ascii=False, default=str)
+        while (said := await self._choice(use.name, f"{use.role} calls {use.name}: {arguments_text}\n")) == "e":
+            arguments = await self._arguments(arguments_text)
             if arguments is not None:
                 return replace(use, arguments=arguments)
         return Refusal(await self._line(REASON)) if said == "n" else use
@@ -70,11 +70,11 @@ class AtTerminal:
             self._show(f"that is not a JSON object; the old arguments are {old}\n")
         return None
 
-    async def _choice(self, kind: str, told: str) -> str:
+    async def _choice(self, kind: str, text: str) -> str:
         """Return the letter that the person chose: y, e or n."""
         if kind in self.all:
             return "y"
-        self._show(told)
+        self._show(text)
         while True:
             said = (await self._line(CHOICES)).lower()[:1] or ("y" if kind == SUBTASK else "?")
             if said == "a":

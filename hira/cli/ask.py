@@ -71,11 +71,11 @@ def find_attached_files(args: argparse.Namespace, shell: Shell) -> tuple[Path, .
     return present([shell.folder / name for name in args.files])
 
 
-def read_question(told: str | None, shell: Shell, name: str = "question", command: str = "ask") -> str:
+def read_question(text: str | None, shell: Shell, name: str = "question", command: str = "ask") -> str:
     """Return the question of the command line or, for `-`, of standard input."""
-    if told is None:
+    if text is None:
         raise UsageError("there is no question", fix='hira ask "question", or --batch FILE for many')
-    question = printable(shell.stdin.read() if told == "-" else told).strip()
+    question = printable(shell.stdin.read() if text == "-" else text).strip()
     if not question:
         fix = f'hira {command} "{name}", or hira {command} - to read it from stdin'
         raise UsageError(f"the {name} is empty", fix=fix)

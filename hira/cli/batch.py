@@ -93,12 +93,12 @@ async def _ask_all(
 def _end(many: Batch, answers: Answers, args: argparse.Namespace, shell: Shell) -> int:
     """Say how many were answered; what was not is asked again by the same command."""
     statuses = answers.statuses()
-    told = Counter(statuses)
+    counts = Counter(statuses)
     unasked = len(answers.questions) - len(statuses)
-    parts = [f"{told[status]} {status.replace('_', ' ')}" for status in reversed(WORST) if told[status]]
+    parts = [f"{counts[status]} {status.replace('_', ' ')}" for status in reversed(WORST) if counts[status]]
     parts += [f"{unasked} not asked"] if unasked else []
     shell.remark(f"of {len(answers.questions)} questions {', '.join(parts)}")
-    if unasked or set(told) - {"answered", "unverified", "insufficient_evidence"}:
+    if unasked or set(counts) - {"answered", "unverified", "insufficient_evidence"}:
         shell.remark(_describe_rest(args))
     if many.failure:
         explain(many.failure, shell)

@@ -92,12 +92,12 @@ def server(asked: Hira, settings: Settings, folder: Path) -> "Server[Any]":
     async def call_tool(context: "ServerRequestContext[Any]", params: "CallToolRequestParams") -> "CallToolResult":
         if params.name != "ask":
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!r}; the only tool is 'ask'")
-        told = 0
+        reported = 0
 
         async def tell(text: str) -> None:
-            nonlocal told
-            told += 1
-            await context.session.report_progress(told, None, text)
+            nonlocal reported
+            reported += 1
+            await context.session.report_progress(reported, None, text)
 
         try:
             question = AskArguments.model_validate(params.arguments or {})

@@ -291,8 +291,8 @@ def _describe_assignment(event: SubtaskAssigned) -> str:
 
 
 def _describe_memory(event: Remembered) -> str:
-    told = all(one in event.text for one in event.origin.split(", "))  # a fact cites its sources itself
-    return f"remembered {event.channel}: {event.text}" + ("" if told else f" ({event.origin})")
+    cited = all(one in event.text for one in event.origin.split(", "))  # a fact cites its sources itself
+    return f"remembered {event.channel}: {event.text}" + ("" if cited else f" ({event.origin})")
 
 
 def _after(reason: str) -> str:

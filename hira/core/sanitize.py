@@ -280,6 +280,6 @@ def without_userinfo(text: str) -> str:
 
 def passwords_in(text: str) -> set[str]:
     """Return the passwords of the text's URLs, as written and unquoted; without a password the user counts as one."""
-    told = (found[0][:-1].partition(":") for found in _USERINFO.finditer(text))
-    found = {password or user for user, _, password in told} - {""}
+    parts = (found[0][:-1].partition(":") for found in _USERINFO.finditer(text))
+    found = {password or user for user, _, password in parts} - {""}
     return found | {unquote(one) for one in found}

@@ -85,8 +85,8 @@ def compare_within(folder: Path, ways: Sequence[str] = ()) -> Difference:
 
 def _way(name: str, groups: Mapping[str, Sequence[Record]]) -> str:
     """Return the one way of asking that has these parts; a workflow or a model alone may be enough."""
-    told = {part.strip() for part in name.split("·")}
-    fitting = [group for group in groups if told.issubset(group.split(BETWEEN))]
+    wanted = {part.strip() for part in name.split("·")}
+    fitting = [group for group in groups if wanted.issubset(group.split(BETWEEN))]
     if not fitting:
         parts = dict.fromkeys(part for group in groups for part in group.split(BETWEEN))
         raise UsageError(f"nothing was asked with {name!r}", fix=did_you_mean(name, parts))

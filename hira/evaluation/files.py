@@ -179,7 +179,7 @@ def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, P
     question = str(value("question") or "").strip()
     if not question:
         raise UsageError("the question is empty", where=where, fix="fill it in or remove the row")
-    told = value("id")
+    given = value("id")
     try:
         answerable = _answerable(value("answerable"), None if value("every") else value("answer"))
         files = present([_inside(one, *kept) for one in parse_texts(value("files"))])
@@ -189,7 +189,7 @@ def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, P
         (parse_texts(value("answer")), parse_texts(value("every"))) if answerable is not False else ([], [])
     )
     return Item(
-        str(at if told in (None, "") else told),
+        str(at if given in (None, "") else given),
         question,
         tuple(answers),
         tuple(every),
@@ -200,13 +200,13 @@ def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, P
     )
 
 
-def _answerable(told: Any, answer: Any) -> bool | None:
+def _answerable(value: Any, answer: Any) -> bool | None:
     """Return whether a row says that its question can be answered: in its own column, or with an empty list of answers.
     None if it does not say: a missing answer may be in another column."""
-    if told not in (None, ""):
-        known = _ANSWERABLE.get(str(told).strip().lower())
+    if value not in (None, ""):
+        known = _ANSWERABLE.get(str(value).strip().lower())
         if known is None:
-            raise UsageError(f"`answerable` must be true or false, got {told!r}", fix="write true or false")
+            raise UsageError(f"`answerable` must be true or false, got {value!r}", fix="write true or false")
         return known
     empty = answer.strip() == "[]" if isinstance(answer, str) else isinstance(answer, Sequence) and not answer
     return False if empty else None

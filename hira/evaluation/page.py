@@ -23,12 +23,12 @@ LONGEST = 600
 """The most characters of an answer that the page shows."""
 
 
-def page(found: Sequence[SummaryRow], records: Sequence[Record], cells: Sequence[Cell], told: Mapping[str, Any]) -> str:
-    """Return the page as HTML; `told` has the data, the metric and the number of questions."""
-    questions = "question" if told["questions"] == 1 else "questions"
-    about = f"{told['questions']:,} {questions}, {len(found)} ways of asking, scored by {told['metric']}"
+def page(found: Sequence[SummaryRow], records: Sequence[Record], cells: Sequence[Cell], run: Mapping[str, Any]) -> str:
+    """Return the page as HTML; `run` has the data, the metric and the number of questions."""
+    questions = "question" if run["questions"] == 1 else "questions"
+    about = f"{run['questions']:,} {questions}, {len(found)} ways of asking, scored by {run['metric']}"
     body = f"""<main>
-<header><p class="made">hira eval</p><h1>{escape(str(told["data"]))}</h1><p class="about">{escape(about)}</p></header>
+<header><p class="made">hira eval</p><h1>{escape(str(run["data"]))}</h1><p class="about">{escape(about)}</p></header>
 {"".join(_sections(found))}
 <section class="questions"><h2>Questions <span>what each way of asking said</span></h2>
 <div class="filter">
@@ -38,7 +38,7 @@ def page(found: Sequence[SummaryRow], records: Sequence[Record], cells: Sequence
 <button type="button" data-kind="none">none right</button><span id="count"></span></div>
 <div class="card" id="list">{_questions(records, cells, found)}</div></section>
 </main>"""
-    return make_standalone_page(f"{told['data']}: evaluation", body, style=_file("page.css"), script=_file("page.js"))
+    return make_standalone_page(f"{run['data']}: evaluation", body, style=_file("page.css"), script=_file("page.js"))
 
 
 def _sections(found: Sequence[SummaryRow]) -> list[str]:
@@ -146,8 +146,8 @@ def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
-def _section(title: str, told: str, inner: str) -> str:
-    note = f" <span>{escape(told)}</span>" if told else ""
+def _section(title: str, explanation: str, inner: str) -> str:
+    note = f" <span>{escape(explanation)}</span>" if explanation else ""
     return f'<section><h2>{escape(title)}{note}</h2><div class="card">{inner}</div></section>'
 
 

@@ -50,8 +50,8 @@ def _info(row: Mapping[str, Any], *names: str) -> str:
 
 def _language(row: Mapping[str, Any]) -> str:
     """Return the language: `lang` in the rows of WebWalkerQA, `Language` in its card."""
-    told = _info(row, "lang") or _info(row, "language")
-    return {"english": "en", "chinese": "zh"}.get(told, told)
+    language = _info(row, "lang") or _info(row, "language")
+    return {"english": "en", "chinese": "zh"}.get(language, language)
 
 
 _SEEN_OR_HEARD = re.compile(r"image|picture|photo|video|audio|speech|vision|visual|\bocr\b|colou?r rec", re.IGNORECASE)
@@ -63,9 +63,9 @@ def _capability(row: Mapping[str, Any]) -> str:
     media."""
     if row.get("file_name"):
         return FILES
-    told = row.get("Annotator Metadata") or {}
-    told = json.loads(told) if isinstance(told, str) else told
-    media = _SEEN_OR_HEARD.search(str(told.get("Tools", "")))
+    metadata = row.get("Annotator Metadata") or {}
+    metadata = json.loads(metadata) if isinstance(metadata, str) else metadata
+    media = _SEEN_OR_HEARD.search(str(metadata.get("Tools", "")))
     return f"level {row.get('Level')} | without file | {MEDIA if media else TEXT}"
 
 

@@ -79,7 +79,7 @@ def among(path: Path, docs: Sequence[Path]) -> bool:
 
 def digest(items: Sequence[Item]) -> str:
     """Return a digest of the questions and of everything that scores them: sets with one digest are the same set."""
-    told = json.dumps(
+    text = json.dumps(
         [
             [one.id, one.question, one.answers, one.every, one.category, [one.meta.get(name) for name in HELD_AGAINST]]
             for one in items
@@ -87,7 +87,7 @@ def digest(items: Sequence[Item]) -> str:
         ensure_ascii=False,
         default=str,
     )
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(slots=True)

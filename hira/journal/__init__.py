@@ -168,8 +168,8 @@ class Journal:
         completions of any age, results of tools of runs with the same `scope` that are younger than `reuse` seconds.
         """
         began = time.time()
-        told = json.dumps(dict(settings)), json.dumps([str(path) for path in files]), json.dumps(dict(versions))
-        row = (run, *told, began, began, os.getpid(), socket.gethostname(), scope)
+        texts = json.dumps(dict(settings)), json.dumps([str(path) for path in files]), json.dumps(dict(versions))
+        row = (run, *texts, began, began, os.getpid(), socket.gethostname(), scope)
         self._writer.begin(run, [("begin", row)])
         reused = None if reuse is None else self._reuse(scope, reuse)
         if reused:

@@ -53,7 +53,7 @@ class RecordedCall:
 
 
 class CallSpec(NamedTuple):
-    """A call to make: its conversation, its content (`digest`) and its addressee (`name`); `told` returns its stored
+    """A call to make: its conversation, its content (`digest`) and its addressee (`name`); `dump` returns its stored
     form.
 
     A call with an `effect` is also recorded when it starts. One that may be made `anywhere` has the same result
@@ -66,7 +66,7 @@ class CallSpec(NamedTuple):
     conversation: str
     digest: str
     name: str
-    told: Callable[[], Any]
+    dump: Callable[[], Any]
     effect: bool = False
     anywhere: bool = False
     again: bool = False
@@ -115,7 +115,7 @@ class Log:
     _digests: Digests = field(default_factory=Digests)
     _events: list[Event] = field(default_factory=list)
     _rows: list[Statement] = field(default_factory=list)
-    _told: int = 0
+    _recorded: int = 0
     _held: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @property
@@ -196,7 +196,7 @@ class Log:
         elif not (asked.anywhere or asked.again) and position < self._last_of(asked.kind, asked.conversation):
             self.departed = self.departed or asked.conversation
         began = self.clock()
-        row = (self.run, *key, asked.name, pack(asked.told()))
+        row = (self.run, *key, asked.name, pack(asked.dump()))
         if self.reuse and (reused := await self._reuse_result(self.reuse, asked, row, began)) is not None:
             return decode(reused)
         if prepare and (instead := await prepare()) is not None:
@@ -266,8 +266,8 @@ class Log:
         rows, self._rows = self._rows, []
         if self._events:
             waiting, self._events = self._events, []
-            rows.append(("events", (self.run, self._told + 1, pack([*map(record, waiting)]))))
-            self._told += len(waiting)
+            rows.append(("events", (self.run, self._recorded + 1, pack([*map(record, waiting)]))))
+            self._recorded += len(waiting)
         return rows
 
     def describe(self, question: str, workflow: str) -> None:
@@ -275,10 +275,10 @@ class Log:
             row = (storable(question), workflow, self.run)
             self._writer.write([("describe", row)])
 
-    def tools(self, told: Mapping[str, Any]) -> None:
+    def tools(self, tools: Mapping[str, Any]) -> None:
         """Keep what tools the run has, so that it can be replayed without them."""
         if self._writer:
-            self._writer.write([("tools", (json.dumps(told, default=str), self.run))])
+            self._writer.write([("tools", (json.dumps(tools, default=str), self.run))])
 
     def end(self, status: str, answer: str, error: str, usage: Usage = Usage()) -> None:
         """Say how the run ended."""

@@ -61,13 +61,13 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     requests of every role without an endpoint.
     """
     given = dict(policies or {})
-    named_tools, told = load_tools(settings.tools)
+    named_tools, notices = load_tools(settings.tools)
     all_tools = [*tools, *named_tools]
     check_tools(all_tools)
     check_deps(all_tools, deps)
     flow = workflow or make_workflow(settings, experts)
     check_roles(settings, flow, given)
-    told += [*find_hidden_workflow(settings), *find_unused_tools(settings, flow, all_tools)]
+    notices += [*find_hidden_workflow(settings), *find_unused_tools(settings, flow, all_tools)]
     if client is not None:
         settings = with_client(settings, client)
     elif "*" not in given:
@@ -78,7 +78,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     settings = settings.with_values({"verify": choose_verify(settings, given, roles)}, settings.origin("verify"))
     sees = "look" in getattr(flow, "roles", ()) and roles.get("look", roles["*"]).policy.model != OFFLINE
     toolset = await open_toolset(settings, all_tools, sees=sees)
-    toolset.notices += map(Notice, told)
+    toolset.notices += map(Notice, notices)
     journal = await asyncio.to_thread(open_journal, settings, toolset.notices)
     learned = await asyncio.to_thread(LearnedDialects, settings.cache)
     named = workflow is None or isinstance(workflow, AnyOf) or workflow == make_workflow(settings, experts)

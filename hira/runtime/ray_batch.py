@@ -120,9 +120,9 @@ class RayBatch(Batch):
         try:
             done: Done = await self._askers[at].answer.remote(named)
         except self._ray.exceptions.RayError as error:
-            told = HiraError(f"a worker of the cluster failed: {str(error).partition(chr(10))[0]}")
+            failure = HiraError(f"a worker of the cluster failed: {str(error).partition(chr(10))[0]}")
             run = question.run or named.begin_as
-            return make_failed(replace(question, run=run), told, workflow=self._settings.workflow, model="")
+            return make_failed(replace(question, run=run), failure, workflow=self._settings.workflow, model="")
         finally:
             self._busy[at] -= 1
         return replace(done, question=question)

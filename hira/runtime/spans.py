@@ -123,51 +123,54 @@ def _subtask(one: ReadSubtask, inner: Sequence[Span], content: bool) -> Span | N
     """None for a subtask in which nothing was done."""
     if not inner:
         return None
-    told = subtask_attributes(one.expert, one.id)
+    attributes = subtask_attributes(one.expert, one.id)
     if content:
-        told["gen_ai.input.messages"] = _json([_text_message("user", one.text)])
-        told["gen_ai.output.messages"] = _json(
+        attributes["gen_ai.input.messages"] = _json([_text_message("user", one.text)])
+        attributes["gen_ai.output.messages"] = _json(
             [{**_text_message("assistant", one.conclusion), "finish_reason": "stop"}]
         )
     began, ended = min(span.began for span in inner), max(span.ended for span in inner)
     error = (one.conclusion or "failed") if one.ok is False else ""
-    return Span(one.id, RUN, f"invoke_agent {one.expert}".strip(), began, ended, told, error)
+    return Span(one.id, RUN, f"invoke_agent {one.expert}".strip(), began, ended, attributes, error)
 
 
 def _turn(turn: ReadTurn, reading: Reading, parent: str, *, content: bool) -> Span:
-    told = turn_attributes(turn.role, turn.conversation, turn.model) | _describe_sampling(turn)
-    told["gen_ai.conversation.id"] = reading.entry.id
+    attributes = turn_attributes(turn.role, turn.conversation, turn.model) | _describe_sampling(turn)
+    attributes["gen_ai.conversation.id"] = reading.entry.id
     if host := urlsplit(str(reading.entry.settings.get("base_url", ""))).hostname:
-        told["server.address"] = host
+        attributes["server.address"] = host
     if content:
-        told["gen_ai.input.messages"] = _json([_message(one) for one in turn.request.messages])
+        attributes["gen_ai.input.messages"] = _json([_message(one) for one in turn.request.messages])
     if reply := turn.completion:
-        told |= usage_attributes(reply.usage)
-        told |= {"gen_ai.response.model": reply.model, "gen_ai.response.finish_reasons": [_FINISHES[reply.finish]]}
+        attributes |= usage_attributes(reply.usage)
+        attributes |= {
+            "gen_ai.response.model": reply.model,
+            "gen_ai.response.finish_reasons": [_FINISHES[reply.finish]],
+        }
         if content:
-            told["gen_ai.output.messages"] = _json([_reply(reply)])
+            attributes["gen_ai.output.messages"] = _json([_reply(reply)])
     name, end = f"turn {turn.conversation} {turn.position}", turn.began + turn.seconds
-    return Span(name, parent, f"chat {turn.model}", turn.began, end, told, turn.failure, remote=True)
+    return Span(name, parent, f"chat {turn.model}", turn.began, end, attributes, turn.failure, remote=True)
 
 
 def _describe_sampling(turn: ReadTurn) -> Attributes:
     """How it was sampled."""
-    sampling, told = turn.request.sampling, Attributes()
+    sampling, attributes = turn.request.sampling, Attributes()
     for name in ("temperature", "top_p", "top_k", "max_tokens", "seed"):
         if (value := getattr(sampling, name)) is not None:
-            told[f"gen_ai.request.{name}"] = value
+            attributes[f"gen_ai.request.{name}"] = value
     if turn.request.stop:
-        told["gen_ai.request.stop_sequences"] = list(turn.request.stop)
-    return told
+        attributes["gen_ai.request.stop_sequences"] = list(turn.request.stop)
+    return attributes
 
 
 def _tool(key: str, tool: ReadTool, parent: str, *, content: bool) -> Span:
-    told = tool_attributes(tool.name, tool.conversation)
+    attributes = tool_attributes(tool.name, tool.conversation)
     if content:
-        told["gen_ai.tool.call.arguments"] = _json(dict(tool.arguments))
-        told["gen_ai.tool.call.result"] = tool.text
+        attributes["gen_ai.tool.call.arguments"] = _json(dict(tool.arguments))
+        attributes["gen_ai.tool.call.result"] = tool.text
     error = (tool.text or "failed") if tool.ok is False else ""
-    return Span(key, parent, f"execute_tool {tool.name}", tool.began, tool.began + tool.seconds, told, error)
+    return Span(key, parent, f"execute_tool {tool.name}", tool.began, tool.began + tool.seconds, attributes, error)
 
 
 def _reply(reply: Completion) -> dict[str, Any]:
@@ -186,8 +189,8 @@ def _message(message: Message) -> dict[str, Any]:
     calls: Iterable[dict[str, Any]] = (
         {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments} for call in message.calls
     )
-    told = _text_message(message.role, message.text)
-    return {**told, "parts": [*told["parts"], *({"type": part.kind} for part in message.media), *calls]}
+    record = _text_message(message.role, message.text)
+    return {**record, "parts": [*record["parts"], *({"type": part.kind} for part in message.media), *calls]}
 
 
 def _text_message(role: str, text: str) -> dict[str, Any]:

@@ -218,13 +218,13 @@ class _OpenSpans:
                 self._end(f"subtask {event.subtask}", {}, "" if event.ok else "failed")
             case TurnStarted():
                 model = self._models.get(event.role) or self._models.get("*", "")
-                told = turn_attributes(event.role, event.conversation, model)
-                self._begin(f"turn {event.conversation}", f"chat {model}", told, remote=True)
+                attributes = turn_attributes(event.role, event.conversation, model)
+                self._begin(f"turn {event.conversation}", f"chat {model}", attributes, remote=True)
             case TurnEnded():
                 self._end(f"turn {event.conversation}", usage_attributes(event.usage))
             case ToolStarted():
-                told = tool_attributes(event.tool, event.conversation)
-                self._begin(f"tool {event.conversation} {event.call}", f"execute_tool {event.tool}", told)
+                attributes = tool_attributes(event.tool, event.conversation)
+                self._begin(f"tool {event.conversation} {event.call}", f"execute_tool {event.tool}", attributes)
             case ToolEnded():
                 self._end(f"tool {event.conversation} {event.call}", {}, "" if event.ok else "failed")
 
@@ -232,22 +232,22 @@ class _OpenSpans:
         for key in reversed(list(self._open)):
             self._end(key, {}, "broken off")
 
-    def _begin(self, key: str, name: str, told: Attributes, *, remote: bool = False) -> None:
+    def _begin(self, key: str, name: str, attributes: Attributes, *, remote: bool = False) -> None:
         from opentelemetry import trace
 
         self._end(key, {}, "failed")  # a turn that brought nothing tells no end
-        conversation = str(told.get("hira.agents.conversation", ""))
+        conversation = str(attributes.get("hira.agents.conversation", ""))
         subtask = self._open.get(f"subtask {conversation.partition('/')[0]}") if "/" in conversation else None
         above = subtask or self._open.get(RUN)
         context = trace.set_span_in_context(above) if above else None
         kind = trace.SpanKind.CLIENT if remote else trace.SpanKind.INTERNAL
-        self._open[key] = self._tracer.start_span(name, context, kind, told)
+        self._open[key] = self._tracer.start_span(name, context, kind, attributes)
 
-    def _end(self, key: str, told: Attributes, failed: str = "") -> None:
+    def _end(self, key: str, attributes: Attributes, failed: str = "") -> None:
         from opentelemetry import trace
 
         if span := self._open.pop(key, None):
-            span.set_attributes(told)
+            span.set_attributes(attributes)
             if failed:
                 span.set_attribute("error.type", "_OTHER")
                 span.set_status(trace.Status(trace.StatusCode.ERROR, failed))

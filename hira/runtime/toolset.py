@@ -195,7 +195,7 @@ async def _of_servers(
         return (), {}
     from hira.tools.mcp import mcp_tools
 
-    opening = [mcp_tools(server, lambda told: notices.append(Notice(told))) for server in mcp_servers(settings)]
+    opening = [mcp_tools(server, lambda text: notices.append(Notice(text))) for server in mcp_servers(settings)]
     opened = await asyncio.gather(*map(stack.enter_async_context, opening), return_exceptions=True)
     general: list[Tool] = []
     scoped: dict[str, tuple[Tool, ...]] = {}

@@ -37,8 +37,8 @@ async def complete_chat(state: AppState, request: Request) -> Response:
     await _wait(watched, request.receive)
     reasoning = "".join(map(describe_progress, watched.events))
     answer = watched.run.answer
-    told = chat.completion(answer, state.outside(answer.text), asked.model, reasoning, made)
-    return JSONResponse(state.outside(told))
+    reply = chat.completion(answer, state.outside(answer.text), asked.model, reasoning, made)
+    return JSONResponse(state.outside(reply))
 
 
 async def create_response(state: AppState, request: Request) -> Response:
@@ -59,12 +59,12 @@ async def create_response(state: AppState, request: Request) -> Response:
     output, store = responses.output_of(asked), asked.store is not False
     new = NewRun(question.text, files, output=output, earlier=earlier, instructions=instructions, store=store)
     watched = state.runs.begin(client, asked.model, new)
-    told = responses.ResponseWriter(watched.id, asked, now(), state.outside)
+    writer = responses.ResponseWriter(watched.id, asked, now(), state.outside)
     if asked.stream:
-        return RunStream(watched, _stream_response(state, watched, told))
+        return RunStream(watched, _stream_response(state, watched, writer))
     await _wait(watched, request.receive)
     thoughts = state.outside("".join(map(describe_progress, watched.events)))
-    return JSONResponse(told.whole(watched.run.answer, thoughts))
+    return JSONResponse(writer.whole(watched.run.answer, thoughts))
 
 
 async def _write_files(state: AppState, messages: Sequence[Spoken], field: str) -> list[Path]:
@@ -152,22 +152,22 @@ async def _stream_chat(
 
 
 async def _stream_response(
-    state: AppState, watched: WatchedRun, told: responses.ResponseWriter
+    state: AppState, watched: WatchedRun, writer: responses.ResponseWriter
 ) -> AsyncGenerator[bytes, None]:
     """The run's progress as a summary of reasoning, then the answer, once its citations are checked."""
     thoughts = ""
-    yield told.begin()
+    yield writer.begin()
     async for news in watched.follow():
         if thought := state.outside("".join(map(describe_progress, news))):
-            yield (b"" if thoughts else told.open_reasoning()) + told.think(thought)
+            yield (b"" if thoughts else writer.open_reasoning()) + writer.think(thought)
             thoughts += thought
         elif not news:
             yield STILL
     if thoughts:
-        for part in told.close_reasoning(thoughts):
+        for part in writer.close_reasoning(thoughts):
             yield part
     if watched.failure:
-        yield told.fail(as_refusal(watched.failure))
+        yield writer.fail(as_refusal(watched.failure))
     else:
-        for part in told.answer(watched.run.answer, thoughts):
+        for part in writer.answer(watched.run.answer, thoughts):
             yield part

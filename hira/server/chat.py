@@ -52,8 +52,8 @@ def output_of(asked: ChatRequest) -> OutputType | None:
     if kind == "text":
         return None
     if kind == "json_schema":
-        told = form.get("json_schema")
-        return read_output(told.get("schema") if isinstance(told, dict) else None, "response_format: json_schema")
+        schema = form.get("json_schema")
+        return read_output(schema.get("schema") if isinstance(schema, dict) else None, "response_format: json_schema")
     what = f"response_format: {kind!r} is not supported; use 'text' or 'json_schema'"
     raise RejectedRequest(400, what, "unsupported_value")
 

@@ -317,7 +317,7 @@ def refuse_missing(run: str) -> RejectedRequest:
 
 def dump_event(event: Event) -> dict[str, Any]:
     """Format an event for a page. The answer with its sources takes a separate request."""
-    told = record(event)
+    fields = record(event)
     if isinstance(event, RunEnded):
-        told.pop("answer", None)
-    return told
+        fields.pop("answer", None)
+    return fields

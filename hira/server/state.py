@@ -97,10 +97,10 @@ def _is_json(request: Request) -> bool:
 async def body_of(request: Request, seconds: float = BODY_SECONDS) -> bytes:
     """Return the body. Raises `RejectedRequest` if it is too large, before reading all of it, or if it does not arrive
     in time."""
-    told = request.headers.get("content-length", "")
+    length = request.headers.get("content-length", "")
     try:
         async with asyncio.timeout(seconds):
-            return await _read(request, int(told) if told.isdecimal() else 0)
+            return await _read(request, int(length) if length.isdecimal() else 0)
     except TimeoutError:
         raise RejectedRequest(408, f"the body did not come within {seconds:g} seconds") from None
 

@@ -129,7 +129,7 @@ async def _past(
     state: AppState, recorded: Sequence[Mapping[str, Any]], start: int, line: Mapping[str, Any]
 ) -> AsyncIterator[bytes]:
     whole = Deltas(state.runs.hidden)
-    events = [told for one in recorded for told in _show_again(one, whole)][start:]
+    events = [event for one in recorded for event in _show_again(one, whole)][start:]
     for at in range(0, len(events), AT_ONCE):
         yield b"".join(sse(state.outside(one)) for one in events[at : at + AT_ONCE])
         await asyncio.sleep(0)

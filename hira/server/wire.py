@@ -128,8 +128,8 @@ STILL = b": still at work\n\n"
 
 def sse(value: Mapping[str, Any] | str) -> bytes:
     """Format one server-sent event."""
-    told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return f"data: {told}\n\n".encode()
+    data = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return f"data: {data}\n\n".encode()
 
 
 def now() -> int:

@@ -26,8 +26,8 @@ from hira.tools.toolbox import OpenPython
 
 def seed_of(*parts: object) -> int:
     """Return a seed that is the same for the same parts, in every process and version of Python."""
-    told = "\x1f".join(map(str, parts)).encode()
-    return int.from_bytes(hashlib.blake2b(told, digest_size=6).digest(), "big")
+    text = "\x1f".join(map(str, parts)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=6).digest(), "big")
 
 
 def set_training_sampling(sampling: Sampling, temperature: float = 1.0) -> Sampling:

@@ -81,7 +81,7 @@ class RoleTrainer(GRPOTrainer):
         self.record = RecordCallback(folder)
         self.show_progress = partial(print_progress, 30.0, lambda _: None)
         self._held: list[tuple[Micro, Batch]] | None = None
-        self._told: dict[str, float] = {}
+        self._measures: dict[str, float] = {}
         self.over = False
         self._scored: torch.Tensor | None = None
         self._canary: tuple[str, list[int]] | None = None
@@ -129,7 +129,7 @@ class RoleTrainer(GRPOTrainer):
         torch.cuda.empty_cache()  # the update needs the rollouts' memory
         groups = self._everybodys(collected.groups)
         credited = self.credit(groups)
-        self._told = {
+        self._measures = {
             **measure_update(groups, credited),
             **collected.measures,
             "rollout_seconds": took,
@@ -267,7 +267,7 @@ class RoleTrainer(GRPOTrainer):
     def _tell(self, means: Means, batches: Sequence[tuple[Micro, Batch]], took: float) -> None:
         real = sum(one.row.length for micro, _ in batches for one in micro.rows)
         padded = sum(len(batch["prompt_ids"]) * micro.width for micro, batch in batches)
-        self._told |= {
+        self._measures |= {
             **means.values,
             "micro_batches": len(batches),
             "largest_micro_batch": max((micro.padded for micro, _ in batches), default=0),
@@ -275,16 +275,16 @@ class RoleTrainer(GRPOTrainer):
             "update_seconds": took,
             "update_tokens_per_second": real / took,
         }
-        self._told |= in_gib("update", peak())
+        self._measures |= in_gib("update", peak())
         self._metrics["train"].clear()
-        for name, value in self._told.items():
+        for name, value in self._measures.items():
             self._metrics["train"][name].append(float(value))
 
     def _record(self, collected: Collected, credited: Credited) -> None:
         """Record sample rollouts with their credit before the update, so that they exist if it fails."""
         if self.accelerator.is_main_process:
-            told = samples(collected, credited, self.state.global_step + 1)
-            records.append(self.folder / records.ROLLOUTS, told)
+            lines = samples(collected, credited, self.state.global_step + 1)
+            records.append(self.folder / records.ROLLOUTS, lines)
 
     # --- the run
 

@@ -55,7 +55,7 @@ def measure_update(groups: Sequence[Group], credited: Credited) -> dict[str, flo
         "dead_groups": credited.dead / groups_ if groups_ else 0.0,
         "singletons": credited.singletons,
         "excluded": credited.excluded,
-        **credited.told,
+        **credited.figures,
     }
     return (
         record

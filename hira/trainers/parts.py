@@ -77,13 +77,13 @@ def measure_parts(outputs: Sequence[MemberOutput]) -> dict[str, float]:
     for one in outputs:
         groups[one.asked.part].add(id(one.asked))
         _add(means, one)
-    told = means.values
+    measures = means.values
     for verifier, source in (("verifier1", "solver"), ("verifier2", "corrector1")):
-        known = [told.get(f"{verifier}/{name}") for name in ("recall", "false_alarms")]
-        right = told.get(f"{source}/reward")
+        known = [measures.get(f"{verifier}/{name}") for name in ("recall", "false_alarms")]
+        right = measures.get(f"{source}/reward")
         if right is not None and known[0] is not None and known[1] is not None:
-            told[f"{verifier}/natural"] = right * (1 - known[1]) + (1 - right) * known[0]
-    return told | {f"{part}/groups": float(len(inputs)) for part, inputs in groups.items()}
+            measures[f"{verifier}/natural"] = right * (1 - known[1]) + (1 - right) * known[0]
+    return measures | {f"{part}/groups": float(len(inputs)) for part, inputs in groups.items()}
 
 
 def _add(means: Means, one: MemberOutput) -> None:

@@ -31,10 +31,10 @@ def check_inputs(plan: "TrainingPlan", folder: Path, *, conversations: bool = Fa
     find_model_folder(configuration.model.name, folder)
     roots_of([*plan.settings.docs, *(file for one in (*plan.problems, *plan.held_out) for file in one.files)])
     check_starts(configuration.model.start)
-    told = configuration.sft.conversations
-    if conversations and told and not (folder / told).is_file():
+    name = configuration.sft.conversations
+    if conversations and name and not (folder / name).is_file():
         fix = "write it with: hira runs export -o FILE"
-        raise UsageError(f"there is no file {told!r}: sft.conversations", where=str(folder / told), fix=fix)
+        raise UsageError(f"there is no file {name!r}: sft.conversations", where=str(folder / name), fix=fix)
     asyncio.run(_open_tools(plan))
     asyncio.run(_reach_judges(plan))
 

@@ -60,8 +60,8 @@ def relative_model(model: str, folder: Path) -> str:
     return f"./{whole.relative_to(folder.resolve())}" if whole.is_relative_to(folder.resolve()) else str(whole)
 
 
-def _write(path: Path, told: str, values: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> None:
-    lines = [f"# {told}", *(f"{name} = {_toml(value)}" for name, value in values.items())]
+def _write(path: Path, heading: str, values: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> None:
+    lines = [f"# {heading}", *(f"{name} = {_toml(value)}" for name, value in values.items())]
     for table, own in tables.items():
         lines += ["", f"[{'.'.join(map(_key, table.split('.', 1)))}]"]
         lines += [f"{name} = {_toml(value)}" for name, value in own.items()]

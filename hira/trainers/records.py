@@ -78,13 +78,13 @@ def _whole(line: str) -> dict[str, Any] | None:
 
 
 @contextmanager
-def print_progress(seconds: float, tell: Callable[[str], None], told: Callable[[], str]) -> Iterator[None]:
-    """Pass the text of `told` to `tell` every `seconds` seconds, until the context is left."""
+def print_progress(seconds: float, tell: Callable[[str], None], describe: Callable[[], str]) -> Iterator[None]:
+    """Pass the text of `describe` to `tell` every `seconds` seconds, until the context is left."""
     done = threading.Event()
 
     def beat() -> None:
         while not done.wait(seconds):
-            tell(told())
+            tell(describe())
 
     thread = threading.Thread(target=beat, name="hira-heartbeat", daemon=True)
     thread.start()

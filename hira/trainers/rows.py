@@ -217,7 +217,7 @@ class Credited:
     """The rows of an update with their normaliser Z, and the counts of the rest.
 
     `sizes` are the sizes of all compared groups, `dead` those without a signal, `singletons` members that were compared
-    with nothing, `excluded` attempts that do not count, `told` more metrics.
+    with nothing, `excluded` attempts that do not count, `figures` more metrics.
     """
 
     rows: tuple[Weighted, ...]
@@ -226,7 +226,7 @@ class Credited:
     dead: int = 0
     singletons: int = 0
     excluded: int = 0
-    told: Mapping[str, float] = field(default_factory=dict)
+    figures: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,8 +199,8 @@ def run_sft(
     save_adapters(plan, model, tokenizer)
 
 
-def _report_step(name: str, on_step: Callable[[Mapping[str, Any]], None], told: Mapping[str, Any]) -> None:
-    on_step({"adapter": name, **told})
+def _report_step(name: str, on_step: Callable[[Mapping[str, Any]], None], figures: Mapping[str, Any]) -> None:
+    on_step({"adapter": name, **figures})
 
 
 def _read_conversations(plan: TrainingPlan, tokenizer: Any, file: Path, tell: Tell) -> Sequence[Row]:

@@ -60,4 +60,4 @@ def test_the_fault_of_the_released_mask_is_what_it_is_said_to_be() -> None:
     (worker,) = [one for one in faulty.rows if one.row.role == "worker"]
     assert worker.row.mask == (1, 1, 0, 0, 0)
     assert [one.weight for one in faulty.rows] == [one.weight for one in sound.rows]
-    assert faulty.told["worker/without_advantage"] == pytest.approx(3 / 5)
+    assert faulty.figures["worker/without_advantage"] == pytest.approx(3 / 5)

@@ -33,7 +33,7 @@ def test_under_the_target_mastered_tokens_of_right_answers_leave_the_numerator_a
     assert [one.row.mask for one in after.rows] == [(0, 0, 1), (1, 1)]
     assert after.normaliser == before.normaliser == 5
     assert [one.weight for one in after.rows] == [1.0, 1.0]
-    assert after.told["masked"] == 2 / 5
+    assert after.figures["masked"] == 2 / 5
     assert measure_update([], after)["masked"] == 2 / 5
 
 

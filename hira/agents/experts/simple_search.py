@@ -40,10 +40,10 @@ class SimpleSearch:
         prompt = ANSWER.fill(documents=documents, task=sanitize(task.text), known=task.known)
         searched = f"Searched for: {'; '.join(queries)}\n\n{documents}"
         try:
-            told = strip_thought(await ask_for_text(conversation, prompt))
+            answer = strip_thought(await ask_for_text(conversation, prompt))
         except (EndpointError, Stop) as error:
             return Account(searched, documents, error.what)
-        return Account(f"{searched}\n\n{told}", told)
+        return Account(f"{searched}\n\n{answer}", answer)
 
     async def _plan(self, context: RunContext, task: Task) -> list[str]:
         """At most three queries; the task itself where it is short or no plan can be read, with the facts that it was

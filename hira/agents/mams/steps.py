@@ -107,8 +107,8 @@ async def act(context: RunContext, decision: Decision, tools: Sequence[Tool], *,
         if own and one.observation.text:
             shown = [(Source("", call.name, one.observation.text), one.observation.text)]
         read |= {(source.id, text): (source, clip(text, window)) for source, text in shown}
-        told = _summarise_result(one, [source for source, _ in shown])
-        lines.append(f"- {call.name}: {_join_arguments(call.arguments)} — {told}")
+        summary = _summarise_result(one, [source for source, _ in shown])
+        lines.append(f"- {call.name}: {_join_arguments(call.arguments)} — {summary}")
     return Observed(read, tuple(lines))
 
 

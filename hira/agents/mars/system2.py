@@ -116,13 +116,13 @@ async def perform_call(call: Call, loop: Loop) -> str:
     run."""
     context = loop.conversation.context
     before = set(context.rollout.sources.read)
-    told = await loop.perform(call)
+    result = await loop.perform(call)
     read = [source for source in context.rollout.sources.read.values() if source.id not in before]
     if read:
         quotes = [f"“{beginning(source.evidence.strip(), QUOTED)}” [{source.id}]" for source in read]
         subtask = Subtask(str(loop.used), " ".join(map(str, call.arguments.values())))
         context.rollout.findings.append(Finding(subtask, call.name, "", "\n".join(quotes)))
-    return told
+    return result
 
 
 def _split_queries(value: Any) -> Any:

@@ -197,5 +197,5 @@ def _begin_worker(
 
 
 def _report_failure(subtask: Subtask, so_far: str, error: EndpointError) -> Finding:
-    told = BROKE_OFF.fill(expert="the worker", why=error.what, conclusion=sanitize(so_far)) if so_far else None
-    return Finding(subtask, "worker", "", told or COULD_NOT.fill(expert="the worker", why=error.what), ok=False)
+    conclusion = BROKE_OFF.fill(expert="the worker", why=error.what, conclusion=sanitize(so_far)) if so_far else None
+    return Finding(subtask, "worker", "", conclusion or COULD_NOT.fill(expert="the worker", why=error.what), ok=False)

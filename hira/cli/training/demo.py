@@ -114,20 +114,22 @@ class DemoView:
     def tell(self, text: str) -> None:
         self.shell.tell(f"[{self.seconds:4.0f} s] {text}")
 
-    def show_step(self, told: Mapping[str, Any]) -> None:
-        if told.get("exam"):
-            shares = f"{format_share(told['sampled'])} at temperature 1, {format_share(told['greedy'])} greedy"
-            when = f"after {told['step']} updates" if told["step"] >= 0 else "before any training"
+    def show_step(self, figures: Mapping[str, Any]) -> None:
+        if figures.get("exam"):
+            shares = f"{format_share(figures['sampled'])} at temperature 1, {format_share(figures['greedy'])} greedy"
+            when = f"after {figures['step']} updates" if figures["step"] >= 0 else "before any training"
             self.tell(f"{when}, {self.recipe.examined}: {shares}")
-        elif told.get("stage") == "sft":
-            if told["step"] % (10 * EVERY) == 0:
-                self.tell(f"  step {told['step']} of {told['of']}: loss {told['loss']:.3f}")
-        elif "loss" in told and told["step"] % EVERY == 0:
+        elif figures.get("stage") == "sft":
+            if figures["step"] % (10 * EVERY) == 0:
+                self.tell(f"  step {figures['step']} of {figures['of']}: loss {figures['loss']:.3f}")
+        elif "loss" in figures and figures["step"] % EVERY == 0:
             shown = [
-                f"{label} {format_share(told[name])}" for label, name in self.recipe.curves.items() if name in told
+                f"{label} {format_share(figures[name])}"
+                for label, name in self.recipe.curves.items()
+                if name in figures
             ]
-            shown += [f"reward {told['reward']:.2f}"] if "reward" in told else []
-            self.tell(f"  update {told['step']} of {self.updates}: {', '.join(shown)}")
+            shown += [f"reward {figures['reward']:.2f}"] if "reward" in figures else []
+            self.tell(f"  update {figures['step']} of {self.updates}: {', '.join(shown)}")
 
     @property
     def seconds(self) -> float:
@@ -148,13 +150,13 @@ class DemoView:
         return [*lines, what, *([self.recipe.note] if self.recipe.note else [])]
 
 
-def _figure(told: Mapping[str, Any], names: Sequence[str]) -> str:
+def _figure(figures: Mapping[str, Any], names: Sequence[str]) -> str:
     """Format the mean of these as a share, or as a number for effect sizes."""
-    value = _mean(told, names)
+    value = _mean(figures, names)
     effect = all(name.endswith("/d") for name in names)
     return f"{value:.2f}" if effect and value is not None else format_share(value)
 
 
-def _mean(told: Mapping[str, Any], names: Sequence[str]) -> float | None:
-    known = [told[name] for name in names if told.get(name) is not None]
+def _mean(figures: Mapping[str, Any], names: Sequence[str]) -> float | None:
+    known = [figures[name] for name in names if figures.get(name) is not None]
     return sum(known) / len(known) if len(known) == len(names) else None

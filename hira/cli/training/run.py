@@ -215,15 +215,15 @@ class Steps:
         self.steps = steps
         self.took: list[float] = []
 
-    def __call__(self, told: Mapping[str, Any]) -> None:
-        if told.get("exam"):
-            self.shell.tell(f"  {format_exam(told)}")
-        elif "loss" in told:
-            figures = [f"{name} {told[name]:.3g}" for name in SHOWN if name in told]
-            self.took.append(sum(told.get(name, 0.0) for name in ("rollout_seconds", "update_seconds")))
-            left = (self.steps - told["step"]) * sum(self.took[-RECENT:]) / len(self.took[-RECENT:])
-            figures += [f"about {_lasting(left)} left"] if left else []
-            self.shell.tell(f"  step {told['step']} of {self.steps}: {', '.join(figures)}")
+    def __call__(self, figures: Mapping[str, Any]) -> None:
+        if figures.get("exam"):
+            self.shell.tell(f"  {format_exam(figures)}")
+        elif "loss" in figures:
+            shown = [f"{name} {figures[name]:.3g}" for name in SHOWN if name in figures]
+            self.took.append(sum(figures.get(name, 0.0) for name in ("rollout_seconds", "update_seconds")))
+            left = (self.steps - figures["step"]) * sum(self.took[-RECENT:]) / len(self.took[-RECENT:])
+            shown += [f"about {_lasting(left)} left"] if left else []
+            self.shell.tell(f"  step {figures['step']} of {self.steps}: {', '.join(shown)}")
 
 
 def _lasting(seconds: float) -> str:

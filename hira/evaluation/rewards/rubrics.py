@@ -200,10 +200,10 @@ class Hybrid:
         except Stop as stop:
             return RolloutScore(None, why=stop.what)
         parts = RewardParts(preference(*scores), reward, 0.0)
-        told = _describe(parts)
+        record = _describe(parts)
         if None not in scores:
-            told["margin"] = (scores[0] or 0.0) - (scores[1] or 0.0)
-        return RolloutScore(total(parts, self.weights), {**told, "items": len(rubric.items)}, why="; ".join(notices))
+            record["margin"] = (scores[0] or 0.0) - (scores[1] or 0.0)
+        return RolloutScore(total(parts, self.weights), {**record, "items": len(rubric.items)}, why="; ".join(notices))
 
     async def aclose(self) -> None:
         await self.config.policy.aclose()

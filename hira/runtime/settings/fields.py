@@ -268,8 +268,8 @@ class Settings(StrictModel):
         given += [own.key for own in self.keys.values()]
         urls = [self.base_url, self.searxng_url, self.model, *(server.url for server in self.mcp.values())]
         urls += [text for role in self.roles.values() for text in (role.base_url, role.model)]
-        told = {one.get_secret_value() for one in given} | self._secrets.union(*map(passwords_in, urls))
-        return frozenset(secret for secret in told if len(secret) >= SHORTEST_SECRET)
+        secrets = {one.get_secret_value() for one in given} | self._secrets.union(*map(passwords_in, urls))
+        return frozenset(secret for secret in secrets if len(secret) >= SHORTEST_SECRET)
 
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values, without any key or password: what a run's record keeps of them."""

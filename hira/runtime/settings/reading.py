@@ -58,8 +58,8 @@ def resolve_paths(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The values with the paths of documents, one or several, taken from the folder."""
     found = dict(values)
     for name in ("docs", "exclude"):
-        told = values.get(name, ())
-        named = [told] if isinstance(told, str | Path) else told if isinstance(told, list | tuple) else ()
+        value = values.get(name, ())
+        named = [value] if isinstance(value, str | Path) else value if isinstance(value, list | tuple) else ()
         if any(not str(one).strip() for one in named):
             raise UsageError(
                 "a path of the documents is empty", fix="name files or folders; is a variable of the shell unset?"

@@ -111,7 +111,7 @@ def check_trusted(
     allowed = {*map(endpoint, split_list(environ.get(TRUST, ""), ",")), *read_consents(path, store)}
     finders = (endpoints_of, code_of, _documents_of, _instructions_of, _replies_of)
     allowed = allowed.union(*(find(one) for find in finders for one in others))
-    urls, code, documents, told, replies = (
+    urls, code, documents, instructions, replies = (
         sorted({one for layer in doubted for one in find(layer.values)}.intersection(find(values)) - allowed)
         for find in finders
     )
@@ -119,10 +119,10 @@ def check_trusted(
     asked = [f"sends questions and documents to {', '.join(urls)}"] if urls else []
     asked += [f"runs {', '.join(code)} with your rights"] if code else []
     asked += [f"reads {', '.join(documents)}"] if documents else []
-    asked += ["adds instructions to the prompts"] if told else []
+    asked += ["adds instructions to the prompts"] if instructions else []
     replies = replies if str(values.get("cache_responses")).lower() in _ON else []
     asked += ["answers with replies recorded in its journal"] if replies else []
-    wanted = [*urls, *code, *documents, *told, *replies]
+    wanted = [*urls, *code, *documents, *instructions, *replies]
     if wanted:
         recorded = " names a journal whose run" if len(doubted) > 1 else ""
         raise NotTrusted(

@@ -32,9 +32,9 @@ def marsrl(
 
 
 def _check_alike(group: Group) -> None:
-    told = {(row.role, row.input) for attempt in group.attempts for row in attempt.rows if row.part == 0}
-    if len(told) > 1:
-        roles = ", ".join(sorted({role for role, _ in told}))
+    inputs = {(row.role, row.input) for attempt in group.attempts for row in attempt.rows if row.part == 0}
+    if len(inputs) > 1:
+        roles = ", ".join(sorted({role for role, _ in inputs}))
         raise HiraError(
             "the members of a group answered different inputs",
             where=f"group {group.problem!r} of {roles}",

@@ -52,7 +52,7 @@ def drop_mastered(credited: Credited, *, tau: float = MASTERED, target: float = 
             kept.append(replace(one, row=replace(one.row, mask=mask)))
     tokens = sum(row.tokens for row in rows)
     record = {"masked": masked / tokens if tokens else 0.0, "sampled_entropy": sampled}
-    return replace(credited, rows=tuple(kept), told={**credited.told, **record})
+    return replace(credited, rows=tuple(kept), figures={**credited.figures, **record})
 
 
 def mask_credit(credit: Credit, *, tau: float = MASTERED, target: float = ENTROPY) -> Credit:
@@ -75,7 +75,7 @@ def drop_overlong(credited: Credited) -> Credited:
     left, whole = _weight(kept), _weight(credited.rows)
     normaliser = credited.normaliser * left / whole if whole else credited.normaliser
     record = {"overlong": 1 - left / whole if whole else 0.0}
-    return replace(credited, rows=kept, normaliser=normaliser, told={**credited.told, **record})
+    return replace(credited, rows=kept, normaliser=normaliser, figures={**credited.figures, **record})
 
 
 def _weight(rows: Sequence[Weighted]) -> float:

@@ -112,10 +112,10 @@ class CitedTeacher:
         del watch
         shown = read_request(request).value("documents")
         ids = {title: id_ for id_, title in re.findall(r"\[(s\d+)\] (\w+) \(", shown)}
-        told = self.chance.choice(self.others) if self._fails(self.faults.misread) else self.fact
-        said = told.sentence
-        if told.town in ids and not self._fails(self.faults.uncited):
-            said = f"{said.removesuffix('.')} [{ids[told.town]}]."
+        fact = self.chance.choice(self.others) if self._fails(self.faults.misread) else self.fact
+        said = fact.sentence
+        if fact.town in ids and not self._fails(self.faults.uncited):
+            said = f"{said.removesuffix('.')} [{ids[fact.town]}]."
         if self._fails(self.faults.wordy):
             said += f" {self.chance.choice(self.others).sentence}"
         return cut_at_stop(Completion(said, model=self.model), request.stop)

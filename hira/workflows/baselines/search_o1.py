@@ -43,13 +43,13 @@ async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
     reader = conversation.context.conversation(READER, str(loop.used))
     given = {"task": sanitize(question), "reasoning": sanitize(reasoning), "query": sanitize(query)}
     try:
-        told = strip_thought(await ask_for_text(reader, CONDENSE.fill(documents=documents, **given)))
+        condensed = strip_thought(await ask_for_text(reader, CONDENSE.fill(documents=documents, **given)))
     except (EndpointError, Stop) as error:
         if not isinstance(error, Stop):
             conversation.context.note(f"the reader failed, so the search results are passed on unchanged: {error.what}")
         return documents
     said = [message.text for message in conversation.messages if message.role == "assistant"]
-    return documents if is_copied(told, " ".join([*said, query])) else sanitize(told)
+    return documents if is_copied(condensed, " ".join([*said, query])) else sanitize(condensed)
 
 
 @dataclass(frozen=True)
