@@ -73,7 +73,7 @@ def turn_attributes(role: str, conversation: str, model: str) -> Attributes:
         "gen_ai.provider.name": provider_of(model),
         "gen_ai.request.model": model,
         "gen_ai.agent.name": role,
-        "hira.agents.conversation": conversation,
+        "hira.conversation": conversation,
     }
 
 
@@ -82,7 +82,7 @@ def tool_attributes(name: str, conversation: str) -> Attributes:
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": name,
         "gen_ai.tool.type": "function",
-        "hira.agents.conversation": conversation,
+        "hira.conversation": conversation,
     }
 
 

@@ -236,7 +236,7 @@ class _OpenSpans:
         from opentelemetry import trace
 
         self._end(key, {}, "failed")  # a turn that brought nothing tells no end
-        conversation = str(attributes.get("hira.agents.conversation", ""))
+        conversation = str(attributes.get("hira.conversation", ""))
         subtask = self._open.get(f"subtask {conversation.partition('/')[0]}") if "/" in conversation else None
         above = subtask or self._open.get(RUN)
         context = trace.set_span_in_context(above) if above else None

@@ -12,7 +12,7 @@ from hira.core.concurrency import Once
 from hira.core.errors import ToolError, UsageError
 from hira.core.events import DocumentsRead, Events, Notice
 from hira.runtime.settings import SEARCH_KEYS, Settings, did_you_mean
-from hira.runtime.workspace import Surroundings, look_around, work_folder
+from hira.runtime.workspace import ReadableFiles, find_readable, work_folder
 from hira.tools import Observation, Tool, Toolbox
 from hira.tools.python import open_python, refusal
 from hira.tools.python.layers import IMAGE
@@ -54,16 +54,16 @@ class Toolset:
     _texts: bool = True
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     _read_at: float | None = None
-    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _around: Surroundings = field(default_factory=Surroundings)
+    _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _readable: ReadableFiles = field(default_factory=ReadableFiles)
 
     @asynccontextmanager
     async def toolbox(self, run: str, question: str, files: Sequence[Path], events: Events) -> AsyncIterator[Toolbox]:
         """The tools of one run; its work folder is removed with everything in it when the context is left."""
-        around = await self._look_around(files)
+        readable = await self._find_readable(files)
         if self.index:
             attached = set(map(str, files))
-            seen = any(name not in attached and not name.lower().endswith(".pdf") for name in around.shown)
+            seen = any(name not in attached and not name.lower().endswith(".pdf") for name in readable.shown)
             await self._read(self.index, events, seen=seen)
         while self.notices:
             events(self.notices.pop(0))
@@ -74,18 +74,18 @@ class Toolset:
                 from hira.tools.files import files_tool
 
                 attachments = files_tool(files, folder if self.python else None)
-            if around.shown:
+            if readable.shown:
                 from hira.tools.media import media_reader
 
-                media = media_reader((*around.readable, folder), around.shown)
+                media = media_reader((*readable.places, folder), readable.shown)
             yield Toolbox(
                 search=search,
                 scholar=scholar,
                 browse=browse,
                 files=attachments,
-                python=self._python(folder, around.readable) if self.python else None,
+                python=self._python(folder, readable.places) if self.python else None,
                 media=media,
-                visible=tuple(around.shown),
+                visible=tuple(readable.shown),
                 extra=self.extra,
                 scoped=self.scoped,
             )
@@ -108,13 +108,13 @@ class Toolset:
     async def aclose(self) -> None:
         await self.stack.aclose()
 
-    async def _look_around(self, files: Sequence[Path]) -> Surroundings:
-        """Return the surroundings of a run; runs that begin together look up the documents once."""
-        async with self._looking:
-            if time.monotonic() - self._around.at >= FRESH:
-                self._around = await asyncio.to_thread(look_around, self.settings.docs, (), self.settings.exclude)
-            docs = self._around
-        return docs.beside(await asyncio.to_thread(look_around, (), files)) if files else docs
+    async def _find_readable(self, files: Sequence[Path]) -> ReadableFiles:
+        """Return the files that a run may read; runs that begin together look up the documents once."""
+        async with self._finding:
+            if time.monotonic() - self._readable.at >= FRESH:
+                self._readable = await asyncio.to_thread(find_readable, self.settings.docs, (), self.settings.exclude)
+            docs = self._readable
+        return docs.with_attached(await asyncio.to_thread(find_readable, (), files)) if files else docs
 
     async def _read(self, index: "Index", events: Events, *, seen: bool) -> None:
         """Update the index, once for runs that begin together. Unreadable files are reported once, by one of the

@@ -1,4 +1,4 @@
-"""Where a run works, and what lies around it."""
+"""Where a run works, and the files that it may read."""
 
 import asyncio
 import contextlib
@@ -15,30 +15,30 @@ from hira.tools.python.folder import FolderContent, clear
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """Everything that can be seen and heard, by name, and the places of everything that may be read, as of the time
+class ReadableFiles:
+    """Everything that can be seen and heard, by name, and the `places` of everything that may be read, as of the time
     `at`."""
 
     shown: Mapping[str, Path] = field(default_factory=dict)
-    readable: tuple[Path, ...] = ()
+    places: tuple[Path, ...] = ()
     at: float = -math.inf
 
-    def beside(self, attached: "Surroundings") -> "Surroundings":
+    def with_attached(self, attached: "ReadableFiles") -> "ReadableFiles":
         """This and what is attached to a run, which is named first."""
-        return Surroundings({**attached.shown, **self.shown}, (*self.readable, *attached.readable), self.at)
+        return ReadableFiles({**attached.shown, **self.shown}, (*self.places, *attached.places), self.at)
 
 
-def look_around(docs: Sequence[Path], files: Sequence[Path] = (), exclude: Sequence[Path] = ()) -> Surroundings:
+def find_readable(docs: Sequence[Path], files: Sequence[Path] = (), exclude: Sequence[Path] = ()) -> ReadableFiles:
     """Look up the readable documents and files, without the excluded ones. Blocking."""
     if not (docs or files):
-        return Surroundings(at=time.monotonic())
+        return ReadableFiles(at=time.monotonic())
     from hira.tools.documents.walk import walk
     from hira.tools.media import can_be_sent
 
     found = walk(docs, exclude)
     named = {**{str(file): file.expanduser() for file in files}, **found.media, **found.files}
     shown = {name: path for name, path in named.items() if can_be_sent(name)}
-    return Surroundings(shown, tuple(path.expanduser().resolve() for path in (*docs, *files)), time.monotonic())
+    return ReadableFiles(shown, tuple(path.expanduser().resolve() for path in (*docs, *files)), time.monotonic())
 
 
 @asynccontextmanager
