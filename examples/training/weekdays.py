@@ -33,8 +33,8 @@ from hira.core.policy import Completion, Request, Usage, Watch, cut_at_stop
 from hira.evaluation.rewards.answers import ByWords, Reward, RolloutScore
 from hira.evaluation.rewards.match import exact, extract_answer
 from hira.policies.dialects.answer import find_final_answer, read_verdict, strip_thought
-from hira.policies.offline.request import OfflineRequest as Seen
-from hira.policies.offline.request import read_request
+from hira.policies.offline.solving import OfflineRequest as Seen
+from hira.policies.offline.solving import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig

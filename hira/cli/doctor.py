@@ -135,7 +135,7 @@ async def _model(report: DoctorReport, settings: Settings, *, probing: bool) -> 
 
 async def _file(report: DoctorReport, settings: Settings, name: str, *, probing: bool) -> None:
     """Report how a GGUF file is served here. Only probing loads the file."""
-    from hira.policies.llama.policy import LlamaPolicy
+    from hira.policies.llama import LlamaPolicy
 
     try:
         policy = LlamaPolicy(name)

@@ -121,7 +121,7 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     if model.startswith(IN_PROCESS):
         return _open_local(model.removeprefix(IN_PROCESS), adapter, timeout)
     if model.startswith(GGUF):
-        from hira.policies.llama.policy import LlamaPolicy
+        from hira.policies.llama import LlamaPolicy
 
         served = LlamaPolicy(model.removeprefix(GGUF), continuation, timeout)
         return _harden(served, served.place, served.where, patient=patient)

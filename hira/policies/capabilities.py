@@ -1,8 +1,6 @@
 """Finds out what an endpoint can do, with one or two tiny requests for each ability. For `hira doctor`."""
 
 import json
-import zlib
-from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 
@@ -11,6 +9,7 @@ from hira.core.messages import Media, assistant, user
 from hira.core.policy import Request, Sampling
 from hira.policies.chat import Continuation
 from hira.policies.openai import OpenAIPolicy
+from hira.policies.reply import ReplyParts
 
 Stops = Literal["stripped", "kept", "named", "ignored", "not shown"]
 
@@ -26,6 +25,12 @@ _TOOL = {
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
     },
 }
+_RED = Media(
+    "image",
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAIAAAD8GO2jAAAAKElEQVR4nO3N"
+    "sQ0AAAzCMP5/un0CNkuZ41wybXsHAAAAAAAAAAAAxR4yw/wuPL6QkAAAAABJRU5ErkJggg==",
+)
+"""A red square of 32 pixels."""
 _SCHEMA = {
     "type": "object",
     "properties": {"answer": {"type": "string", "enum": ["yes", "no"]}},
@@ -44,8 +49,8 @@ async def capabilities(model: str, base_url: str, api_key: str = "") -> Mapping[
     """
     policy = OpenAIPolicy(model, base_url, api_key)
     checks: dict[str, Callable[[], Awaitable[bool | str]]] = {
-        "streaming": lambda: _streams(policy),
-        "usage in stream": lambda: _counts(policy),
+        "streaming": lambda: _check_stream(policy, lambda parts: parts.pieces > 1),
+        "usage in stream": lambda: _check_stream(policy, lambda parts: parts.usage is not None),
         "native tools": lambda: _calls(policy),
         "stop string": lambda: _stops(policy),
         "continuation": lambda: _continues(model, base_url, api_key),
@@ -65,12 +70,8 @@ async def _run_check(check: Callable[[], Awaitable[bool | str]]) -> bool | str:
         return error.what
 
 
-async def _streams(policy: OpenAIPolicy) -> bool:
-    return (await policy.ask(_COUNT, lambda _: None)).pieces > 1
-
-
-async def _counts(policy: OpenAIPolicy) -> bool:
-    return (await policy.ask(_COUNT, lambda _: None)).usage is not None
+async def _check_stream(policy: OpenAIPolicy, check: Callable[[ReplyParts], bool]) -> bool:
+    return check(await policy.ask(_COUNT, lambda _: None))
 
 
 async def _calls(policy: OpenAIPolicy) -> bool:
@@ -121,17 +122,5 @@ async def _follows(policy: OpenAIPolicy) -> bool:
 
 async def _sees(policy: OpenAIPolicy) -> bool:
     """Return whether the model names the colour of a picture in a single colour."""
-    red = Media("image", f"data:image/png;base64,{b64encode(_red()).decode()}")
-    asked = Request((user("Which colour has this picture? Answer with one word.", red),), _SAMPLING)
+    asked = Request((user("Which colour has this picture? Answer with one word.", _RED),), _SAMPLING)
     return "red" in (await policy.complete(asked)).text.lower()
-
-
-def _red(side: int = 32) -> bytes:
-    """A red square as a PNG file."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
-
-    head = side.to_bytes(4, "big") * 2 + bytes([8, 2, 0, 0, 0])
-    rows = (b"\0" + b"\xff\0\0" * side) * side
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")

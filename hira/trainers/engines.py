@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.policy import Completion, Request, Sampling, Watch, role_of
+from hira.policies.local import SECONDS, LocalPolicy
 from hira.policies.local.engine import Engine, Sampled, Seen
-from hira.policies.local.policy import SECONDS, LocalPolicy
 from hira.policies.local.template import Template
 from hira.policies.local.vllm import VllmEngine
 from hira.trainers import records

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.errors import UsageError
-from hira.policies.llama.policy import TEMPLATE, find_file, read_model
+from hira.policies.llama import TEMPLATE, find_file, read_model
 from hira.policies.local.loading import hide_renaming_warnings
 from hira.runtime.settings import did_you_mean
 from hira.trainers.configuration import ModelConfig

@@ -16,7 +16,7 @@ from hira.core.errors import EndpointError, UsageError
 from hira.core.messages import system, user
 from hira.core.policy import Request, Sampling
 from hira.policies import open_policy
-from hira.policies.llama.policy import LlamaPolicy
+from hira.policies.llama import LlamaPolicy
 
 for package in ("xllamacpp", "gguf", "numpy", "tokenizers"):
     pytest.importorskip(package)
@@ -80,7 +80,7 @@ async def test_a_server_that_crashed_is_an_error_once_and_started_anew(tiny):
 HOLDING = """
 import asyncio, os, sys, time
 from hira.core.messages import user
-from hira.policies.llama.policy import LlamaPolicy
+from hira.policies.llama import LlamaPolicy
 from hira.core.policy import Request, Sampling
 
 async def main():

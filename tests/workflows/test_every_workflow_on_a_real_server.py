@@ -19,7 +19,7 @@ from hira import Hira, Settings
 from hira.core.errors import OutOfBudget
 from hira.core.policy import Completion, Request, Watch
 from hira.policies.dialects import DIALECTS
-from hira.policies.offline.request import read_request
+from hira.policies.offline.solving import read_request
 from hira.policies.openai import OpenAIPolicy
 from hira.tools import Observation, Tool
 from hira.tools.python import refusal

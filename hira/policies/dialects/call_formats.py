@@ -7,7 +7,7 @@ read twice.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,23 +18,23 @@ from hira.policies.dialects.lenient import Beyond, first, read_arguments, read_v
 
 
 class ReadCalls(NamedTuple):
-    """The result of a reader for the text up to `end`: calls as names with arguments, or their fault. Without either,
+    """The result of a reader for the text up to `end`: calls as tools with arguments, or their fault. Without either,
     the text is not a call."""
 
     end: int
-    calls: tuple[tuple[str, Any], ...] = ()
+    calls: tuple[tuple[Tool, Any], ...] = ()
     error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CallText:
     """A text, and the tools that may be called in it by their plain names. `cut` says that it ended at the length
-    limit, `marked` that a token of the model's own announced a call."""
+    limit; `marks` are the tokens of the model's own that have announced a call, one within the other."""
 
     text: str
     tools: Mapping[str, Tool]
     cut: bool = False
-    marked: bool = False
+    marks: int = 0
 
     def tool(self, written: str) -> Tool | None:
         """The tool that is meant by a name as written."""
@@ -73,7 +73,6 @@ AFTER = compile_lazily(
     rf"(?![^<>\n]{{0,30}}(?:begin|start))[^<>\n]{{0,30}}{_BAR}>))+"
 )
 _NOTHING = compile_lazily(r"\s*\Z")
-_MARKED = compile_lazily(_MARK)
 _XML = compile_lazily(
     rf"<(?P<close>/?)(?:{_BAR}DSML{_BAR}|[\w-]{{1,20}}:)?(?P<kind>function|invoke|parameter)\b[^\S\n]*"
     r"""(?:=[^\S\n]*|[^<>\n]{0,40}?name[^\S\n]*=[^\S\n]*)?["']?(?P<name>[^<>"'\s]{0,80})["']?[^<>\n]{0,40}>"""
@@ -88,11 +87,11 @@ _FIELD = compile_lazily(r"[\s*-]{0,10}(\w{1,40})[ \t]*[:=][ \t]*([^\n]+)")
 _BRACKETED = compile_lazily(r"[ \t]*\[([^\[\]\n]{1,400})\]")
 
 
-def read_at(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
+def read_at(turn: CallText, at: int) -> ReadCalls:
     """Read a call that may begin here, in the first format of the table that fits."""
-    furthest = begun.end()
+    furthest = at
     for opening, reader in _formats(tuple(tool.name for tool in turn.tools.values())):
-        if fitting := opening.match(turn.text, begun.start()):
+        if fitting := opening.match(turn.text, at):
             read = reader(turn, fitting)
             if read.calls or read.error:
                 return read
@@ -102,18 +101,11 @@ def read_at(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
 
 def _read_marked(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     """Read a call that follows tokens which announce one."""
-    turn = CallText(turn.text, turn.tools, turn.cut, marked=True)
-    at = begun.start()
-    for _ in range(_NESTED):
-        if (mark := _MARKED.match(turn.text, at)) is None:
-            break
-        space = _SPACE.match(turn.text, mark.end())
-        at = space.end() if space else mark.end()
-        for opening, reader in _formats(tuple(tool.name for tool in turn.tools.values())):
-            if reader is not _read_marked and (fitting := opening.match(turn.text, at)):
-                read = reader(turn, fitting)
-                if read.calls or read.error:
-                    return read
+    space = _SPACE.match(turn.text, begun.end())
+    at = space.end() if space else begun.end()
+    read = read_at(replace(turn, marks=turn.marks + 1), at) if turn.marks < _NESTED else ReadCalls(at)
+    if read.calls or read.error:
+        return read
     return ReadCalls(at, error=_unreadable(turn, "no tool and no arguments can be read in it"))
 
 
@@ -124,11 +116,10 @@ def _read_json(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
         value, end = first(text, at)
     except json.JSONDecodeError as fault:
         naming = _NAMING.search(text, at, at + NEAR)
-        meant = turn.marked or bool(naming and turn.tool(naming[1]))
+        meant = bool(turn.marks or (naming and turn.tool(naming[1])))
         if isinstance(fault, Beyond):
-            return ReadCalls(
-                len(text), error=_unreadable(turn, explain(fault)) if meant or _BEGUN.match(text, at) else ""
-            )
+            meant = meant or bool(_BEGUN.match(text, at))
+            return ReadCalls(len(text), error=_unreadable(turn, explain(fault)) if meant else "")
         if not meant and not (turn.cut and naming is None and _BEGUN.match(text, at)):
             return ReadCalls(max(fault.pos, begun.end()))
         try:
@@ -138,12 +129,12 @@ def _read_json(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     if calls := _calls_of(value, turn):
         return ReadCalls(end, calls)
     stranger = value.get("name") if isinstance(value, dict) and isinstance(value.get("arguments"), dict) else None
-    if isinstance(stranger, str) and (turn.marked or _is_last(text, end)):
+    if isinstance(stranger, str) and (turn.marks or _is_last(text, end)):
         return ReadCalls(end, error=_unknown(turn, stranger))
     return ReadCalls(end)
 
 
-def _calls_of(value: Any, turn: CallText) -> tuple[tuple[str, Any], ...]:
+def _calls_of(value: Any, turn: CallText) -> tuple[tuple[Tool, Any], ...]:
     """Return the calls that a JSON value represents; none if it represents something else."""
     if isinstance(value, list):
         found = [_calls_of(one, turn) for one in value]
@@ -159,17 +150,17 @@ def _calls_of(value: Any, turn: CallText) -> tuple[tuple[str, Any], ...]:
             return _call_of(tool, {name: one for name, one in value.items() if name != key and name not in beside})
     name, given = next(iter(value.items()), ("", None))
     tool = turn.tool(name) if len(value) == 1 and isinstance(given, dict | str) else None
-    return ((plain(tool.name), given),) if tool else ()
+    return ((tool, given),) if tool else ()
 
 
-def _call_of(tool: Tool, given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def _call_of(tool: Tool, given: Mapping[str, Any]) -> tuple[tuple[Tool, Any], ...]:
     """Return the call of a tool from the fields next to its name; none if these are not exactly those of a call."""
     for key in _ARGUMENTS:
         if key in given and len(given) == 1:
-            return ((plain(tool.name), given[key]),)
+            return ((tool, given[key]),)
     takes = given.keys() <= {*tool.fields} or bool(tool.parameters.get("additionalProperties"))
     if takes and (given or not tool.parameters.get("required")):
-        return ((plain(tool.name), dict(given)),)
+        return ((tool, dict(given)),)
     return ()
 
 
@@ -185,7 +176,7 @@ def _arguments(turn: CallText, tool: Tool, at: int) -> ReadCalls:
         value, end = read_value(turn.text, at)
     except json.JSONDecodeError as fault:
         return ReadCalls(len(turn.text), error=_unreadable(turn, f"its arguments are not valid JSON: {explain(fault)}"))
-    return ReadCalls(end, ((plain(tool.name), value),))
+    return ReadCalls(end, ((tool, value),))
 
 
 def _read_xml(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
@@ -213,7 +204,7 @@ def _read_xml(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     brace = turn.text.find("{", head.end(), end)
     if not given and brace >= 0:
         return _arguments(turn, tool, brace)._replace(end=end)
-    return ReadCalls(end, ((plain(tool.name), given),))
+    return ReadCalls(end, ((tool, given),))
 
 
 def _read_key_value(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
@@ -235,7 +226,7 @@ def _read_key_value(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
             given[key] = coerce_value(_strip_line_breaks(turn.text[inside : tag.start()]), tool, key)
     if not closed and turn.cut:
         return ReadCalls(end, error=_unreadable(turn, ""))
-    return ReadCalls(end, ((plain(tool.name), given),))
+    return ReadCalls(end, ((tool, given),))
 
 
 def _read_python(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
@@ -247,7 +238,7 @@ def _read_python(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
         return ReadCalls(begun.end())
     if tool is None or len(positional) > len(tool.fields) or not _LINE_ENDS.match(turn.text, end):
         return ReadCalls(end)
-    return ReadCalls(end, ((plain(tool.name), dict(zip(tool.fields, positional, strict=False)) | given),))
+    return ReadCalls(end, ((tool, dict(zip(tool.fields, positional, strict=False)) | given),))
 
 
 def _read_action(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
@@ -265,11 +256,11 @@ def _read_action(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
                 break
             given[line[1]], end = coerce_value(line[2].strip("\"'`"), tool, line[1]), line.end()
         if given:
-            return ReadCalls(end, ((plain(tool.name), given),))
+            return ReadCalls(end, ((tool, given),))
         end = text.find("\n", below.end())
         end = end if end >= 0 else len(text)
-        return ReadCalls(end, ((plain(tool.name), text[below.end() : end].strip(" \t\"'`")),))
-    return ReadCalls(inline.end(), ((plain(tool.name), inline[1].strip()),)) if inline else ReadCalls(begun.end())
+        return ReadCalls(end, ((tool, text[below.end() : end].strip(" \t\"'`")),))
+    return ReadCalls(inline.end(), ((tool, inline[1].strip()),)) if inline else ReadCalls(begun.end())
 
 
 _FORMATS: Mapping[str, Reader] = {

@@ -3,7 +3,8 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hira.core.messages import Filled, Message, ToolCall, assistant, user
@@ -90,38 +91,13 @@ def _repair(written: ToolCall, call: Call) -> ToolCall:
 DIALECT: Dialect = Native()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolMessages:
-    """A dialect of text that writes and reads calls as `dialect` does."""
-
-    dialect: Dialect
-
-    @property
-    def name(self) -> str:
-        return self.dialect.name
-
-    def instructions(self, tools: Sequence[Tool]) -> Filled:
-        return self.dialect.instructions(tools)
-
-    def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
-        return self.dialect.stops(tools, several)
-
-    def specs(self, tools: Sequence[Tool]) -> tuple[Mapping[str, Any], ...]:
-        return self.dialect.specs(tools)
-
-    def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
-        return self.dialect.parse(completion, tools, several)
-
-    def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
-        return DIALECT.results(pairs, notice)
-
-    def write(self, call: Call, tool: Tool) -> str:
-        return self.dialect.write(call, tool)
-
-
 def with_tool_messages(dialect: Dialect) -> Dialect:
     """The dialect with results as tool messages; `native` has no others."""
-    return dialect if dialect is DIALECT or isinstance(dialect, ToolMessages) else ToolMessages(dialect)
+    if dialect is DIALECT:
+        return dialect
+    changed = copy(dialect)
+    changed.results = DIALECT.results  # type: ignore[method-assign]
+    return changed
 
 
 _THINK = compile_lazily(r"\s*<(think(?:ing)?)>")

@@ -7,9 +7,8 @@ value if the tool has one parameter, `name: value` lines if it has several, or o
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from hira.core.messages import Filled, Message
 from hira.core.patterns import compile_lazily
@@ -33,36 +32,23 @@ from hira.policies.dialects.text_calls import read_turn
 INSTRUCTIONS = Prompt(__file__, "tags")
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """The tokens around one tool's calls (`call`) and results (`result`)."""
+class Tag(NamedTuple):
+    """The names of one tool's calls and results, and the tokens around them."""
 
     call: str
     result: str
-
-    @property
-    def begin(self) -> str:
-        return f"<|begin_{self.call}|>"
-
-    @property
-    def end(self) -> str:
-        return f"<|end_{self.call}|>"
-
-    @property
-    def result_begin(self) -> str:
-        return f"<|begin_{self.result}|>"
-
-    @property
-    def result_end(self) -> str:
-        return f"<|end_{self.result}|>"
+    begin: str
+    end: str
+    result_begin: str
+    result_end: str
 
 
 TAGS = {
-    "subtask": Tag("call_subtask", "subtask_result"),
-    "search": Tag("search_query", "search_result"),
-    "browse": Tag("click_link", "click_result"),
-    "python": Tag("code_call", "code_call_result"),
-    "look": Tag("multimodal_call", "multimodal_result"),
+    "subtask": ("call_subtask", "subtask_result"),
+    "search": ("search_query", "search_result"),
+    "browse": ("click_link", "click_result"),
+    "python": ("code_call", "code_call_result"),
+    "look": ("multimodal_call", "multimodal_result"),
 }
 
 _BEGIN = compile_lazily(r"<\s*(?:\|\s*)?begin_(\w+)\s*(?:\|\s*)?>", re.IGNORECASE)
@@ -76,7 +62,9 @@ _FENCED = compile_lazily(r"^\s*```\w*\n(.*?)(?:\n```\s*)?$", re.DOTALL)
 
 
 def tag(name: str) -> Tag:
-    return TAGS.get(name) or Tag(f"{name}_call", f"{name}_result")
+    """Return the tokens of the tool with this name."""
+    call, result = TAGS.get(name, (f"{name}_call", f"{name}_result"))
+    return Tag(call, result, f"<|begin_{call}|>", f"<|end_{call}|>", f"<|begin_{result}|>", f"<|end_{result}|>")
 
 
 class Tags:
@@ -108,8 +96,27 @@ class Tags:
 
     def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
         text = turn_of(completion, _BEGIN)
-        own = read(text, _TagReader(text, completion, tools).following, several)
-        return read_turn(own, completion, tools, several, self.write)
+        called = {tag(tool.name).call: tool for tool in tools}
+        results = {tag(tool.name).result for tool in tools}
+
+        def following(at: int) -> WrittenCall | None:
+            begin = find_unquoted(text, at, _BEGIN, _ONE_CALL)
+            if begin is None or begin[1].lower() in results:
+                return begin and WrittenCall(begin.start())
+            name = begin[1].lower()
+            if name not in called:
+                return WrittenCall(begin.start(), error=_describe_unknown(name, called))
+            # a server may keep the end token, name it, or silently strip it
+            end = next((one for one in _END.finditer(text, begin.end()) if one[1].lower() == name), None)
+            if end is None and completion.finish == "length":
+                cut = f"Your call was cut off before <|end_{name}|>. Write it again, shorter, and close it."
+                return WrittenCall(begin.start(), error=cut)
+            inner = text[begin.end() : end.start() if end else len(text)]
+            call, error = _read_call(name, inner, called[name])
+            closed = f"<|begin_{name}|>{inner}<|end_{name}|>"
+            return WrittenCall(begin.start(), end.end() if end else len(text), closed, call, error)
+
+        return read_turn(read(text, following, several), completion, tools, several, self.write)
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
         lines = [f"{tag(call.name).result_begin}\n{safe(text)}\n{tag(call.name).result_end}" for call, text in pairs]
@@ -120,55 +127,20 @@ class Tags:
         return f"{tag(call.name).begin}{body(call.arguments, tool)}{tag(call.name).end}"
 
 
-class _TagReader:
-    """Finds the calls of one turn."""
+def _read_call(name: str, inner: str, tool: Tool) -> tuple[Call | None, str]:
+    """The call with this body, or what is wrong with it."""
+    try:
+        given = arguments(inner, tool)
+    except ValueError as error:
+        return None, f"The body of <|begin_{name}|> cannot be read: {error}"
+    lacking = describe_missing(given, tool)
+    return (None, lacking) if lacking else (Call(tool.name, given), "")
 
-    def __init__(self, text: str, completion: Completion, tools: Sequence[Tool]) -> None:
-        self.text = text
-        self.completion = completion
-        self.tools = {tag(tool.name).call: tool for tool in tools}
-        self.results = {tag(tool.name).result for tool in tools}
 
-    def following(self, at: int) -> WrittenCall | None:
-        begin = find_unquoted(self.text, at, _BEGIN, _ONE_CALL)
-        if begin is None:
-            return None
-        start, name = begin.start(), begin[1].lower()
-        if name in self.results:
-            return WrittenCall(start)
-        closed = self._close(begin, name)
-        if name not in self.tools:
-            error = f"There is no call <|begin_{name}|> here.{self._available()}"
-        elif closed is None:
-            error = f"Your call was cut off before <|end_{name}|>. Write it again, shorter, and close it."
-        else:
-            inner, end = closed
-            call, error = self._call(name, inner)
-            return WrittenCall(start, end, f"<|begin_{name}|>{inner}<|end_{name}|>", call, error)
-        return WrittenCall(start, error=error)
-
-    def _call(self, name: str, inner: str) -> tuple[Call | None, str]:
-        """The call with this body, or what is wrong with it."""
-        tool = self.tools[name]
-        try:
-            given = arguments(inner, tool)
-        except ValueError as error:
-            return None, f"The body of <|begin_{name}|> cannot be read: {error}"
-        lacking = describe_missing(given, tool)
-        return (None, lacking) if lacking else (Call(tool.name, given), "")
-
-    def _close(self, begin: "re.Match[str]", name: str) -> tuple[str, int] | None:
-        """The body of a call and where it ends. A server may keep the end token, name it, or silently strip it."""
-        for match in _END.finditer(self.text, begin.end()):
-            if match[1].lower() == name:
-                return self.text[begin.end() : match.start()], match.end()
-        if self.completion.finish == "length":
-            return None
-        return self.text[begin.end() :], len(self.text)
-
-    def _available(self) -> str:
-        names = ", ".join(f"<|begin_{name}|>" for name in self.tools)
-        return f" Available: {names}." if names else " No tool is available; answer without one."
+def _describe_unknown(name: str, called: Mapping[str, Tool]) -> str:
+    names = ", ".join(f"<|begin_{one}|>" for one in called)
+    available = f"Available: {names}." if names else "No tool is available; answer without one."
+    return f"There is no call <|begin_{name}|> here. {available}"
 
 
 def body_shape(tool: Tool) -> str:
@@ -200,7 +172,7 @@ def arguments(inner: str, tool: Tool) -> dict[str, Any]:
     if inner.startswith("{") and (record := _record(inner, tool)) is not None:
         return record
     fields = tool.fields
-    if len(fields) > 1 and (lines := _lines(fields)).match(inner):
+    if len(fields) > 1 and (lines := _lines(tuple(fields))).match(inner):
         parts = lines.split(inner)[1:]
         return {
             name.lower(): coerce_value(value.strip(), tool, name.lower())
@@ -219,12 +191,8 @@ def arguments(inner: str, tool: Tool) -> dict[str, Any]:
 
 
 @cache
-def _pattern(fields: tuple[str, ...]) -> "re.Pattern[str]":
+def _lines(fields: tuple[str, ...]) -> "re.Pattern[str]":
     return re.compile(r"^[^\S\n]*(" + "|".join(map(re.escape, fields)) + r")\s*:[ \t]*", re.MULTILINE | re.IGNORECASE)
-
-
-def _lines(fields: Sequence[str]) -> "re.Pattern[str]":
-    return _pattern(tuple(fields))
 
 
 def _record(inner: str, tool: Tool) -> dict[str, Any] | None:

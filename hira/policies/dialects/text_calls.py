@@ -66,7 +66,7 @@ def find_calls(text: str, tools: Sequence[Tool], *, cut: bool = False, several: 
         if quoted and quoted.start() < begun.start() and not _opens(turn.text, quoted, begun):
             at = quoted.end()
             continue
-        read = read_at(turn, begun)
+        read = read_at(turn, begun.start())
         if read.error or read.calls:
             return _read_following(turn, opening, begun, read, several)
         at, tried = max(read.end, begun.end()), tried + 1
@@ -116,8 +116,7 @@ def _read_following(
     dress = BEFORE.search(near)
     start, calls, end = begun.start() - (len(dress[0]) if dress else 0), list[Call](), read.end
     while read.calls and not read.error:
-        for name, arguments in read.calls[: several - len(calls)]:
-            tool = turn.tools[name]
+        for tool, arguments in read.calls[: several - len(calls)]:
             call, error = check_call(tool.name, fit_arguments(arguments, tool), {tool.name: tool})
             if call is None:
                 return CallSpan(start, end, tuple(calls), "" if calls else error)
@@ -127,7 +126,7 @@ def _read_following(
         following = opening.search(turn.text, end) if len(calls) < several else None
         if following is None or not DRESS.fullmatch(turn.text, end, following.start()):
             break
-        read = read_at(turn, following)
+        read = read_at(turn, following.start())
     return CallSpan(start, end, tuple(calls), "" if calls else read.error)
 
 

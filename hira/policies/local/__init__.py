@@ -2,3 +2,255 @@
 
 Beside `hira.trainers` the only part of hira that imports torch, transformers and peft, and only when it is used.
 """
+
+import asyncio
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from hira.core.errors import ContextOverflow, TimedOut
+from hira.core.messages import Message
+from hira.core.policy import Completion, Delta, Request, Tokens, Usage, Watch
+from hira.policies.dialects.native import split_thought
+from hira.policies.local.engine import Engine, Sampled
+from hira.policies.local.template import Template, opens_thought
+from hira.policies.reply import ReplyParts, trim_repetition
+
+KEPT = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class CachedRow:
+    """A conversation so far: the `messages` that were asked last, and the `ids` and the `text` of prompt and reply."""
+
+    messages: tuple[Message, ...]
+    ids: "array[int]"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPrompt:
+    """The prompt that the model continues: `ids`, and the same as `text`; `before` is the row that it lengthens."""
+
+    ids: tuple[int, ...]
+    text: str
+    before: int | None = None
+
+
+class Conversations:
+    """The open rows of all conversations of one policy; beyond `kept`, the least recently used are forgotten.
+
+    Rows of runs with the same questions are distinguished by their message objects, of which each run has its own.
+    `counts` counts `turns`, `rows` begun, and `broken` rows, whose conversation had a row that does not fit.
+    """
+
+    def __init__(self, template: Template, *, kept: int = KEPT) -> None:
+        self.template = template
+        self.counts: Counter[str] = Counter()
+        self._kept = kept
+        self._number = 0
+        self._rows: dict[int, tuple[str, CachedRow]] = {}
+
+    def prompt(self, request: Request) -> TokenPrompt:
+        """Return the ids to continue. A turn is kept only once `keep` gets its outcome."""
+        text = self.template.prompt(request)
+        rows = self._candidates(request)
+        fitting = [number for number, row in rows.items() if len(row.text) < len(text) and text.startswith(row.text)]
+        best = max(fitting, key=lambda number: _rank_row(rows[number], request), default=None)
+        self.counts["turns"] += 1
+        if best is not None and (added := self._encode_added(text[len(rows[best].text) :])) is not None:
+            return TokenPrompt((*rows[best].ids, *added), text, best)
+        self.counts["rows"] += 1
+        self.counts["broken"] += any(_earlier(row, request) for row in rows.values())
+        return TokenPrompt(tuple(self.template.encode(text)), text)
+
+    def keep(self, request: Request, prompt: TokenPrompt, sampled: Sequence[int], said: str) -> None:
+        """Keep what the model wrote after the prompt: its ids and, as `said`, their text."""
+        self._rows.pop(prompt.before or 0, None)  # another turn may have gone on from it meanwhile
+        self._number += 1
+        row = CachedRow(request.messages, array("l", (*prompt.ids, *sampled)), prompt.text + said)
+        self._rows[self._number] = (request.conversation, row)
+        while len(self._rows) > self._kept:
+            del self._rows[next(iter(self._rows))]
+
+    def _candidates(self, request: Request) -> dict[int, CachedRow]:
+        """The rows that the request may lengthen: those that began with the same message, else, for a run that was
+        taken up again, all of the conversation's name."""
+        if all(message.role != "assistant" for message in request.messages):
+            return {}
+        named = {number: row for number, (name, row) in self._rows.items() if name == request.conversation}
+        own = {number: row for number, row in named.items() if row.messages[0] is request.messages[0]}
+        return own or named
+
+    def _encode_added(self, text: str) -> list[int] | None:
+        """The ids of what the environment added; None if the tokenizer cannot write it apart from what precedes it."""
+        ids = self.template.encode(text)
+        return ids if self.template.decode(ids) == text else None
+
+
+def _rank_row(row: CachedRow, request: Request) -> tuple[int, int]:
+    """How well a row fits: by the messages that are the very same objects, then by its length."""
+    same = sum(one is other for one, other in zip(row.messages, request.messages, strict=False))
+    return same, len(row.text)
+
+
+def _earlier(row: CachedRow, request: Request) -> bool:
+    """Return whether the request continues the row."""
+    known = row.messages
+    if known and known[-1].role == "assistant":
+        known = known[:-1]  # it is carried on in a new message
+    same = all(one is other for one, other in zip(known, request.messages, strict=False))
+    return same and len(known) < len(request.messages)
+
+
+_EVERY = 4
+_THOUGHT = "<thinking>"
+
+
+class Streamed:
+    """Sends the watcher the new text of a reply. Text that may be the beginning of a stop string is held back."""
+
+    def __init__(self, template: Template, request: Request, watch: Watch, *, opened: bool) -> None:
+        self._template = template
+        self._watch = watch
+        self._opened = opened
+        self._stops = request.stop
+        self._held = max([len("</thinking>\n"), *map(len, self._stops)])
+        self._ids: list[int] = []
+        self._settled = ("", 0)
+        self._told = ("", "")
+
+    def see(self, token: int) -> None:
+        if token not in self._template.ends:
+            self._ids.append(token)
+        if len(self._ids) % _EVERY == 0:
+            self._tell(self._read_text())
+
+    def end(self, completion: Completion) -> None:
+        """Tell the rest."""
+        self._push(completion.reasoning, completion.text)
+
+    def _read_text(self) -> str:
+        """All text so far. Only the last ids are decoded again: a character may be made of several of them."""
+        text, at = self._settled
+        now = text + self._template.decode(self._ids[at:])
+        if len(self._ids) - at > 4 * _EVERY and not now.endswith("\ufffd"):
+            self._settled = (now, len(self._ids))
+        return now
+
+    def _tell(self, written: str) -> None:
+        if _THOUGHT.startswith(written.lstrip()[: len(_THOUGHT)]):
+            return
+        reasoning, text, closed = split_thought(written, opened=self._opened)
+        if not closed:
+            self._push(reasoning[: -self._held].rstrip(), "")
+            return
+        found = [at for stop in self._stops if (at := text.find(stop)) >= 0]
+        self._push(reasoning, text[: min([len(text) - self._held, *found])].rstrip() if len(text) > self._held else "")
+
+    def _push(self, reasoning: str, text: str) -> None:
+        """Send the new text; earlier text that is not a beginning of it is not taken back."""
+        told = self._told
+        if reasoning.startswith(told[0]) and reasoning != told[0]:
+            self._watch(Delta(reasoning[len(told[0]) :], reasoning=True))
+        if text.startswith(told[1]) and text != told[1]:
+            self._watch(Delta(text[len(told[1]) :]))
+        self._told = (reasoning, text)
+
+
+LONGEST_REPLY = 8192
+SECONDS = 900.0
+REMEMBERED = 512
+"""Texts whose numbers of tokens are kept."""
+
+
+class LocalPolicy:
+    """Samples with an engine, through a chat template; every completion carries its token ids.
+
+    `model` is what the policy is called, `adapter` names the LoRA adapter that speaks, None the base alone. `seconds`
+    is the longest that a call may take; a `versioned` policy tells how often its weights had been updated, in the
+    completion's `model`. A JSON `schema` is left to the prompt: nothing forces the reply to follow it.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        template: Template,
+        engine: Engine,
+        adapter: str | None = None,
+        *,
+        seconds: float = SECONDS,
+        versioned: bool = False,
+    ) -> None:
+        self.conversations = Conversations(template)
+        self.engine = engine
+        self.adapter = adapter
+        self.template = template
+        self._model = model
+        self._seconds = seconds
+        self._versioned = versioned
+        self._where = f"model {model!r}"
+        self._counted = lru_cache(REMEMBERED)(lambda text: len(template.encode(text)))
+
+    @property
+    def model(self) -> str:
+        return self._model
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        prompt = self.conversations.prompt(request)
+        sampling = replace(request.sampling, max_tokens=self._room(len(prompt.ids), request.sampling.max_tokens))
+        streamed = Streamed(self.template, request, watch, opened=opens_thought(prompt.text)) if watch else None
+        try:
+            async with asyncio.timeout(self._seconds):
+                sampled = await self.engine.sample(
+                    prompt.ids, sampling, request.stop, self.adapter, seen=streamed.see if streamed else None
+                )
+        except TimeoutError:
+            what = f"no whole reply within {self._seconds:g} seconds"
+            fix = "reduce max_reply_tokens, or increase [timeout] in hira.toml"
+            raise TimedOut(what, where=self._where, fix=fix) from None
+        completion = self._completion(request, prompt, sampled)
+        if streamed:
+            streamed.end(completion)
+        return completion
+
+    def count(self, text: str) -> int:
+        """Tokens of a text, by the model's own tokenizer. The last texts are remembered: a page that was found again is
+        not counted again."""
+        return self._counted(text)
+
+    async def aclose(self) -> None:
+        await self.engine.aclose()
+
+    def _completion(self, request: Request, prompt: TokenPrompt, sampled: Sampled) -> Completion:
+        said = self.template.decode(sampled.ids)
+        self.conversations.keep(request, prompt, sampled.ids, said)
+        if sampled.stop is not None and (at := said.find(sampled.stop)) >= 0:
+            said = said[:at]
+        elif sampled.finish == "stop" and sampled.ids and sampled.ids[-1] in self.template.ends:
+            said = self.template.decode(sampled.ids[:-1])
+        thought = split_thought(said, opened=opens_thought(prompt.text))
+        parts = ReplyParts(thought.text, thought.reasoning, finish=sampled.finish)
+        trim_repetition(parts)
+        return Completion(
+            parts.text,
+            parts.reasoning,
+            finish="stop" if parts.finish == "stop" else "length",
+            stop=sampled.stop,
+            usage=Usage(1, len(prompt.ids), len(sampled.ids), cost=0.0),
+            model=f"{self._model}@{sampled.version}" if self._versioned else self._model,
+            tokens=Tokens(prompt.ids, sampled.ids, sampled.logprobs),
+            notes=(parts.cut,) if parts.cut else (),
+        )
+
+    def _room(self, asked: int, wanted: int | None) -> int:
+        """How many tokens the reply may have. `ContextOverflow` if the prompt leaves no room for any."""
+        room = self.engine.window - asked
+        if room < 1:
+            what = f"the prompt has {asked:,} tokens, and the model's window takes {self.engine.window:,}"
+            overflow = ContextOverflow(what, where=self._where, fix="give it less to read, or use another model")
+            overflow.window, overflow.asked = self.engine.window, asked
+            raise overflow
+        return min(room, wanted or LONGEST_REPLY)

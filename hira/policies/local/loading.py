@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from hira.core.errors import HiraError, UsageError
 from hira.core.policy import Completion, Request, Watch
-from hira.policies.local.policy import SECONDS, LocalPolicy
+from hira.policies.local import SECONDS, LocalPolicy
 from hira.policies.local.template import Template
 
 _WHERE = "name a folder with config.json, tokenizer and weights, or a model of the Hub that can be reached"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from hira.core import tokens
 from hira.core.policy import Completion, Delta, Request, Usage, Watch, cut_at_stop
 from hira.policies.offline import roles, solving
-from hira.policies.offline.request import Act, OfflineRequest, read_request, write_act
+from hira.policies.offline.solving import Act, OfflineRequest, read_request, write_act
 
 ROLES: Mapping[str, Callable[[OfflineRequest], Act]] = {
     **dict.fromkeys(("simple_search_answer", "search_o1_condense", "mars_system1"), roles.answer),

@@ -22,8 +22,20 @@ from hira.policies.offline.answering import (
     refuse,
     split_questions,
 )
-from hira.policies.offline.request import Act, OfflineRequest, Program, advance, spell
-from hira.policies.offline.solving import FURTHER, MEDIA, REPORTING, box, conclude, find_expression, find_statements
+from hira.policies.offline.solving import (
+    FURTHER,
+    MEDIA,
+    REPORTING,
+    Act,
+    OfflineRequest,
+    Program,
+    advance,
+    box,
+    conclude,
+    find_expression,
+    find_statements,
+    spell,
+)
 
 _LISTED = re.compile(r"^- ([\w.-]+): *(.*)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)

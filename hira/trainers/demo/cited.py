@@ -22,7 +22,7 @@ from hira.agents.trajectory import Rollout
 from hira.core.policy import Completion, Request, Watch, cut_at_stop
 from hira.evaluation.rewards.answers import Reward, RolloutScore
 from hira.evaluation.rewards.match import contains
-from hira.policies.offline.request import read_request
+from hira.policies.offline.solving import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.demo.matpo import HILLS, PEOPLE, RIVERS, TOWNS
 from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, record_demonstrations

@@ -22,8 +22,8 @@ from hira.agents.trajectory import Rollout
 from hira.core.policy import Completion, Request, Watch, cut_at_stop
 from hira.evaluation.rewards.answers import ByWords, Reward, WithFormat
 from hira.evaluation.rewards.match import exact
-from hira.policies.offline.request import Act, read_request, write_act
-from hira.policies.offline.request import OfflineRequest as Seen
+from hira.policies.offline.solving import Act, read_request, write_act
+from hira.policies.offline.solving import OfflineRequest as Seen
 from hira.runtime.settings import Settings
 from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, record_demonstrations
 from hira.trainers.demo.tiny import DAYS, IDS, READ, SHAPE, YEARS, find_phrases, make_tokenizer

@@ -15,7 +15,7 @@ from hira.core.messages import Message, assistant, system, user
 from hira.core.policy import Completion, Delta, Request, Sampling
 from hira.policies.dialects import DIALECTS, NATIVE
 from hira.policies.fitting import ContextTrimmer
-from hira.policies.local.policy import LocalPolicy
+from hira.policies.local import LocalPolicy
 from hira.policies.local.template import Template
 from hira.tools import tool
 from hira.trainers.rows import rows_of
