@@ -1,5 +1,4 @@
-"""A request as a role of `offline` reads it, and how planners and experts answer it with their tools, over one bridge if
-need be."""
+"""A request as a role of `offline` reads it, and how planners and experts answer it with their tools."""
 
 import ast
 import json
