@@ -26,9 +26,8 @@ from hira.tools.documents.walk import walk
 from hira.tools.mcp import mcp_tools
 from hira.tools.media import can_be_sent
 from hira.tools.proxies import of_environment, read_proxy
-from hira.tools.python import refusal, sandbox_layers
+from hira.tools.python import refusal, sandbox_layers, try_sandbox
 from hira.tools.python.layers import IMAGE
-from hira.tools.python.trial import trial
 
 EXTRAS = {
     "litellm": ("litellm", "models by litellm/PROVIDER/NAME"),
@@ -260,7 +259,7 @@ async def _python(report: DoctorReport, settings: Settings) -> None:
         instead = "" if mode == "container" else "HIRA_SANDBOX=container needs docker or podman, "
         report.off.append(f"{why}: {instead}HIRA_SANDBOX=process needs only a separate process")
         return
-    tried = await trial(mode, image)
+    tried = await try_sandbox(mode, image)
     if tried.trouble:
         report.row("tried", f"code cannot run: {tried.trouble}")
         report.off.append(f"Python code: {tried.trouble}")

@@ -264,7 +264,7 @@ def _open_backends(
     names: Sequence[str], settings: Settings, stack: AsyncExitStack, notices: list[Notice]
 ) -> "tuple[Backend, ...]":
     from hira.tools.fetch import identification
-    from hira.tools.search import Cache, Cached, open_backend, open_client
+    from hira.tools.search import Cache, cache_search, open_backend, open_client
 
     client = open_client(identification(settings.contact))
     stack.push_async_callback(client.aclose)
@@ -289,7 +289,7 @@ def _open_backends(
         return tuple(opened)
     stack.callback(cache.close)
     places = {"searxng": settings.searxng_url}
-    return tuple(Cached(backend, cache, places.get(backend.name, "")) for backend in opened)
+    return tuple(cache_search(backend, cache, places.get(backend.name, "")) for backend in opened)
 
 
 def _web(
@@ -299,11 +299,11 @@ def _web(
     from hira.tools.addresses import canonicalise_url, urls
     from hira.tools.browse import browse_tool
     from hira.tools.fetch import Fetcher
-    from hira.tools.search import SCHOLARLY, SharedSearch, scholar_tool, search_tool
+    from hira.tools.search import SCHOLARLY, scholar_tool, search_tool, share_search
 
     seen = {canonicalise_url(url) for url in urls(question)}
     fetcher = Fetcher(settings.allowed_hosts, contact=settings.contact, once=once)
-    backends = [SharedSearch(backend, once) for backend in backends] if once else backends
+    backends = [share_search(backend, once) for backend in backends] if once else backends
     scholarly = [backend for backend in backends if backend.name in SCHOLARLY]
     scholar = scholar_tool(scholarly, seen=seen, on_notice=events) if scholarly else None
     return (

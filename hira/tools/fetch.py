@@ -98,38 +98,35 @@ async def resolve(host: str, port: int) -> list[str]:
 
 
 @dataclass(slots=True)
-class _Arriving:
-    """A response as it arrives: decoded with at most one compression layer, both sides bounded by `limit`."""
+class _Body:
+    """A body as it arrives: decoded with at most one compression layer, both sides bounded by `limit`."""
 
-    url: str
-    status: int
-    content_type: str
     encoding: str
     limit: int
     wire: int = 0
     data: bytearray = field(default_factory=bytearray)
     _inflate: "zlib._Decompress | None" = None
 
-    async def read(self, chunks: AsyncIterable[bytes]) -> Fetched:
+    async def read(self, chunks: AsyncIterable[bytes], deadline: float) -> str:
+        """Read into `data`; return why it ends early, empty if it is whole."""
         try:
-            async for chunk in chunks:
-                self.wire += len(chunk)
-                left = chunk
-                while left and len(self.data) <= self.limit:
-                    left = self._decode(left)
-                if max(self.wire, len(self.data)) > self.limit:
-                    return self.end(f"it is longer than {self.limit / 1e6:g} MB")
+            async with asyncio.timeout_at(deadline):
+                async for chunk in chunks:
+                    self.wire += len(chunk)
+                    left = chunk
+                    while left and len(self.data) <= self.limit:
+                        left = self._decode(left)
+                    if max(self.wire, len(self.data)) > self.limit:
+                        return f"it is longer than {self.limit / 1e6:g} MB"
+        except TimeoutError:
+            return "the time limit was reached"
         except zlib.error:
-            return self.end("its compression is broken")
+            return "its compression is broken"
         except (httpcore.ReadError, httpcore.RemoteProtocolError):
-            return self.end("the connection broke off")
+            return "the connection broke off"
         except httpcore.ReadTimeout:
-            return self.end("the server stopped sending")
-        return self.end("its compression ends early" if self._inflate is not None else "")
-
-    def end(self, cut: str) -> Fetched:
-        """Return what has arrived; `cut` says why it is not all."""
-        return Fetched(self.url, self.status, self.content_type, bytes(self.data[: self.limit]), cut)
+            return "the server stopped sending"
+        return "its compression ends early" if self._inflate is not None else ""
 
     def _decode(self, chunk: bytes) -> bytes:
         """Decode a chunk as far as the limit allows; return the rest, which belongs to the next member of a gzip
@@ -230,23 +227,19 @@ class Fetcher:
 
     async def _hop(self, place: CheckedUrl, deadline: float, cookies: "httpx.Cookies") -> Fetched | str:
         """Make one request; return the response, or the URL that it redirects to."""
-        answer: list[_Arriving] = []
         try:
-            async with asyncio.timeout_at(deadline):
-                return await self._request(place, answer, cookies)
+            return await self._request(place, deadline, cookies)
         except TimeoutError:
-            if not answer:
-                waited = min(HEAD_SECONDS, self.seconds)
-                raise ToolError(f"{quote_url(place.url)} did not answer within {waited:g} seconds") from None
-            return answer[0].end("the time limit was reached")
+            waited = min(HEAD_SECONDS, self.seconds)
+            raise ToolError(f"{quote_url(place.url)} did not answer within {waited:g} seconds") from None
         except (httpcore.ProtocolError, httpcore.NetworkError, httpcore.TimeoutException, OSError) as error:
             reason = _reason(error)
             if isinstance(error, socket.gaierror) and self.proxies(place.url.partition(":")[0], place.host):
                 reason += " (names are looked up here, also behind a proxy, to see where they lead)"
             raise ToolError(f"{quote_url(place.url)} cannot be opened: {reason}") from None
 
-    async def _request(self, place: CheckedUrl, answer: list[_Arriving], cookies: "httpx.Cookies") -> Fetched | str:
-        """Send a request and read the response. `answer` gets it as it arrives."""
+    async def _request(self, place: CheckedUrl, deadline: float, cookies: "httpx.Cookies") -> Fetched | str:
+        """Send a request and read the response. Raises `TimeoutError` if none begins in time."""
         import httpx
 
         try:
@@ -263,7 +256,7 @@ class Fetcher:
             AsyncExitStack() as stack,
         ):
             asked = pool.stream("GET", url, headers=request.headers.raw, extensions={"timeout": timeouts})
-            async with asyncio.timeout(HEAD_SECONDS):
+            async with asyncio.timeout_at(min(deadline, asyncio.get_running_loop().time() + HEAD_SECONDS)):
                 response = await stack.enter_async_context(asked)
             headers = httpx.Headers(response.headers)
             cookies.extract_cookies(httpx.Response(response.status, headers=headers, request=request))
@@ -271,9 +264,9 @@ class Fetcher:
             location, kind = (headers.get_list(name) or [""] for name in ("location", "content-type"))
             if response.status in _REDIRECTS and location[0]:
                 return _join_url(place.url, location[0])
-            encoding = _read_encoding(headers, place)
-            answer.append(_Arriving(place.url, response.status, kind[-1], encoding, self.limit))
-            return await answer[0].read(response.aiter_stream())
+            body = _Body(_read_encoding(headers, place), self.limit)
+            cut = await body.read(response.aiter_stream(), deadline)
+            return Fetched(place.url, response.status, kind[-1], bytes(body.data[: self.limit]), cut)
 
     def _way_out(self, place: CheckedUrl) -> httpcore.AsyncNetworkBackend:
         """Return the network, or a tunnel through the proxy; servers of the user's own network are dialled directly."""

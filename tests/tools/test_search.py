@@ -16,14 +16,14 @@ from hira.tools.search import (
     BACKENDS,
     SCHOLARLY,
     Cache,
-    Cached,
     Hit,
-    SharedSearch,
     Unusable,
+    cache_search,
     open_backend,
     open_client,
     scholar_tool,
     search_tool,
+    share_search,
 )
 
 PAGES = {
@@ -308,9 +308,9 @@ async def test_scholarly_works_have_a_tool_of_their_own_and_what_it_finds_may_be
 async def test_what_several_runs_ask_at_once_is_sent_once():
     backend, once = Fixed(KAMA), Once()
     asked = ("The Kama", " the  kama ", "THE KAMA")
-    assert await asyncio.gather(*(SharedSearch(backend, once).search(query, 5) for query in asked)) == [KAMA] * 3
+    assert await asyncio.gather(*(share_search(backend, once).search(query, 5) for query in asked)) == [KAMA] * 3
     assert backend.asked == 1
-    await SharedSearch(backend, once).search("The Kama", 6)
+    await share_search(backend, once).search("The Kama", 6)
     assert backend.asked == 2
 
 
@@ -325,15 +325,15 @@ async def test_a_query_is_answered_from_disk_also_by_a_later_process_until_its_a
     ):
         now[0] += after
         cache = Cache(path, seconds=60, clock=lambda: now[0])
-        assert await Cached(backend, cache).search(query, n) == KAMA
-        assert await Cached(other, cache, "http://two.example").search(query, n) == []
+        assert await cache_search(backend, cache).search(query, n) == KAMA
+        assert await cache_search(other, cache, "http://two.example").search(query, n) == []
         assert backend.asked == asked
         cache.close()
     assert other.asked == 5  # answers without hits are not kept
     with closing(sqlite3.connect(path)) as db, db:  # an earlier version kept more about each hit
         db.execute("UPDATE answers SET hits = replace(hits, '}', ', \"rank\": 1}')")
     cache = Cache(path, seconds=60, clock=lambda: now[0])
-    assert await Cached(backend, cache).search("The Kama", 5) == KAMA
+    assert await cache_search(backend, cache).search("The Kama", 5) == KAMA
     assert backend.asked == 3
     cache.close()
     assert path.stat().st_mode & 0o777 == 0o600
@@ -344,12 +344,12 @@ async def test_a_damaged_cache_is_replaced_and_where_the_disk_fails_the_service_
     path.write_bytes(b"no database at all " * 500)
     cache = Cache(path)
     with pytest.raises(ToolError):
-        await Cached(backend, cache).search("x", 5)
+        await cache_search(backend, cache).search("x", 5)
     for _ in range(2):
-        assert await Cached(backend, cache).search("x", 5) == KAMA
+        assert await cache_search(backend, cache).search("x", 5) == KAMA
     assert backend.asked == 2
     cache.close()
-    assert await Cached(backend, cache).search("x", 5) == KAMA
+    assert await cache_search(backend, cache).search("x", 5) == KAMA
     assert backend.asked == 3
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
     with pytest.raises(ToolError, match="cannot be kept"):

@@ -5,10 +5,9 @@
 >>> search = search_tool(backends, seen=seen, on_notice=events)
 """
 
-from hira.tools.search.cache import Cache, Cached, SharedSearch
 from hira.tools.search.service import Backend, Hit, Unusable, open_client
 from hira.tools.search.services import BACKENDS, SCHOLARLY, open_backend
-from hira.tools.search.tool import LEAKING, scholar_tool, search_tool
+from hira.tools.search.tool import LEAKING, Cache, cache_search, scholar_tool, search_tool, share_search
 
 __all__ = [
     "BACKENDS",
@@ -16,12 +15,12 @@ __all__ = [
     "SCHOLARLY",
     "Backend",
     "Cache",
-    "Cached",
     "Hit",
-    "SharedSearch",
     "Unusable",
+    "cache_search",
     "open_backend",
     "open_client",
     "scholar_tool",
     "search_tool",
+    "share_search",
 ]

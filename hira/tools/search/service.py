@@ -1,17 +1,18 @@
 """One search service: its hits, and its requests over HTTP (pace, retries, errors in one line)."""
 
 import asyncio
+import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies
 
 from hira.core.errors import ToolDown, ToolError
-from hira.core.sanitize import clip_title, printable, unescape
+from hira.core.sanitize import clean, clip_title, printable, unescape
 from hira.policies.failures import retry_after
 from hira.tools.addresses import LONGEST
 
@@ -123,21 +124,82 @@ class HostPace:
         self._slots.release()
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a service is asked and read. `url` is only a path if the user names the server.
+
+    `ask` returns the parameters for a query and a number of hits, or the JSON body if the request is a `post`.
+    `results` finds the results in the parsed answer, `fields` their title, URL, snippet and date: by name or function.
+    `key` names the header that holds the user's key, or, after a "?", the parameter; `contact` a parameter. `refused`
+    says what a 401 or 403 means, and what to do.
+    """
+
+    url: str
+    ask: Callable[[str, int], dict[str, Any]]
+    results: str | Callable[[Any], Iterable[Any]]
+    fields: tuple[str | Callable[[Any], object], ...]
+    pace: tuple[float, int] = (0.0, 256)
+    refused: str = ""
+    post: bool = False
+    key: str = ""
+    key_needed: bool = True
+    headers: Mapping[str, str] = field(default_factory=dict)
+    contact: str = ""
+    parse: Callable[[str], Any] = json.loads
+
+
 @dataclass(slots=True)
 class Line:
-    """Requests to the service `name`. `refused` says what a 401 or 403 of it means, and what to do."""
+    """Requests to the service `name`, in its form, at this URL. `key` and `contact` are the user's, or empty."""
 
     name: str
+    form: Form
     client: "httpx.AsyncClient"
-    refused: str
-    pace: HostPace
+    url: str
+    key: str
+    contact: str
+    pace: HostPace = field(init=False)
 
-    async def request(self, method: str, url: str, **content: Any) -> str:
-        """Return the answer; the request is repeated once if that may help. `content` holds httpx's `params`, `headers`
-        and `json`. Raises `ToolError` with the reason if that fails."""
+    def __post_init__(self) -> None:
+        self.pace = HostPace(*self.form.pace)
+
+    async def ask(self, query: str, n: int) -> list[Hit]:
+        """Return the hits of a query. Raises `ToolError` with the reason if there is no answer."""
+        form, headers, content = self.form, dict(self.form.headers), self.form.ask(query, n)
+        if self.key and form.key.startswith("?"):
+            content[form.key[1:]] = self.key
+        elif self.key and form.key:
+            headers[form.key] = f"Bearer {self.key}" if form.key == "Authorization" else self.key
+        if form.contact and "@" in self.contact:
+            content[form.contact] = self.contact
+        answer = await self._request(headers, content)
+        try:
+            told = form.parse(answer)
+        except ValueError:
+            came = _describe_answer(answer.replace(self.key, "…") if self.key else answer)
+            where = f"its address ({urlsplit(self.url).hostname})" + (" and its key" if form.key else "")
+            raise ToolDown(f"{self.name} answered with {came} instead of search results; check {where}") from None
+        return [
+            self._read(one) for one in (told[form.results] if isinstance(form.results, str) else form.results(told))
+        ]
+
+    def _read(self, one: Any) -> Hit:
+        """Read a result; an incomplete one has no URL."""
+        try:
+            title, target, *more = (one.get(of) if isinstance(of, str) else of(one) for of in self.form.fields)
+            if not isinstance(target, str | None):
+                raise TypeError(target)
+            if target and target.startswith(".."):  # the form's own, next to the service
+                target = urljoin(self.url, target)
+            return make_hit(title, target, *more)
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError):
+            return make_hit("", "", "")
+
+    async def _request(self, headers: Mapping[str, str], content: Mapping[str, Any]) -> str:
+        """Return the answer; the request is repeated once if that may help."""
         for last in (False, True):
             async with self.pace:
-                status, answer, wait = await self._send(method, url, content)
+                status, answer, wait = await self._send(headers, content)
             if status == HTTPStatus.OK:
                 return answer
             if last or status not in _SOON or wait > PATIENCE:
@@ -145,13 +207,15 @@ class Line:
             await asyncio.sleep(wait)
         raise AssertionError("the last try returns or raises")
 
-    async def _send(self, method: str, url: str, content: Mapping[str, Any]) -> tuple[int, str, float]:
+    async def _send(self, headers: Mapping[str, str], content: Mapping[str, Any]) -> tuple[int, str, float]:
         """Return the status, the text, and the seconds to wait that the service named."""
         import httpx
 
         received = bytearray()
+        method, place = ("POST", "json") if self.form.post else ("GET", "params")
+        wire: dict[str, Any] = {"headers": headers, place: content}
         try:
-            async with asyncio.timeout(SECONDS), self.client.stream(method, url, **content) as response:
+            async with asyncio.timeout(SECONDS), self.client.stream(method, self.url, **wire) as response:
                 async for chunk in response.aiter_bytes(65_536):
                     received += chunk
                     if len(received) > LIMIT:
@@ -161,12 +225,13 @@ class Line:
         except (TimeoutError, httpx.TimeoutException):
             raise ToolDown(f"{self.name} did not answer within {SECONDS:g} seconds") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            where = urlsplit(url).hostname
+            where = urlsplit(self.url).hostname
             raise ToolDown(f"{self.name} cannot be reached at {where} ({type(error).__name__})") from None
 
     def _failure(self, status: int, wait: float) -> ToolError:
         if status in {401, 403}:
-            return Unusable(f"{self.name} refused the request: {self.refused}")
+            unaccepted = f"its key was not accepted; check {self.name.partition('_')[0].upper()}_API_KEY"
+            return Unusable(f"{self.name} refused the request: {self.form.refused or unaccepted}")
         if status == 402:
             return Unusable(f"{self.name} refused the request: its credit is used up")
         if status == 429:
@@ -178,3 +243,10 @@ class Line:
         # 400 and similar are about this query; a query that is too long or malformed is the model's fault
         kind = ToolDown if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ToolError
         return kind(f"{self.name} answered with an error, status {status}")
+
+
+def _describe_answer(text: str) -> str:
+    """Describe an answer that is not in the service's format."""
+    if "<html" in text[:1000].lower():
+        return "a web page"
+    return repr(clean(text[:60])) if text.strip() else "nothing"

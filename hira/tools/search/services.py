@@ -4,19 +4,17 @@ Two are third-party libraries, if they are installed: litellm's providers, and d
 """
 
 import asyncio
-import json
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, urlsplit
 
 from hira.core.bm25 import words
 from hira.core.errors import ToolDown, ToolError, UsageError
 from hira.core.sanitize import clean
-from hira.tools.search.service import SECONDS, Backend, Hit, HostPace, Line, Service, Unusable, make_hit
+from hira.tools.search.service import SECONDS, Backend, Form, Hit, Line, Service, Unusable, make_hit
 
 if TYPE_CHECKING:
     import httpx
@@ -26,73 +24,6 @@ _WORDS = 50  # Brave accepts no longer query
 _TERMS = 8
 _PAPER = ("title", "url", "abstract", "publicationDate", "year", "openAccessPdf")
 _ATOM = "{http://www.w3.org/2005/Atom}"
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How a service is asked and read. `url` is only a path if the user names the server.
-
-    `ask` returns the parameters for a query and a number of hits, or the JSON body if the request is a `post`.
-    `results` finds the results in the parsed answer, `fields` their title, URL, snippet and date: by name or function.
-    `key` names the header that holds the user's key, or, after a "?", the parameter; `contact` a parameter.
-    """
-
-    url: str
-    ask: Callable[[str, int], dict[str, Any]]
-    results: str | Callable[[Any], Iterable[Any]]
-    fields: tuple[str | Callable[[Any], object], ...]
-    pace: tuple[float, int] = (0.0, 256)
-    refused: str = ""
-    post: bool = False
-    key: str = ""
-    key_needed: bool = True
-    headers: Mapping[str, str] = field(default_factory=dict)
-    contact: str = ""
-    parse: Callable[[str], Any] = json.loads
-
-    def open(self, name: str, client: "httpx.AsyncClient", key: str, base_url: str, contact: str) -> Backend:
-        """Open the service. Raises `UsageError` if it lacks a key or an address."""
-        keyless = self.key and self.key_needed and not key
-        if keyless or (self.url.startswith("/") and not base_url):
-            what = "an API key" if keyless else "the address of its server"
-            fix = "set it, or choose another with --search"
-            raise UsageError(f"the search service {name!r} needs {what}", fix=fix)
-        refused = self.refused or f"its key was not accepted; check {name.partition('_')[0].upper()}_API_KEY"
-        line = Line(name, client, refused, HostPace(*self.pace))
-        url = base_url + urlsplit(self.url).path if base_url else self.url
-        headers, more = dict(self.headers), dict[str, str]()
-        if key and self.key.startswith("?"):
-            more[self.key[1:]] = key
-        elif key and self.key:
-            headers[self.key] = f"Bearer {key}" if self.key == "Authorization" else key
-        if self.contact and "@" in contact:
-            more[self.contact] = contact
-
-        async def ask(query: str, n: int) -> list[Hit]:
-            content = {"json" if self.post else "params": self.ask(query, n) | more}
-            answer = await line.request("POST" if self.post else "GET", url, headers=headers, **content)
-            try:
-                told = self.parse(answer)
-            except ValueError:
-                came = _describe_answer(answer.replace(key, "…") if key else answer)
-                where = f"its address ({urlsplit(url).hostname})" + (" and its key" if self.key else "")
-                raise ToolDown(f"{name} answered with {came} instead of search results; check {where}") from None
-            results = told[self.results] if isinstance(self.results, str) else self.results(told)
-            return [self._read(one, url) for one in results]
-
-        return Service(name, ask)
-
-    def _read(self, one: Any, url: str) -> Hit:
-        """Read a result; an incomplete one has no URL."""
-        try:
-            title, target, *more = (one.get(of) if isinstance(of, str) else of(one) for of in self.fields)
-            if not isinstance(target, str | None):
-                raise TypeError(target)
-            if target and target.startswith(".."):  # the form's own, beside the service
-                target = urljoin(url, target)
-            return make_hit(title, target, *more)
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError):
-            return make_hit("", "", "")
 
 
 def _read_searxng(told: Any) -> list[Any]:
@@ -113,13 +44,6 @@ def _locate_article(title: str) -> str:
     """Return the address of an article, relative to the API, empty for a title that would lead out of the wiki."""
     outside = not {".", ".."}.isdisjoint(title.split("/"))
     return "" if outside else f"../wiki/{quote(title.replace(' ', '_'))}"
-
-
-def _describe_answer(text: str) -> str:
-    """Describe an answer that is not in the service's format."""
-    if "<html" in text[:1000].lower():
-        return "a web page"
-    return repr(clean(text[:60])) if text.strip() else "nothing"
 
 
 def _read_serpapi(told: Any) -> Any:
@@ -318,7 +242,14 @@ def open_backend(
         near = get_close_matches(name, BACKENDS, 1)
         fix = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(BACKENDS)}"
         raise UsageError(f"there is no search service {name!r}", fix=fix)
-    return (_WEB | _WORKS)[name].open(name, client, key, base_url, contact)
+    form = (_WEB | _WORKS)[name]
+    keyless = form.key and form.key_needed and not key
+    if keyless or (form.url.startswith("/") and not base_url):
+        what = "an API key" if keyless else "the address of its server"
+        fix = "set it, or choose another with --search"
+        raise UsageError(f"the search service {name!r} needs {what}", fix=fix)
+    url = base_url + urlsplit(form.url).path if base_url else form.url
+    return Service(name, Line(name, form, client, url, key, contact).ask)
 
 
 def _open_litellm(name: str, key: str, base_url: str) -> Backend:

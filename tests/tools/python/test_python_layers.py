@@ -9,10 +9,18 @@ from pathlib import Path
 import pytest
 
 from hira.core.errors import ToolError
-from hira.tools.python import Mode, PythonSandbox, open_python, python_tool, sandbox_layers, seccomp
+from hira.tools.python import (
+    TRIES,
+    Mode,
+    PythonSandbox,
+    open_python,
+    python_tool,
+    sandbox_layers,
+    seccomp,
+    try_programs,
+)
 from hira.tools.python.layers import readable_paths
 from hira.tools.python.seccomp import MISSING, NUMBERS, PRETENDED, REFUSED
-from hira.tools.python.trial import TRIES, try_sandbox
 
 ME = 4321
 ALLOWED, KILLED = 0x7FFF0000, 0x80000000
@@ -145,7 +153,7 @@ async def test_a_trial_sees_what_goes_through(tmp_path: Path) -> None:
     programs = {name: code.format(outside=str(tmp_path / "f"), port=9) for name, code in TRIES.items()}
     (tmp_path / "f").write_text("x")
     async with PythonSandbox(tmp_path / "w", sandbox="process") as sandbox:
-        assert (await try_sandbox(sandbox, programs)).through == ("read", "write", "start programs")
+        assert (await try_programs(sandbox, programs)).through == ("read", "write", "start programs")
 
 
 async def test_a_user_can_do_without_the_protection(tmp_path: Path) -> None:
