@@ -10,7 +10,7 @@ import re
 import socket
 import ssl
 import zlib
-from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,7 +26,7 @@ from hira.core.errors import ToolError, UsageError
 from hira.core.sanitize import clean
 from hira.tools.addresses import CheckedUrl, RefusedAddress, check_url, public, quote_url
 from hira.tools.charsets import decode_page
-from hira.tools.proxies import Proxies, Tunnel, of_environment, read_proxy
+from hira.tools.proxies import Proxies, Proxy, of_environment, open_tunnel, read_proxy
 
 if TYPE_CHECKING:
     import httpx
@@ -145,18 +145,21 @@ class _Body:
 
 
 class _Pinned(httpcore.AsyncNetworkBackend):
-    """Resolves a name once, checks every address and dials a checked one: no second answer of the DNS is ever used."""
+    """Resolves a name once, checks every address and dials a checked one, through the proxy if there is one: no second
+    answer of the DNS is ever used."""
 
-    def __init__(self, place: CheckedUrl, resolve: Resolve, dial: httpcore.AsyncNetworkBackend) -> None:
-        self.place, self.resolve, self.dial = place, resolve, dial
+    def __init__(
+        self, place: CheckedUrl, resolve: Resolve, dial: httpcore.AsyncNetworkBackend, proxy: Proxy | None
+    ) -> None:
+        self.place, self.resolve, self.dial, self.proxy = place, resolve, dial, proxy
 
     async def connect_tcp(
         self,
         host: str,
         port: int,
         timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore's
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+        *_: object,
+        **__: object,
     ) -> httpcore.AsyncNetworkStream:
         addresses = await self.resolve(host, port)
         if not addresses:
@@ -165,10 +168,15 @@ class _Pinned(httpcore.AsyncNetworkBackend):
             raise RefusedAddress(f"{host!r} leads to an address that is not public")
         for address in addresses[:-1]:
             try:
-                return await self.dial.connect_tcp(address, port, CONNECT_SECONDS / 2, local_address, socket_options)
+                return await self._connect(address, port, CONNECT_SECONDS / 2)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 continue
-        return await self.dial.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
+        return await self._connect(addresses[-1], port, timeout)
+
+    async def _connect(self, address: str, port: int, seconds: float | None) -> httpcore.AsyncNetworkStream:
+        if self.proxy:
+            return await open_tunnel(self.proxy, self.dial, address, port, seconds)
+        return await self.dial.connect_tcp(address, port, seconds)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -249,7 +257,7 @@ class Fetcher:
         cookies.set_cookie_header(request)
         own = request.url
         url = httpcore.URL(scheme=own.raw_scheme, host=own.raw_host, port=own.port, target=own.raw_path)
-        backend = _Pinned(place, self.resolve, self._way_out(place))
+        backend = _Pinned(place, self.resolve, self.dial, self._find_proxy(place))
         timeouts = {"connect": CONNECT_SECONDS, "read": self.seconds, "write": CONNECT_SECONDS, "pool": CONNECT_SECONDS}
         async with (
             httpcore.AsyncConnectionPool(ssl_context=self._context(place), network_backend=backend) as pool,
@@ -268,11 +276,11 @@ class Fetcher:
             cut = await body.read(response.aiter_stream(), deadline)
             return Fetched(place.url, response.status, kind[-1], bytes(body.data[: self.limit]), cut)
 
-    def _way_out(self, place: CheckedUrl) -> httpcore.AsyncNetworkBackend:
-        """Return the network, or a tunnel through the proxy; servers of the user's own network are dialled directly."""
+    def _find_proxy(self, place: CheckedUrl) -> Proxy | None:
+        """Return the proxy to use, if there is one; servers of the user's own network are dialled directly."""
         proxy = "" if place.allowed else self.proxies(place.url.partition(":")[0], place.host)
         try:
-            return Tunnel(read_proxy(proxy), self.dial) if proxy else self.dial
+            return read_proxy(proxy) if proxy else None
         except UsageError as error:
             raise ToolError(f"{quote_url(place.url)} cannot be opened: {error.what}") from None
 

@@ -5,7 +5,7 @@ The proxy gets the address and not the name, so that it cannot connect to anythi
 
 import ssl
 from base64 import b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -53,45 +53,32 @@ def read_proxy(url: str) -> Proxy:
     return Proxy(parts.hostname, port or (443 if parts.scheme == "https" else 80), parts.scheme == "https", line)
 
 
-class Tunnel(httpcore.AsyncNetworkBackend):
-    """Dials an address through a proxy, with CONNECT. The result is a connection like a direct one."""
+async def open_tunnel(
+    proxy: Proxy, dial: httpcore.AsyncNetworkBackend, address: str, port: int, seconds: float | None
+) -> httpcore.AsyncNetworkStream:
+    """Dial an address through a proxy, with CONNECT. The result is a connection like a direct one."""
+    stream = await dial.connect_tcp(proxy.host, proxy.port, seconds)
+    try:
+        if proxy.secure:
+            stream = await stream.start_tls(ssl.create_default_context(), proxy.host, seconds)
+        target = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+        asked = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{proxy.authorization}\r\n"
+        await stream.write(asked.encode("latin-1"), SECONDS)
+        await _await_tunnel(stream)
+    except BaseException:
+        await stream.aclose()
+        raise
+    return stream
 
-    def __init__(self, proxy: Proxy, dial: httpcore.AsyncNetworkBackend) -> None:
-        self.proxy, self.dial = proxy, dial
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore's
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        proxy = self.proxy
-        stream = await self.dial.connect_tcp(proxy.host, proxy.port, timeout, local_address, socket_options)
-        try:
-            if proxy.secure:
-                stream = await stream.start_tls(ssl.create_default_context(), proxy.host, timeout)
-            target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-            asked = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{proxy.authorization}\r\n"
-            await stream.write(asked.encode("latin-1"), SECONDS)
-            await self._await_tunnel(stream)
-        except BaseException:
-            await stream.aclose()
-            raise
-        return stream
-
-    async def _await_tunnel(self, stream: httpcore.AsyncNetworkStream) -> None:
-        head = b""
-        while not head.endswith(b"\r\n\r\n"):
-            got = await stream.read(1, SECONDS)  # not a byte more: the rest is for TLS
-            head += got
-            if not got or len(head) > _LONGEST_HEAD:
-                raise httpcore.ConnectError("the proxy did not answer with valid HTTP")
-        first = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
-        status = int(first[1]) if len(first) > 1 and first[1].isdigit() else 0
-        if status != _MADE:
-            raise httpcore.ConnectError(f"the proxy refused the connection, status {status}")
-
-    async def sleep(self, seconds: float) -> None:
-        await self.dial.sleep(seconds)
+async def _await_tunnel(stream: httpcore.AsyncNetworkStream) -> None:
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        got = await stream.read(1, SECONDS)  # not a byte more: the rest is for TLS
+        head += got
+        if not got or len(head) > _LONGEST_HEAD:
+            raise httpcore.ConnectError("the proxy did not answer with valid HTTP")
+    first = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
+    status = int(first[1]) if len(first) > 1 and first[1].isdigit() else 0
+    if status != _MADE:
+        raise httpcore.ConnectError(f"the proxy refused the connection, status {status}")
