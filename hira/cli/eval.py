@@ -33,7 +33,7 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
     data = load(args.data, read_wanted(args), shell.folder)
     if data.docs and not (args.docs or args.search):
         general = general.with_values({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
-    folder = shell.folder / (args.output or Path("eval") / Path(data.name).stem)
+    folder = shell.folder / (args.output or Path("eval") / _name_folder(args.what, data.name))
     if data.file and among(data.file, general.docs):
         general = general.with_values({"exclude": (*general.exclude, data.file)}, "the questions")
     if within := [str(one) for one in (data.file, folder) if one and among(one, general.docs)]:
@@ -41,6 +41,12 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
     cells = tuple(make_cells(args, workflows))
     plan = EvaluationPlan(data.name, data.items, cells, general, args.metric or data.metric, args.concurrency)
     return asyncio.run(_evaluate(plan, folder, args, shell))
+
+
+def _name_folder(what: str, data: str) -> str:
+    """Return the name of the default output folder, which differs by command: each resumes its own evaluation."""
+    name = Path(data).stem
+    return name if what == "run" else f"{name}-{what}"
 
 
 def make_cells(args: argparse.Namespace, workflows: list[str]) -> list[Cell]:

@@ -121,7 +121,11 @@ EVALUATION = (
     group(
         "the evaluation",
         flag("--concurrency", "N", "questions at a time (8)", default=8),
-        flag("-o --output", "FOLDER", "output folder (eval/DATA); run the same command again to resume"),
+        flag(
+            "-o --output",
+            "FOLDER",
+            "output folder (eval/DATA, with -ablate or -sweep); run the same command again to resume",
+        ),
         RAY,
     ),
     *(JSON, QUIET),

@@ -259,6 +259,16 @@ def read_configuration(folder: Path) -> Configuration | None:
     return Configuration(**record["configuration"])
 
 
+def open_run(folder: Path) -> Configuration:
+    """Return the configuration of the run in a folder. Raises `UsageError` for a folder without one."""
+    found = read_configuration(folder)
+    if found is None:
+        what = "the folder does not hold a run" if folder.is_dir() else "there is no such folder"
+        fix = "name the output folder of hira-train grpo, sft or demo: the run's `out`"
+        raise UsageError(what, where=str(folder), fix=fix)
+    return found
+
+
 def is_resumed(plan: TrainingPlan) -> bool:
     """Return whether the folder holds this very run. Raises `UsageError` if it holds another, even one without results:
     that may be in its first rollouts."""
@@ -269,8 +279,6 @@ def is_resumed(plan: TrainingPlan) -> bool:
     changed = [name for name in mine if mine[name] != theirs[name] and name != "out"]
     if changed:
         what = f"the folder holds a run with another {changed[0]!r}"
-        fix = "name another with out=FOLDER, or go on with --resume FOLDER"
-        if all(path.name == BEGUN for path in plan.folder.iterdir()):
-            fix += "; if that run came to nothing, delete the folder"
+        fix = f"name another folder with out=FOLDER, or continue the run in it: --resume {plan.configuration.out}"
         raise UsageError(what, where=str(plan.folder), fix=fix)
     return True

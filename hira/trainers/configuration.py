@@ -38,7 +38,8 @@ class _StrictConfig(BaseModel):
     def _check_keys(cls, values: Any) -> Any:
         for key in values if isinstance(values, Mapping) else ():
             if key not in cls.model_fields:
-                raise UsageError(f"unknown key {key!r}", fix=did_you_mean(str(key), cls.model_fields))
+                fix = did_you_mean(str(key), cls.model_fields)
+                raise UsageError(f"unknown key {key!r}", where=str(key), fix=fix)
         return values
 
 
@@ -248,35 +249,50 @@ class Configuration(_StrictConfig):
         return shown
 
 
+def find_keys(name: str) -> list[str]:
+    """Return the keys of that name, with their sections: `train.lr` for `lr`."""
+    whole = Configuration()
+    sections = [(f"{section}.", part) for section, part in whole if isinstance(part, _StrictConfig)]
+    return [f"{prefix}{name}" for prefix, part in [("", whole), *sections] if name in type(part).model_fields]
+
+
 def load_configuration(file: Path | None, overrides: Sequence[str] = ()) -> Configuration:
     """Read a configuration file and apply dotted overrides. Raises `UsageError` with the place of an unknown or wrong
     value."""
     values = _read(file) if file else {}
     for text in overrides:
         _override(values, text)
-    where = str(file) if file else "the command line"
     try:
         return Configuration(**values)
     except UsageError as error:
-        raise UsageError(error.what, where=f"in {where}", fix=error.fix) from None
+        where = _find_place(error.where.strip("[]"), file, overrides)
+        raise UsageError(error.what, where=where, fix=error.fix) from None
     except ValidationError as error:
         first = error.errors(include_input=True)[0]
         key = ".".join(map(str, first["loc"]))
-        said = first["msg"].lower().removeprefix("value error, ")
-        if key in {text.partition("=")[0] for text in overrides}:
-            where = "the command line"
-        raise UsageError(f"{key}: {said}", where=f"in {where}", fix=f"it was {first['input']!r}") from None
+        said = first["msg"].lower().removeprefix("value error, ").removeprefix("input ").partition(",")[0]
+        what = f"{key} {said}, got {first['input']!r}"
+        raise UsageError(what, where=_find_place(key, file, overrides), fix=f"correct {key}") from None
+
+
+def _find_place(key: str, file: Path | None, overrides: Sequence[str]) -> str:
+    """Return where a key is set, given its whole name or a part of it."""
+    names = [text.partition("=")[0] for text in overrides]
+    given = any(key in (name, *name.split(".")) for name in names)
+    return f"in {file}" if file and not given else "on the command line"
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        fix = "name a file such as examples/training/one_24gb.toml"
+        fix = "name a configuration in TOML; docs/training.md has one to copy"
         raise UsageError(f"the configuration cannot be read: {error.strerror}", where=str(file), fix=fix) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"the configuration is not valid TOML: {error}", where=f"in {file}", fix="correct it"
+            f"the configuration is not valid TOML: {error}",
+            where=f"in {file}",
+            fix="correct it, or name another file; docs/training.md has one to copy",
         ) from None
 
 
@@ -285,14 +301,12 @@ def _override(values: dict[str, Any], text: str) -> None:
     name, equals, value = text.partition("=")
     parts = name.split(".")
     if not equals or not all(parts):
-        raise UsageError(
-            f"{text!r} is not an override", fix="write a file of TOML, then SECTION.KEY=VALUE, such as train.lr=1e-5"
-        )
+        raise UsageError(f"{text!r} is not an override", fix="write SECTION.KEY=VALUE, such as train.lr=1e-5")
     table = values
     for part in parts[:-1]:
         table = table.setdefault(part, {})
         if not isinstance(table, dict):
-            raise UsageError(f"{name!r} is not a table", fix=f"{part!r} already has a value")
+            raise UsageError(f"{name!r} cannot be set: {part!r} is a value, not a section", fix="correct the name")
     table[parts[-1]] = _value(value)
 
 

@@ -69,8 +69,9 @@ def read_demonstrations(
             one = json.loads(line)
             notices = [(tuple(map(_message, messages)), since) for messages, since in _threads(one)]
         except (ValueError, KeyError, TypeError, IndexError) as error:
-            fix = "every line is one JSON object with `messages`, as hira runs export writes it"
-            raise UsageError(f"line {number} is no conversation: {error}", where=str(path), fix=fix) from None
+            what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            fix = "each line must be a JSON object with `messages`, as `hira runs export` writes it"
+            raise UsageError(f"line {number} is not a conversation: {what}", where=f"in {path}", fix=fix) from None
         role = str(one.get("role", ""))
         if why := _explain_skip(one, role, roles, workflow):
             left[why] += 1

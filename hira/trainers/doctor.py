@@ -1,7 +1,7 @@
 """`hira-train doctor`: known problems of training agents, in a configuration and in the files of a run.
 
-All rules are rows of one table, `RULES`. A check is a function of what was `RunFiles`; it returns how bad that is (a
-figure, or `FINE`, `ODD`, `BROKEN`; None if there is nothing to check yet) and describes it. Nothing here loads torch.
+All rules are rows of one table, `RULES`. A check is a function of `RunFiles`; it returns how bad things are (a
+figure, or `FINE`, `ODD`, `BROKEN`; None if it could not be made) and describes it. Nothing here loads torch.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,6 +15,7 @@ from hira.trainers import records
 from hira.trainers.configuration import Configuration
 from hira.trainers.preflight import explain_window
 from hira.trainers.recipes import RECIPES
+from hira.trainers.records import count_of
 from hira.workflows import WORKFLOWS
 
 Verdict = Literal["ok", "warning", "fault", "unseen"]
@@ -25,7 +26,7 @@ RECENT = 20
 
 @dataclass(frozen=True, slots=True)
 class RuleFinding:
-    """The verdict of one rule, `unseen` if there is nothing to check yet."""
+    """The verdict of one rule, `unseen` if it could not be checked; `found` then has the reason."""
 
     rule: str
     verdict: Verdict
@@ -95,10 +96,11 @@ def read_notices(model: str, folder: Path) -> tuple[str, ...] | None:
 
 
 class Look(NamedTuple):
-    """The result of a check: its severity, a description, and a fix that replaces the rule's."""
+    """The result of a check: its severity, None if it could not be made; a description, and a fix that replaces the
+    rule's."""
 
     value: float | None
-    found: str = "nothing to check yet"
+    found: str
     fix: str = ""
 
 
@@ -116,10 +118,25 @@ class Rule:
     def examine(self, seen: RunFiles) -> RuleFinding:
         value, found, fix = self.check(seen)
         if value is None:
-            return RuleFinding(self.name, "unseen", found)
+            return RuleFinding(self.name, "unseen", found, fix)
         if value <= self.warning:
             return RuleFinding(self.name, "ok", found)
         return RuleFinding(self.name, "fault" if value > self.fault else "warning", found, fix or self.fix)
+
+
+def explain_no_metrics(seen: RunFiles, steps: int = 1) -> Look:
+    """Return the result of a check that needs the metrics of `steps` steps."""
+    made = len(seen.steps)
+    found = "the run has made no step yet"
+    if made:
+        found = f"{steps} steps are needed, {made} made" if made < steps else "the metrics lack the figure"
+    return Look(None, found, f"check later, during or after the run: hira-train doctor {seen.configuration.out}")
+
+
+def explain_no_model(seen: RunFiles) -> Look:
+    """Return the result of a check that needs the model's files."""
+    name = seen.configuration.model.name
+    return Look(None, f"the model {name!r} is not on this machine", f"hf download {name}")
 
 
 # --- before a run: its configuration, data and chat template
@@ -129,10 +146,13 @@ def check_template(seen: RunFiles) -> Look:
     """Check the chat template: one that removes earlier thoughts breaks every row at every turn; one without tools has
     no native calls."""
     if seen.notices is None:
-        return Look(None, "the model is not on this machine")
-    if lost := [one for one in seen.notices if "thought" in one]:
-        return Look(ODD, lost[0], "use a model whose template keeps earlier messages, or expect a row for each turn")
-    mute = [one for one in seen.notices if "tools" in one]
+        return explain_no_model(seen)
+    notices = [one.removeprefix("the chat template ") for one in seen.notices]
+    if lost := [one for one in notices if "thought" in one]:
+        return Look(
+            ODD, f"it {lost[0]}", "use a model whose template keeps earlier messages, or expect a row for each turn"
+        )
+    mute = [f"it {one}" for one in notices if "tools" in one]
     dialect = seen.configuration.settings.get("dialect")
     recipe = RECIPES[seen.configuration.recipe]
     named = recipe.own or WORKFLOWS.get(str(seen.configuration.settings.get("workflow", recipe.workflow)))
@@ -143,22 +163,25 @@ def check_template(seen: RunFiles) -> Look:
     native = workflow is None or (workflow.takes_tools and getattr(workflow, "dialect", NATIVE.name) == NATIVE.name)
     if mute and not dialect and native:
         return Look(ODD, mute[0], fix)
-    return Look(FINE, "; ".join(seen.notices) or "each prompt continues the one before")
+    return Look(FINE, "; ".join(f"it {one}" for one in notices) or "each prompt continues the one before")
 
 
 def check_questions(seen: RunFiles) -> Look:
     """Check for fewer questions than an update asks: one update would ask a question twice."""
     asked = seen.configuration.rollouts.questions
     if seen.problems is None:
-        return Look(None, "the questions were not read")
-    found = f"{seen.problems} questions, {asked} for each update"
+        if not (seen.configuration.data.train or seen.configuration.data.sources):
+            return Look(None, "the run names no file of questions")
+        fix = "run the command in the folder in which the run was started"
+        return Look(None, "the questions of the run were not found", fix)
+    found = f"{count_of(seen.problems, 'question')}, {asked} for each update"
     if seen.unasked:
         found += f"; left out because their answer is unknown: {seen.unasked}"
     if seen.problems < asked:
         return Look(BROKEN, found, "add questions, or ask fewer for each update: rollouts.questions")
     if seen.repeated:
         fix = "remove them: hira-train curate --stages duplicates"
-        return Look(ODD, f"{found}; {seen.repeated} repeat another one", fix)
+        return Look(ODD, f"{found}; {count_of(seen.repeated, 'duplicate')}", fix)
     laps = seen.configuration.train.steps * asked / seen.problems
     return Look(ODD, f"{found}: each is seen {laps:.0f} times") if laps > 20 else Look(FINE, found)
 
@@ -167,12 +190,13 @@ def check_held_out(seen: RunFiles) -> Look:
     """Check the exam: only an exam shows how a model does on questions that it was not trained on."""
     part = seen.configuration.data
     if not part.held_out and seen.exams:
-        return Look(FINE, f"{len(seen.exams)} exams")
+        return Look(FINE, f"{count_of(len(seen.exams), 'exam')} so far")
     if not part.held_out:
-        return Look(ODD, "none", "name some: data.held_out; without them nobody notices reward hacking")
+        fix = 'write held_out = "FILE" below [data]; without exams nothing shows whether the model really gets better'
+        return Look(ODD, "there are none", fix)
     if part.held_out == part.train:
-        return Look(BROKEN, "the same file as the training questions", "divide it into two files")
-    found = f"questions of {part.held_out} that are also trained on: {seen.shared}"
+        return Look(BROKEN, "they are the training questions, in the same file", "divide it into two files")
+    found = f"{seen.shared} of them, in {part.held_out}, are also trained on"
     return Look(float(bool(seen.shared)), found, f"remove them from {part.train} or {part.held_out}")
 
 
@@ -181,7 +205,7 @@ def check_window(seen: RunFiles) -> Look:
     fails."""
     window = seen.configuration.rollouts.window
     if seen.window is None:
-        return Look(None, "the model is not on this machine")
+        return explain_no_model(seen)
     wrong = explain_window(window, seen.window)
     found = wrong or f"{window:,} tokens; the model itself takes {seen.window:,}"
     return Look(
@@ -197,7 +221,9 @@ def of_run(name: str, found: str) -> Callable[[RunFiles], Look]:
 
     def check(seen: RunFiles) -> Look:
         value = seen.latest(name)
-        return Look(None) if value is None else Look(value, found.format(value=value, percent=f"{100 * value:.0f} %"))
+        if value is None:
+            return explain_no_metrics(seen)
+        return Look(value, found.format(value=value, percent=f"{100 * value:.0f} %"))
 
     return check
 
@@ -208,7 +234,7 @@ def of_roles(name: str, found: str) -> Callable[[RunFiles], Look]:
     def check(seen: RunFiles) -> Look:
         known = {role: value for role in seen.roles if (value := seen.latest(f"{role}/{name}")) is not None}
         if not known:
-            return Look(None)
+            return explain_no_metrics(seen)
         role = max(known, key=known.__getitem__)
         return Look(known[role], found.format(role=role, value=known[role], percent=f"{100 * known[role]:.0f} %"))
 
@@ -220,20 +246,24 @@ def check_singletons(seen: RunFiles) -> Look:
     recent = seen.steps[-RECENT:]
     many = sum(one[name] for one in recent for name in one if name.startswith("group_size/"))
     alone = sum(one.get("group_size/1", 0) for one in recent)
-    return Look(alone / many, f"{100 * alone / many:.0f} % of groups have one member") if many else Look(None)
+    if not many:
+        return explain_no_metrics(seen)
+    return Look(alone / many, f"{100 * alone / many:.0f} % of the groups have only one member")
 
 
 def check_failures(seen: RunFiles) -> Look:
     """Check the share of rollouts outside the update: they failed for outside reasons, or no judge scored them."""
-    parts = {name: seen.latest(name) for name in ("infra_failed", "unscored")}
-    found = ", ".join(f"{name} {100 * (value or 0):.0f} %" for name, value in parts.items())
-    return Look(max((value for value in parts.values() if value is not None), default=None), found)
+    failed, unscored = seen.latest("infra_failed"), seen.latest("unscored")
+    if failed is None or unscored is None:
+        return explain_no_metrics(seen)
+    found = f"{100 * failed:.0f} % failed for reasons outside the model, {100 * unscored:.0f} % have no reward"
+    return Look(max(failed, unscored), found)
 
 
 def check_entropy(seen: RunFiles) -> Look:
     """Check the entropy: a policy without it samples the same rollout many times, and soon no group has a signal."""
     if len(seen.values("entropy")) < 2 * EARLY:
-        return Look(None, f"needs {2 * EARLY} steps")
+        return explain_no_metrics(seen, 2 * EARLY)
     before, after = seen.change("entropy")
     odd = after < 0.1 * before or (after > 3 * before and after > 1)
     return Look(float(odd), f"{before:.3f} → {after:.3f} nats a token")
@@ -242,7 +272,7 @@ def check_entropy(seen: RunFiles) -> Look:
 def check_hacking(seen: RunFiles) -> Look:
     """Check for a reward that rises while held-out answers get worse, or of which only the format part rises."""
     if len(seen.values("reward")) < 2 * EARLY:
-        return Look(None, f"needs {2 * EARLY} steps")
+        return explain_no_metrics(seen, 2 * EARLY)
     exams = [one["greedy"] for one in seen.exams if one.get("greedy") is not None]
     before, after = seen.change("reward")
     found = f"reward {after - before:+.2f}" + (f", held-out {exams[-1] - exams[0]:+.2f}" if len(exams) > 1 else "")
@@ -264,19 +294,19 @@ RULES: tuple[Rule, ...] = (
     Rule("window", check_window),
     Rule("prefixes", of_roles("broken", "{percent} of the rows of {role} begin in the middle of a conversation"),
          "check the chat template: it rewrites earlier messages", 0.05, 0.5),
-    Rule("tokens", of_run("rows_dropped", "{value:.2f} rows of a rollout have no matching log-probabilities"),
-         "the sampler leaves ids or log-probabilities out; use another version of it", 0.0, 0.2),
+    Rule("tokens", of_run("rows_dropped", "{value:.2f} rows of a rollout lack matching log-probabilities"),
+         "the sampler omits ids or log-probabilities; use another version of it", 0.0, 0.2),
     Rule("singletons", check_singletons, "each member of a group needs the same question, role and input", 0.1, 0.5),
-    Rule("dead groups", of_run("dead_groups", "{percent} of groups have no signal"),
+    Rule("dead groups", of_run("dead_groups", "{percent} of the groups have no signal"),
          "choose questions that are answered sometimes (hira-train curate), or raise rollouts.attempts or "
          "rollouts.refill", 0.5, 0.95),
     Rule("failed rollouts", check_failures,
-         "rollouts.jsonl has the reasons; if a judge is late, raise rollouts.reward_seconds or lower reward.at_once",
+         "read why in rollouts.jsonl; if a judge is late, raise rollouts.reward_seconds or lower reward.at_once",
          0.1, 0.4),
     Rule("cut replies", of_roles("overlong", "{percent} of the conversations of {role} end in a cut reply"),
          "allow longer replies or a wider rollouts.window; train.mask_overlong=true leaves them out", 0.2, 0.95),
-    Rule("drift", of_roles("sampler_drift", "log-probabilities of {role} differ by {value:.3g} a token"),
-         "the sampler has other weights or another precision: check that it loads each new adapter", 0.02, 0.2),
+    Rule("drift", of_roles("sampler_drift", "log-probabilities of {role} differ by {value:.3g} from the sampler's"),
+         "their weights or their precision differ: check that the sampler loads each new adapter", 0.02, 0.2),
     Rule("entropy", check_entropy, "lower train.lr; against collapse, raise train.clip_high or mask mastered tokens"),
     Rule("reward hacking", check_hacking),
 )  # fmt: skip

@@ -88,6 +88,16 @@ def _quantisation() -> Any:
     )
 
 
+def find_gguf(name: str) -> Path:
+    """Return the GGUF file of that name, with a chat template, which `write_base` can convert."""
+    if find_spec("gguf") is None:
+        raise UsageError("gguf is not installed", where="it reads GGUF files", fix="pip install gguf")
+    path = find_file(name)
+    if TEMPLATE not in read_model(path):
+        raise UsageError("the file has no chat template", where=str(path), fix="use the instruct version of the model")
+    return path
+
+
 def write_base(name: str, folder: Path) -> int:
     """Write the model of a GGUF file to a folder as bf16 safetensors with its tokenizer; return its number of
     parameters.
@@ -99,11 +109,7 @@ def write_base(name: str, folder: Path) -> int:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-    if find_spec("gguf") is None:
-        raise UsageError("gguf is not installed", where="it reads GGUF files", fix="pip install gguf")
-    path = find_file(name)
-    if TEMPLATE not in read_model(path):
-        raise UsageError("the file has no chat template", where=str(path), fix="take the instruct version of the model")
+    path = find_gguf(name)
     check_empty(folder)
     source = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     try:

@@ -33,8 +33,8 @@ def check_inputs(plan: "TrainingPlan", folder: Path, *, conversations: bool = Fa
     check_starts(configuration.model.start)
     name = configuration.sft.conversations
     if conversations and name and not (folder / name).is_file():
-        fix = "write it with: hira runs export -o FILE"
-        raise UsageError(f"there is no file {name!r}: sft.conversations", where=str(folder / name), fix=fix)
+        fix = f"write it with: hira runs export -o {name}"
+        raise UsageError(f"there is no file {name!r}", where="sft.conversations", fix=fix)
     asyncio.run(_open_tools(plan))
     asyncio.run(_reach_judges(plan))
 
@@ -110,7 +110,7 @@ def explain_window(window: int, own: int | None) -> str:
     """Return what is wrong with rows of `window` tokens, "" if nothing is."""
     if own is None or window <= own:
         return ""
-    return f"rollouts.window is {window:,} tokens, and the model itself takes {own:,}: no conversation gets longer"
+    return f"rollouts.window is {window:,} tokens, but the model takes only {own:,}"
 
 
 def _values(path: Path) -> dict[str, Any]:

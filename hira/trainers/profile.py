@@ -12,7 +12,7 @@ from typing import Any
 
 from hira.core.errors import UsageError
 from hira.runtime.settings import PROFILE, SERVED
-from hira.trainers.assembly import TrainingPlan
+from hira.trainers.assembly import TrainingPlan, open_run
 
 ADAPTERS, BEST = "adapters", "best"
 BASE = "hira-base"
@@ -81,9 +81,15 @@ def adapters_of(run: Path) -> dict[str, Path]:
     """Return the adapters that a run saved, by name. Raises `UsageError` without any."""
     found = {path.parent.name: path.parent for path in sorted(run.glob(f"{ADAPTERS}/*/adapter_config.json"))}
     if not found:
-        fix = "name the folder of a run that has ended; one that has not goes on with hira-train grpo --resume"
-        raise UsageError("there are no adapters", where=str(run), fix=fix)
+        raise explain_unfinished(run)
     return found
+
+
+def explain_unfinished(run: Path) -> UsageError:
+    """Return the error about a folder whose run has not ended. Raises `UsageError` if it does not hold a run."""
+    open_run(run)
+    fix = "to finish it, repeat the command that began it"
+    return UsageError("the run has not ended, so it has no trained model yet", where=str(run), fix=fix)
 
 
 PARSERS = {"[TOOL_CALLS]": "mistral", "<tool_call>": "hermes", "<|python_tag|>": "llama3_json"}

@@ -44,6 +44,11 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [found for line in path.read_text(encoding="utf-8").splitlines() if (found := _whole(line)) is not None]
 
 
+def count_of(number: int, noun: str) -> str:
+    """Return the number with its noun, such as "1 step" or "2,000 steps"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def unwritable(error: OSError, path: Path) -> HiraError:
     """Return the error of a file that cannot be written, with a fix."""
     if is_full(error):
@@ -52,7 +57,7 @@ def unwritable(error: OSError, path: Path) -> HiraError:
 
 
 def full(where: str) -> HiraError:
-    fix = "make room (or let files be longer: ulimit -f), then go on with --resume: the last whole checkpoint is kept"
+    fix = "make room (or let files be longer: ulimit -f), then resume with --resume: the last whole checkpoint is kept"
     return HiraError("the disk is full", where=where, fix=fix)
 
 

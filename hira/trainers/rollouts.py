@@ -229,15 +229,17 @@ class Rollouts:
         reply."""
         lost = [one for one in scored if one.attempt.status == "infra_failed"]
         if len(lost) > self.trust * len(scored):
-            raise _make_error(lost, scored, "were broken by what they ran on", "mend that, then go on with --resume")
+            raise _make_error(
+                lost, scored, "failed for reasons outside the model", "correct that, then resume with --resume"
+            )
         unscored = [one for one in scored if one.attempt.reward is None and one not in lost]
         if len(unscored) > self.trust * len(scored):
-            fix = "mend the judge (reward.judge, reward.judge_url), then go on with --resume"
+            fix = "correct the judge (reward.judge, reward.judge_url), then resume with --resume"
             raise _make_error(unscored, scored, "were left without a reward", fix)
         silent = [one for one in scored if one.attempt.status == "agent_failed" and not _spoke(one)]
         if scored and len(silent) == len(scored):
             fix = "raise rollouts.window, take a model with a longer one, or give the roles less to read"
-            raise _make_error(silent, scored, "ended before the model said a word", fix)
+            raise _make_error(silent, scored, "ended before the model wrote anything", fix)
 
     def report_progress(self, done: Callable[[], str]) -> AbstractContextManager[None]:
         """Report the progress from time to time, with the calls that wait longest."""

@@ -23,7 +23,7 @@ from hira.trainers.configuration import HALF, Configuration
 from hira.trainers.demonstrations import read_demonstrations
 from hira.trainers.grpo import RecordCallback
 from hira.trainers.profile import save_adapters
-from hira.trainers.records import last_checkpoint, step_of
+from hira.trainers.records import count_of, last_checkpoint, step_of
 from hira.trainers.rows import Row
 from hira.trainers.training import make_training, open_weights
 from hira.trainers.weights import activate
@@ -40,9 +40,7 @@ class DemonstrationOrder(Dataset[Row]):
 
     def __init__(self, rows: Sequence[Row], configuration: Configuration, changed: Changed | None = None) -> None:
         if not rows:
-            raise UsageError(
-                "there is no demonstration", fix="name conversations: hira runs export -o FILE writes them"
-            )
+            raise UsageError("there is no conversation to learn from", fix="write some: hira runs export -o FILE")
         self.rows = rows
         self.length = configuration.sft.steps * configuration.sft.batch
         self.seed = configuration.seed
@@ -180,9 +178,10 @@ def run_sft(
     for name in dict.fromkeys(adapters.values()):
         own = [row for row in rows if adapter_of(row.role, adapters) == name]
         if not own:
-            tell(f"no conversation is of a role of the adapter {name!r}: it stays as it is")
+            tell(f"adapter {name!r} is unchanged: there is no conversation of its roles")
             continue
-        tell(f"adapter {name!r}: {len(own)} conversations, {sum(row.tokens for row in own):,} tokens to learn")
+        tokens = sum(row.tokens for row in own)
+        tell(f"adapter {name!r}: {count_of(len(own), 'conversation')} to learn, {count_of(tokens, 'token')}")
         activate(model, name)
         model.set_adapter(name)  # the others are not trained now
         place = plan.folder / "sft" / name
@@ -208,7 +207,7 @@ def _read_conversations(plan: TrainingPlan, tokenizer: Any, file: Path, tell: Te
     template = Template(tokenizer, where=f"model {plan.configuration.model.name!r}")
     read = read_demonstrations(file, template, list(plan.trained), plan.workflow.name)
     for why, many in read.left.items():
-        tell(f"{many} conversations {why} are left out")
+        tell(f"left out: {count_of(many, 'conversation')} {why}")
     return _drop_long(plan, read.rows, tell)
 
 
@@ -217,11 +216,11 @@ def _drop_long(plan: TrainingPlan, rows: Sequence[Row], tell: Tell) -> Sequence[
     window = plan.configuration.rollouts.window
     short = [row for row in rows if row.length <= window]
     if len(short) < len(rows):
-        tell(f"{len(rows) - len(short)} conversations are longer than {window:,} tokens and are left out")
+        tell(f"left out: {count_of(len(rows) - len(short), 'conversation')} of more than {window:,} tokens")
     if not short:
-        raise UsageError(
-            "there is no demonstration", fix="name conversations of these roles, or a longer rollouts.window"
-        )
+        roles = ", ".join(plan.trained)
+        fix = f"name conversations of the roles {roles}, or raise rollouts.window ({window:,} tokens)"
+        raise UsageError("there is no conversation to learn from", fix=fix)
     return short
 
 
@@ -255,10 +254,10 @@ def sample_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -> l
             groups = runner.run(rollouts.collect(update)).groups
             kept = [one for group in groups for one in group.counting if (one.reward or 0) >= config.least]
             every = sum(len(group.attempts) for group in groups)
-            tell(f"{len(kept)} of {every} rollouts earned {config.least:g} or more")
+            tell(f"{len(kept)} of {count_of(every, 'rollout')} earned {config.least:g} or more")
             rows += [row for one in kept for row in one.rows if not row.overlong]
     if not rows:
         raise HiraError(
-            "no rollout earned enough to be learned from", fix="lower sft.least, or sample more: sft.updates"
+            f"no rollout earned {config.least:g} or more", fix="lower sft.least, or sample more: sft.updates"
         )
     return rows

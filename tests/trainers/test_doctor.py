@@ -103,7 +103,7 @@ def test_the_command_ends_with_1_where_there_is_a_fault(tmp_path: Path) -> None:
     records.append(folder / records.METRICS, [step(at, dead_groups=1.0) for at in range(1, STEPS + 1)])
     out = io.StringIO()
     assert main(["doctor", "run"], Shell(io.StringIO(), out, io.StringIO(), {}, tmp_path, tmp_path)) == 1
-    assert "FAULT    dead groups: 100 % of groups have no signal" in out.getvalue()
+    assert "FAULT    dead groups: 100 % of the groups have no signal" in out.getvalue()
     assert "hira-train curate" in out.getvalue()
 
 
@@ -118,4 +118,15 @@ def test_the_folder_of_a_demo_is_examined_like_that_of_any_run(tmp_path: Path) -
     assert main(["doctor", "demo"], Shell(io.StringIO(), out, io.StringIO(), {}, tmp_path, tmp_path)) == 0
     assert "held-out questions: 2 exams" in out.getvalue()
     assert "window: 256 tokens; the model itself takes 256" in out.getvalue()
-    assert "questions: 0" not in out.getvalue()
+    assert "skipped  questions: the run names no file of questions" in out.getvalue()
+
+
+def test_the_rules_that_wait_for_steps_say_so_and_when_to_check_them(tmp_path: Path) -> None:
+    write_configuration(Demo(tmp_path / "demo", MATPO_DEMO, 0, MATPO_DEMO.small).plan)
+    out = io.StringIO()
+    shell = Shell(io.StringIO(), out, io.StringIO(), {}, tmp_path, tmp_path)
+    records.append(tmp_path / "demo" / records.METRICS, [step(1)])
+    assert main(["doctor", "demo"], shell) == 0
+    assert "skipped  entropy, reward hacking: 20 steps are needed, 1 made" in out.getvalue()
+    assert "during or after the run: hira-train doctor demo" in out.getvalue()
+    assert main(["doctor", "demo", "train.lr=1"], shell) == 2

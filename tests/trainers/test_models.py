@@ -64,7 +64,7 @@ def test_a_gguf_file_becomes_a_base_that_can_be_saved_and_opened_with_an_adapter
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("none.gguf", "made"), "there is no file 'none.gguf'"),
+        (("none.gguf", "made"), "there is no model 'none.gguf'"),
         (("bare.gguf", "made"), "no chat template"),
         (("tiny.gguf", "full"), "exists already"),
     ],

@@ -182,7 +182,7 @@ async def test_a_call_that_hangs_is_ended_and_is_the_infrastructures_fault() -> 
 
 
 async def test_when_most_rollouts_are_broken_the_run_ends_with_the_cause() -> None:
-    with pytest.raises(HiraError, match="6 of 6 rollouts were broken") as caught:
+    with pytest.raises(HiraError, match="6 of 6 rollouts failed for reasons outside") as caught:
         await rollouts(Letters(lambda _: EndpointError("the engine died"))).collect(0)
     assert "the engine died" in caught.value.where
 

@@ -22,6 +22,7 @@ from hira.runtime.settings import load as load_settings
 from hira.trainers.curation.filters import Challenge, Stage
 from hira.trainers.curation.generation import MADE, facts_of, generate, paths, rewrite_query, write_question
 from hira.trainers.curation.pipeline import CURATED, FUNNEL, Curating, Curation, write_funnel
+from hira.trainers.records import count_of
 
 LOCAL = frozenset({"duplicates"})
 """Stages that ask no model."""
@@ -59,10 +60,10 @@ async def _curate(curating: Curating, args: argparse.Namespace, shell: Shell, se
         curation = Curation(curating, folder, context, settings, score, shell.tell)
         await curation.run()
     shell.say(write_funnel(curation))
-    shell.tell(f"{folder / CURATED}, {folder / FUNNEL}")
+    shell.tell(f"wrote the questions to {folder / CURATED}, the tables to {folder / FUNNEL}")
     open_ = sum(len(one.undecided) for one in curation.passed)
     if open_:
-        shell.tell(f"{open_} decisions could not be made; run the same command to try them again")
+        shell.tell(f"{count_of(open_, 'decision')} could not be made; run the same command to try again")
     return PARTIAL if open_ else OK
 
 
@@ -70,7 +71,7 @@ async def _from_graph(args: argparse.Namespace, shell: Shell, settings: Settings
     least, most = _range(args.hops, "--hops")
     chains = paths(facts_of(shell.folder / args.data), args.from_graph, least, most, seed=args.seed)
     if len(chains) < args.from_graph:
-        shell.tell(f"the graph has {len(chains)} such chains, not {args.from_graph}")
+        shell.tell(f"the graph has only {count_of(len(chains), 'chain')} of {args.hops} facts")
     plan = {"graph": args.data, "many": args.from_graph, "hops": args.hops, "seed": args.seed}
     named = {f"{args.seed}-{at}": chain for at, chain in enumerate(chains, 1)}
 
@@ -117,7 +118,7 @@ async def _generate(
                 lost += item is None
     shell.say(str(folder / MADE))
     if lost:
-        shell.tell(f"{lost} of {len(names)} could not be made; run the same command to try them again")
+        shell.tell(f"{lost} of {len(names)} could not be made; run the same command to try again")
     return PARTIAL if lost else OK
 
 

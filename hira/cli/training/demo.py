@@ -39,8 +39,23 @@ def demo(args: argparse.Namespace, shell: Shell) -> int:
         return run_recipe(MATPO_DEMO, args, shell)
     from hira.trainers.demo.cited import CITED
 
-    own = shell.folder / Path(args.model).expanduser()
-    return run_recipe(CITED, args, shell, str(own) if own.exists() else args.model)
+    return run_recipe(CITED, args, shell, find_model(args.model, shell))
+
+
+def find_model(name: str, shell: Shell) -> str:
+    """Return the path of a GGUF file or a model's folder, or the name of a model that a package holds. Raises
+    `UsageError` for any other name."""
+    from hira.policies.llama.policy import PACKAGED
+    from hira.trainers.models import find_gguf
+
+    own = shell.folder / Path(name).expanduser()
+    if not own.exists() and name not in PACKAGED:
+        fix = f"name a GGUF file, or a model that a package holds: {', '.join(PACKAGED)}"
+        raise UsageError(f"there is no model {name!r}", fix=fix)
+    found = str(own) if own.exists() else name
+    if not own.is_dir():
+        find_gguf(found)
+    return found
 
 
 def run(recipe: "DemoRecipe", argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
@@ -68,7 +83,8 @@ def run_recipe(recipe: "DemoRecipe", args: argparse.Namespace, shell: Shell, bas
     one = Demo(folder, recipe, args.seed, sizes, base, view.tell, view.show_step)
     taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
     if taken and not one.is_stopped:
-        raise UsageError(f"{args.output!r} already exists", fix="name another folder with --output, or remove it")
+        fix = "name another folder with --output, or remove it"
+        raise UsageError(f"{args.output!r} already exists and is not this demo, stopped", fix=fix)
     one.run()
     for line in view.format_result(folder):
         shell.tell(line)
@@ -77,7 +93,7 @@ def run_recipe(recipe: "DemoRecipe", args: argparse.Namespace, shell: Shell, bas
         shell.tell(f"\n{UNLEARNED}")
     else:
         code = ask_held_out(one, shell)
-    shell.tell(f"\nExams and metrics: hira-train show {folder}; model and adapter are in the folder.")
+    shell.tell(f"\nModel and adapter are in {folder}. Exams and metrics: hira-train show {folder}. Ask the model:")
     shell.say(_format_command(recipe.commands(one.seed)[0].command, folder))
     return code
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from hira.trainers import assembly
 from hira.trainers.doctor import RuleFinding, RunFiles, examine, read_notices, read_run
 from hira.trainers.preflight import check_inputs, own_window
 from hira.trainers.recipes import RECIPES
+from hira.trainers.records import count_of
 
-MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  ", "unseen": ""}
+MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  ", "unseen": "skipped"}
 
 
 def doctor(args: argparse.Namespace, shell: Shell) -> int:
@@ -24,12 +26,20 @@ def doctor(args: argparse.Namespace, shell: Shell) -> int:
     if args.json:
         shell.say(json.dumps([asdict(one) for one in findings], indent=2, ensure_ascii=False))
     else:
-        for one in findings:
-            if one.verdict != "unseen":
-                shell.say(_format(one))
-        names = {"ok": "ok", "warning": "warnings", "fault": "faults", "unseen": "not checked yet"}
-        shell.say("\n" + ", ".join(f"{many} {names[verdict]}" for verdict, many in counts.items()))
+        shell.say("\n".join(map(_format, _join_skipped(findings))))
+        warnings, faults = (count_of(counts[verdict], verdict) for verdict in ("warning", "fault"))
+        shell.say(f"\n{counts['ok']} ok, {warnings}, {faults}, {counts['unseen']} skipped")
     return BUG if counts["fault"] else OK
+
+
+def _join_skipped(findings: Sequence[RuleFinding]) -> list[RuleFinding]:
+    """Return the findings, with one for all rules that were skipped for the same reason, at the end."""
+    skipped: dict[tuple[str, str], list[str]] = {}
+    for one in findings:
+        if one.verdict == "unseen":
+            skipped.setdefault((one.found, one.fix), []).append(one.rule)
+    joined = [RuleFinding(", ".join(rules), "unseen", found, fix) for (found, fix), rules in skipped.items()]
+    return [one for one in findings if one.verdict != "unseen"] + joined
 
 
 def _format(one: RuleFinding) -> str:
@@ -39,11 +49,13 @@ def _format(one: RuleFinding) -> str:
 
 def _look_at(args: argparse.Namespace, shell: Shell) -> RunFiles:
     """Read the folder of a run, or a configuration. A run may be examined without its data and its model."""
-    folder = shell.folder / args.configuration[0]
+    first, *others = args.configuration
+    folder = shell.folder / first
     if folder.is_dir():
-        configuration = assembly.read_configuration(folder)
-        if configuration is None:
-            raise UsageError(f"there is no run in {args.configuration[0]!r}", fix="name the output folder of a run")
+        configuration = assembly.open_run(folder).model_copy(update={"out": Path(first)})
+        if others:
+            what = f"{others[0]!r} cannot override a run that exists"
+            raise UsageError(what, where=str(folder), fix=f"check the run alone: hira-train doctor {first}")
         try:
             kind = RECIPES[configuration.recipe].data
             problems, _ = assembly.read_problems(configuration.data, shell.folder, "train", kind)

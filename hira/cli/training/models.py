@@ -10,10 +10,11 @@ from pathlib import Path
 import hira.cli
 from hira.cli import OK
 from hira.cli.shell import Shell
+from hira.cli.training.demo import find_model
 from hira.core.errors import UsageError
 from hira.runtime.settings import PROFILE, load
 from hira.trainers.preflight import check_installed
-from hira.trainers.profile import serve_command
+from hira.trainers.profile import explain_unfinished, serve_command
 
 
 def base(args: argparse.Namespace, shell: Shell) -> int:
@@ -21,10 +22,8 @@ def base(args: argparse.Namespace, shell: Shell) -> int:
     from hira.trainers.models import write_base
 
     folder = shell.folder / args.folder
-    name = args.model.removeprefix("gguf:")
-    own = shell.folder / name
-    parameters = write_base(str(own) if own.exists() else name, folder)
-    shell.tell(f"hira-train: {parameters / 1e6:,.0f} million parameters in {folder}")
+    parameters = write_base(find_model(args.model.removeprefix("gguf:"), shell), folder)
+    shell.tell(f"hira-train: wrote {parameters / 1e6:,.0f} million parameters to {folder}; train them with:")
     shell.say(f"model.name={args.folder}")
     return OK
 
@@ -32,8 +31,7 @@ def base(args: argparse.Namespace, shell: Shell) -> int:
 def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the command's name
     run = shell.folder / args.run
     if not (run / PROFILE).is_file():
-        fix = "name the folder of a run that has ended; to resume one that has not: hira-train grpo --resume"
-        raise UsageError("there is no profile", where=str(run), fix=fix)
+        raise explain_unfinished(run)
     flags = [*args.flags, *(["--debug"] if args.debug else [])]
     out = [] if _names(flags, "--output") else ["--output", str(Path("eval") / f"{Path(args.data).stem}-{run.name}")]
     own = load({"profile": run}, {}, shell.folder, Path(shell.home)).workflow
@@ -50,6 +48,7 @@ def merge(args: argparse.Namespace, shell: Shell) -> int:
     from hira.trainers import models
 
     models.merge(shell.folder / args.run, shell.folder / args.folder, args.adapter)
+    shell.tell(f"hira-train: wrote the merged model to {shell.folder / args.folder}; ask it with --model:")
     shell.say(f"hf:{args.folder}")
     return OK
 
@@ -67,8 +66,8 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
         raise UsageError(
             "vllm is not installed",
             where="it serves each adapter as a separate model",
-            fix="pip install vllm on the machine with the GPU and run the printed command there; answers of the whole "
-            f"workflow are served from this process, without vLLM, by: hira serve --profile {args.run}",
+            fix="install it on the machine with the GPU (pip install vllm); or serve the answers of the whole "
+            f"workflow without it: hira serve --profile {args.run}",
         )
     shell.tell(f"hira-train: {shlex.join(words)}")
     # vLLM replaces this process, so that ending it ends the server

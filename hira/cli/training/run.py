@@ -26,28 +26,27 @@ from hira.trainers.preflight import (
     gpus,
     own_window,
 )
-from hira.trainers.records import last_checkpoint
+from hira.trainers.records import count_of, last_checkpoint
 
 
 def parse_configuration(args: argparse.Namespace, shell: Shell) -> Configuration:
     """Return the checked configuration of the command line, or of the run to resume. No file that it names is read."""
     if getattr(args, "resume", None):
         place = shell.folder / args.resume
-        found = assembly.read_configuration(place)
-        if found is None:
-            raise UsageError(f"there is no run in {args.resume!r}", fix="name the output folder of a run, its `out`")
+        found = assembly.open_run(place)
         if args.configuration:
             raise UsageError("--resume takes the configuration from the run", fix="remove the file and the overrides")
         return found.model_copy(update={"out": place})
     files = [one for one in args.configuration if "=" not in one]
     if len(files) > 1:
         raise UsageError(
-            f"two files: {files[0]!r} and {files[1]!r}", fix="name one, then overrides such as train.lr=1e-5"
+            f"expected one file, got {files[0]!r} and {files[1]!r}",
+            fix="name one file, then overrides such as train.lr=1e-5",
         )
     if not args.configuration:
         raise UsageError(
             "no configuration is named",
-            fix=f"name a file: hira-train {args.command} run.toml; docs/training.md has one",
+            fix=f"name a file: hira-train {args.command} run.toml; docs/training.md has one to copy",
         )
     file = shell.folder / files[0] if files else None
     return load_configuration(file, [one for one in args.configuration if "=" in one])
@@ -59,7 +58,7 @@ def prepare_run(args: argparse.Namespace, shell: Shell) -> tuple[assembly.Traini
     plan = assembly.make_plan(configuration, shell.folder, shell.environ, Path(shell.home))
     resumed = assembly.is_resumed(plan)
     if args.command == "grpo" and not plan.problems:
-        raise UsageError("there is no question to train on", fix='write train = "questions.jsonl" below [data]')
+        raise UsageError("no questions to train on are named", fix='write train = "questions.jsonl" below [data]')
     check_installed()
     check_options(configuration.model.bits, configuration.train.report_to)
     return plan, resumed
@@ -73,10 +72,9 @@ def announce_start(
     assembly.write_configuration(plan)
     saved = next((place for one in reversed(checkpoints) if (place := last_checkpoint(one))), None)
     if not resumed:
-        where = f"begun in {plan.folder}"
+        where = f"the run is in {plan.folder}"
     elif saved is None:
-        why = f"there is no checkpoint yet; one is written every {every} steps (save_every)"
-        where = f"starting over in {plan.folder}: {why}"
+        where = f"starting over in {plan.folder}, which has no checkpoint yet (save_every: {count_of(every, 'step')})"
     else:
         where = f"resuming in {plan.folder} from {saved.name}"
     shell.tell(f"hira-train: {where}")
@@ -91,9 +89,9 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
     shape = shape_of(configuration.model.name, shell.folder)
     window = configuration.rollouts.window
     if wrong := explain_window(window, own_window(configuration.model.name, shell.folder)):
-        shell.tell(f"hira-train: {wrong}; the figures are those of {window:,}")
+        shell.tell(f"hira-train: {wrong}; the figures below are for {window:,}: set rollouts.window to the model's own")
     if configuration.rollouts.vllm:
-        shell.tell("hira-train: a vLLM server samples and needs its own memory; these figures are those of the update")
+        shell.tell("hira-train: a vLLM server samples and needs memory, too; only the figures of the update apply here")
     work = work_of(configuration)
     named = {args.gpu: DEVICES[args.gpu]} if args.gpu else DEVICES
     rows = {name: at_once(shape, work, device) for name, device in named.items()}
@@ -108,15 +106,14 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
         shell.say(json.dumps(record, indent=2))
         return OK
     shell.say(str(found))
-    shell.say(f"\n{'device':<14}{'memory':>10}{'rows':>6}")
+    shell.say(f"\n{'device':<14}{'memory':>10}{'at once':>9}")
     for name, memory in named.items():
         fits = f"{memory / GIB:.0f} GiB" if rows[name] else "too small"
-        shell.say(f"{name:<14}{fits:>10}{rows[name]:>6}")
-    if any(rows[name] < work.at_once for name in named):
-        shell.tell(
-            f"rows: conversations of {work.longest:,} tokens that fit at once, of {work.at_once} configured; "
-            "the others wait, and shorter ones take less"
-        )
+        shell.say(f"{name:<14}{fits:>10}{rows[name]:>9}")
+    shell.tell(
+        f"at once: how many conversations of {work.longest:,} tokens fit in memory, of {work.at_once} wanted; "
+        "the others wait, and shorter ones take less"
+    )
     return OK
 
 
@@ -159,6 +156,7 @@ def sft(args: argparse.Namespace, shell: Shell) -> int:
     )
     profile.write_profiles(plan)
     starts = " ".join(f"model.start.{name}={place}" for name, place in profile.adapters_of(plan.folder).items())
+    shell.tell("hira-train: done; continue by reinforcement:")
     shell.say(f"hira-train grpo … {starts}")
     return OK
 
@@ -188,7 +186,7 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
             shell.tell(f"hira-train: {wrong}")
         for line, many in (
             ("questions left out because their answer is unknown", plan.unasked),
-            ("questions that repeat another one", plan.repeated),
+            ("duplicate questions", plan.repeated),
             ("held-out questions that are also trained on", plan.shared),
         ):
             if many:
@@ -202,7 +200,7 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         on_step=Steps(shell, own.train.steps),
     )
     profile.write_profiles(plan)
-    shell.tell(f"hira-train: done; how it went: hira-train show {plan.folder}")
+    shell.tell(f"hira-train: done; see how it went: hira-train show {plan.folder}; ask the trained model:")
     shell.say(f'hira ask "…" --profile {plan.folder}')
     return OK
 
@@ -237,8 +235,8 @@ def _launch_processes(args: argparse.Namespace, shell: Shell, plan: assembly.Tra
     """Start the same command in several processes, one per GPU, or all on this CPU if there is no GPU."""
     there = gpus()
     if 0 < there < args.processes:
-        what = f"{args.processes} processes need as many GPUs, and there are {there}"
-        raise UsageError(what, fix="start fewer, or none: without --processes one is enough")
+        what = f"{args.processes} processes need {args.processes} GPUs, and there are {there}"
+        raise UsageError(what, fix=f"set --processes {there}, or omit it to train in one process")
     own = ["-m", "hira.cli.training", "grpo", *args.configuration, *(["--resume", args.resume] if args.resume else [])]
     environ = {**shell.environ, **({} if there else {"ACCELERATE_USE_CPU": "true"})}
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(args.processes)]

@@ -10,6 +10,8 @@ from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.sanitize import clean
 from hira.trainers import records
+from hira.trainers.assembly import open_run
+from hira.trainers.records import count_of
 
 USUAL = ("reward", "reward/accuracy", "dead_groups", "entropy", "kl", "grad_norm", "rollout_seconds", "update_seconds")
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
@@ -21,11 +23,19 @@ def show(args: argparse.Namespace, shell: Shell) -> int:
     steps = [one for one in records.read(folder / records.METRICS) if "loss" in one]
     exams = records.read(folder / records.EXAMS)
     if not (steps or exams):
-        raise UsageError(f"{args.run!r} contains no metrics", fix="name the folder of a run that has made a step")
+        open_run(folder)
+        fix = "the first ones follow its first step or exam; hira-train doctor checks the configuration before"
+        raise UsageError("the run has no metrics yet", where=str(folder), fix=fix)
     if args.samples:
-        for one in records.read(folder / records.ROLLOUTS)[-args.samples :]:
+        samples = records.read(folder / records.ROLLOUTS)[-args.samples :]
+        if not samples:
+            fix = "set rollouts.samples to record some in each step"
+            raise UsageError("the run has no sample rollouts", where=str(folder), fix=fix)
+        for one in samples:
             shell.say(describe_sample(one))
         return OK
+    if args.metrics and not steps:
+        raise UsageError("the run has made no step yet", where=str(folder), fix="leave the names of metrics out")
     for one in [] if args.metrics else exams:
         shell.say(format_exam(one))
     for name in _choose_names(steps, args.metrics):
@@ -40,7 +50,8 @@ def _choose_names(steps: Sequence[Mapping[str, Any]], asked: Sequence[str]) -> l
     if asked:
         found = [name for name in names if any(one in name for one in asked)]
         if not found:
-            raise UsageError(f"no metric has {asked[0]!r} in its name", fix=f"they are: {', '.join(names)}")
+            known = dict.fromkeys(name.partition("/")[0] for name in names)
+            raise UsageError(f"no metric has {asked[0]!r} in its name", fix=f"names contain: {', '.join(known)}")
         return found
     roles = [name.removesuffix("/length") for name in names if name.endswith("/length")]
     return [name for name in (*USUAL, *(f"{role}/{one}" for role in roles for one in OF_ROLES)) if name in names]
@@ -50,19 +61,20 @@ def describe_sample(one: Mapping[str, Any]) -> str:
     """Format a sample rollout as text: question, messages and reward, conversation by conversation."""
     known = " or ".join(map(str, one.get("references", ())))
     reward = "none" if one.get("reward") is None else f"{one['reward']:.2f}"
-    lines = [f"## step {one['step']}, reward {reward}: {one.get('question', '')}", f"known: {known}"]
+    lines = [f"## step {one['step']}, reward {reward}: {one.get('question', '')}", f"right answer: {known}"]
     lines.append(f"answer: {one.get('answer') or one.get('error') or '(none)'}")
     for part in one.get("conversations", ()):
         gained = one.get("advantages", {}).get(part["conversation"])
         text = "" if gained is None else f", advantage {gained:+.2f}"
-        lines += ["", f"### {part['conversation']}: {part['turns']} turns, {part['tokens']} tokens{text}"]
+        size = f"{count_of(part['turns'], 'turn')}, {count_of(part['tokens'], 'token')}"
+        lines += ["", f"### {part['conversation']}: {size}{text}"]
         lines += [f"[{said['role']}] {said['text']}" for said in part.get("messages", ())]
     return clean("\n".join([*lines, ""]))
 
 
 def format_exam(one: Mapping[str, Any]) -> str:
     sampled, greedy = (format_share(one[name]) for name in ("sampled", "greedy"))
-    return f"step {one['step']:>4}  held-out {sampled} at T 1, {greedy} greedy"
+    return f"step {one['step']:>4}  held-out questions right: {sampled} at temperature 1, {greedy} greedy"
 
 
 def format_share(value: float | None) -> str:

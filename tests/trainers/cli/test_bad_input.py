@@ -33,8 +33,8 @@ def folder(tmp_path: Path) -> Path:
     ("arguments", "code", "line"),
     [
         (["grpo", "reward.judge=m", "reward.judge_url=http://127.0.0.1:9/v1"], 3, "the judge cannot be reached"),
-        (["doctor"], 1, "rollouts.window is 16,384 tokens, and the model itself takes 2,048"),
-        (["doctor", "rollouts.window=2048"], 0, "30 questions, 8 for each update; 10 repeat another one"),
+        (["doctor"], 1, "rollouts.window is 16,384 tokens, but the model takes only 2,048"),
+        (["doctor", "rollouts.window=2048"], 0, "30 questions, 8 for each update; 10 duplicates"),
         (["grpo", 'settings.docs=["docs", "missing"]'], 2, "missing"),
         (["grpo", 'train.report_to=["wandbs"]'], 2, "unknown reporter 'wandbs'"),
     ],

@@ -48,7 +48,7 @@ def test_overrides_are_numbers_lists_truth_values_and_text() -> None:
     ("override", "what", "fix"),
     [
         ("train.step=1", "unknown key 'step'", "did you mean 'steps'?"),
-        ("train.steps=0", "train.steps: input should be greater than or equal to 1", "it was 0"),
+        ("train.steps=0", "train.steps should be greater than or equal to 1, got 0", "correct train.steps"),
         ("nothing", "'nothing' is not an override", "SECTION.KEY=VALUE"),
     ],
 )

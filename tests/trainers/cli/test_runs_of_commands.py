@@ -74,14 +74,14 @@ def test_a_run_whose_prompts_never_fit_is_stopped_and_says_so(place: "Place") ->
     long = {"question": f"Which river flows through {'Qu' * 200}?", "answer": "Vell"}
     (place.folder / "questions.jsonl").write_text(json.dumps(long) + "\n")
     assert place.train("grpo", "run.toml", "data.held_out=", "rollouts.window=256", "out=run") == 1
-    assert "rollouts ended before the model said a word" in place.err
+    assert "rollouts ended before the model wrote anything" in place.err
     assert re.search(r"the prompt has [\d,]+ tokens, and the model's window takes 256; ", place.err)
     assert "rollouts.window" in place.err
 
 
 def test_a_model_without_a_chat_template_and_a_file_without_conversations_are_refused(place: "Place") -> None:
     assert place.train("sft", "run.toml", "sft.conversations=questions.jsonl", "out=a") == 2
-    assert "line 1 is no conversation" in place.err
+    assert "line 1 is not a conversation" in place.err
     assert place.train("sft", "run.toml", "data.train=", "out=b") == 2
     assert "there is nothing to learn from" in place.err
     (place.folder / "model" / "chat_template.jinja").unlink()

@@ -46,14 +46,21 @@ def terminal(tmp_path: Path) -> Terminal:
         (("grpo",), ["no configuration is named", "docs/training.md"]),
         (("help", "dmeo"), ["did you mean demo?"]),
         (("grpo", "none.toml"), ["the configuration cannot be read", "none.toml"]),
-        (("grpo", "--resume", "nowhere"), ["there is no run in 'nowhere'"]),
-        (("grpo", "a.toml", "--set", "train.steps=3"), ["unrecognized arguments: --set", "without it: train.lr=1e-5"]),
-        (("grpo", "model.name=x"), ["there is no question to train on"]),
+        (("grpo", "--resume", "nowhere"), ["there is no such folder", "nowhere"]),
+        (("grpo", "a.toml", "--set", "train.steps=3"), ["unrecognized arguments: --set", "without dashes: train.lr"]),
+        (("grpo", "a.toml", "--steps", "3"), ["unrecognized arguments: --steps", "without dashes: train.steps=VALUE"]),
+        (("grpo", "a.toml", "--gpu", "l4"), ["--gpu is for hira-train plan"]),
+        (("plan", "model.name=x", "train.stepz=3"), ["unknown key 'stepz'", "on the command line", "'steps'?"]),
+        (("demo", "--updates", "0"), ["'0' is not a number of 1 or more"]),
+        (("demo", "--model", "nothing"), ["there is no model 'nothing'", "smollm2"]),
+        (("show", "."), ["the folder does not hold a run", "output folder"]),
+        (("eval", "run"), ["arguments are required: DATA"]),
+        (("grpo", "model.name=x"), ["no questions to train on are named"]),
         (("plan", "model.name=nobody/nothing"), ["is not on this machine", "hf download"]),
         (("plan", "model.name=x", "workflow.max_subtask=3"), ["no option 'max_subtask'", "'max_subtasks'?"]),
         (("plan", "--gpu", "rtx-4091", "model.name=x"), ["unknown GPU 'rtx-4091'", "did you mean 'rtx-4090'?"]),
-        (("serve", "nowhere"), ["there are no adapters", "nowhere"]),
-        (("eval", "nowhere", "mini"), ["there is no profile", "nowhere"]),
+        (("serve", "nowhere"), ["there is no such folder", "nowhere"]),
+        (("eval", "nowhere", "mini"), ["there is no such folder", "nowhere"]),
     ],
 )
 def test_what_is_wrong_is_told_in_three_lines_with_code_2(
@@ -85,7 +92,7 @@ def test_the_example_for_24_gb_has_room_there_and_its_sheet_in_the_docs_is_what_
     file = root / "examples" / "training" / "one_24gb.toml"
     assert terminal("plan", str(file), "model.name=.", "--gpu", "rtx-4090") == 0, terminal.err
     assert terminal.out in (root / "docs" / "training.md").read_text(encoding="utf-8")
-    assert "of 32 configured; the others wait" in terminal.err
+    assert "of 32 wanted; the others wait" in terminal.err
     assert terminal("plan", str(file), "model.name=.", "model.bits=16", "train.budget=200000", "--gpu", "l4") == 0
     assert "too small" in terminal.out
 
@@ -159,7 +166,7 @@ def test_show_prints_exams_metrics_by_role_and_samples_as_harmless_text(terminal
         run / "exams.jsonl", [{"step": 0, "sampled": 0.1, "greedy": 0.2}, {"step": 2, "sampled": 0.8, "greedy": None}]
     )
     assert terminal("show", "run") == 0
-    assert "step    2  held-out 80 % at T 1, unknown greedy" in terminal.out
+    assert "step    2  held-out questions right: 80 % at temperature 1, unknown greedy" in terminal.out
     assert any(line.split()[:4] == ["reward", "0.5", "→", "0.75"] for line in terminal.out.splitlines())
     assert "planner/length" in terminal.out
     assert "worker/tool_success" not in terminal.out
