@@ -45,7 +45,7 @@ def demo(args: argparse.Namespace, shell: Shell) -> int:
 def find_model(name: str, shell: Shell) -> str:
     """Return the path of a GGUF file or a model's folder, or the name of a model that a package holds. Raises
     `UsageError` for any other name."""
-    from hira.policies.llama.__init__ import PACKAGED
+    from hira.policies.llama import PACKAGED
     from hira.trainers.models import find_gguf
 
     own = shell.folder / Path(name).expanduser()
