@@ -285,6 +285,34 @@ async def test_what_other_runs_brought_is_not_taken_past_a_hook_nor_what_it_chan
     assert len(made) == before  # taken from the first run
 
 
+async def test_a_call_whose_hook_failed_is_not_made_again_but_its_result_goes_through_the_corrected_hook(
+    tmp_path: Path,
+) -> None:
+    made: list[str] = []
+
+    @tool
+    def note(ship: str) -> str:
+        """Note a ship in the log."""
+        made.append(ship)
+        return f"{ship} is noted by Ada Brand"
+
+    def hira(after: Any, *script: Any) -> tuple[Hira, ScriptedPolicy]:
+        policy = ScriptedPolicy(list(script))
+        settings = Settings(workflow="react", verify="lexical", journal=tmp_path / "journal.sqlite")
+        return Hira(settings=settings, policies={"*": policy}, tools=[note], hooks=Hooks(after_tool=after)), policy
+
+    first, _ = hira(fail, calling("note", ship="Cora"))
+    async with first:
+        run = first.stream("Note it.")
+        with pytest.raises(HookError):
+            await run.finish()
+    second, policy = hira(lambda _, seen: seen.change_texts(lambda text: text.replace("Ada", "B.")), r"\boxed{Done.}")
+    async with second:
+        await (await second.resume(run.id)).finish()
+    assert made == ["Cora"]
+    assert "Cora is noted by B. Brand" in policy.requests[0].messages[-1].text
+
+
 @pytest.mark.skipif(bool(refusal()), reason="nothing would hold Python code back here")
 async def test_hooks_see_programs_and_a_resumed_run_repeats_the_changed_ones(tmp_path: Path) -> None:
     def double(call: ToolUse) -> dict[str, Any]:

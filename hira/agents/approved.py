@@ -82,8 +82,8 @@ async def _get_decisions(subtasks: Sequence[Subtask], context: RunContext) -> Se
     if log is None:
         decisions = await ask()
     else:
-        record = {"run": log.run, "subtasks": [[one.id, one.text] for one in subtasks]}  # no other run decides for it
-        asked = CallSpec("tool", APPROVAL, digest_of_tool(APPROVAL, record), PERSON, lambda: record)
+        request = {"run": log.run, "subtasks": [[one.id, one.text] for one in subtasks]}  # no other run decides for it
+        asked = CallSpec("tool", APPROVAL, digest_of_tool(APPROVAL, request), PERSON, lambda: request)
         decisions = await log.call(asked, ask, _record, _decisions)
     for issued, one in zip(subtasks, decisions, strict=True):
         if isinstance(one, Rejected):

@@ -99,7 +99,7 @@ class _CallInProgress:
         """
         context, tool, log = self.context, self.tool, self.context.log
         if log is None:
-            return await self._prepare() or await self._make()
+            return await self._prepare() or await self._change(await self._make())
         reads = tool is context.tools.files  # also what programs wrote, and so not always the same
         shared = tool.pure and not context.hooks.sees_tools  # a hook sees the calls of every role
         asked = CallSpec(
@@ -112,6 +112,7 @@ class _CallInProgress:
             anywhere=shared,
             again=bool(tool.speaks),
             own=self.is_own,
+            change=self._change if context.hooks.after_tool else None,
         )
         started = len(log.unfinished)
         observation = await log.call(asked, self._make_live, self._dump, self._load, prepare=self._prepare)
@@ -158,14 +159,25 @@ class _CallInProgress:
         return await self._make()
 
     async def _make(self) -> Observation:
-        """Perform the call and return its result as the hook `after_tool` leaves it."""
+        """Perform the call. Without a hook that changes it, its result is ready to be read."""
         observation = await _call_tool(self.tool, self.arguments, self.context)
-        if self.context.hooks.after_tool:
-            observation = await change_result(self.context.hooks, self.tool, self._describe(), observation)
-        return _finish(observation, self.tool, self.arguments, self.context)
+        return observation if self.context.hooks.after_tool else self._finish(observation)
+
+    async def _change(self, observation: Observation) -> Observation:
+        """Return a result as the hook `after_tool` leaves it."""
+        if not self.context.hooks.after_tool:
+            return observation
+        changed = await change_result(self.context.hooks, self.tool, self._describe(), observation)
+        return self._finish(changed)
+
+    def _finish(self, observation: Observation) -> Observation:
+        """Return a result as a source that can be cited, without secrets."""
+        if observation.citable and observation.ok:
+            observation = read_result(f"tool:{self.tool.name}", self.tool.name, self.arguments, observation.text)
+        return _mask(observation, self.context.secrets)
 
     def _dump(self, observation: Observation) -> dict[str, Any]:
-        record = _record(observation)
+        record = _record(_mask(observation, self.context.secrets))
         if self.is_own:
             record[OWN] = True
         if self.arguments is not self.written:
@@ -219,17 +231,14 @@ async def _call_tool(tool: Tool, arguments: Mapping[str, Any], context: RunConte
         return Observation(f"{tool.name} failed: {why}", ok=False)
 
 
-def _finish(observation: Observation, tool: Tool, arguments: Mapping[str, Any], context: RunContext) -> Observation:
-    """The result as a source that can be cited, without secrets."""
-    if observation.citable and observation.ok:
-        observation = read_result(f"tool:{tool.name}", tool.name, arguments, observation.text)
-    passages = tuple(_mask_passage(passage, context.secrets) for passage in observation.passages)
-    return replace(observation, text=redact(observation.text, context.secrets), passages=passages)
+def _mask(observation: Observation, secrets: frozenset[str]) -> Observation:
+    passages = tuple(_mask_passage(passage, secrets) for passage in observation.passages)
+    return replace(observation, text=redact(observation.text, secrets), passages=passages)
 
 
 def _mask_passage(passage: Passage, secrets: frozenset[str]) -> Passage:
-    record = {name: redact(getattr(passage.source, name), secrets) for name in ("location", "title", "text")}
-    return Passage(replace(passage.source, **record), redact(passage.text, secrets))
+    masked = {name: redact(getattr(passage.source, name), secrets) for name in ("location", "title", "text")}
+    return Passage(replace(passage.source, **masked), redact(passage.text, secrets))
 
 
 def _record(observation: Observation) -> dict[str, Any]:
@@ -237,12 +246,13 @@ def _record(observation: Observation) -> dict[str, Any]:
         {"source": {name: getattr(one.source, name) for name in one.source.__dataclass_fields__}, "text": one.text}
         for one in observation.passages
     ]
-    return {"text": observation.text, "passages": passages, "ok": observation.ok}
+    citable = {"citable": True} if observation.citable else {}
+    return {"text": observation.text, "passages": passages, "ok": observation.ok, **citable}
 
 
 def _observation(record: Mapping[str, Any]) -> Observation:
     passages = (Passage(Source(**one["source"]), one["text"]) for one in record["passages"])
-    return Observation(record["text"], tuple(passages), record["ok"])
+    return Observation(record["text"], tuple(passages), record["ok"], record.get("citable", False))
 
 
 PASSAGE = Prompt(__file__, "passage")
@@ -283,15 +293,16 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
 
         result = context.once(spelled if shared else "", get_result, lambda one: one.ok)
         observation = _drop_blocked(await context.unless_stopped(result), tool)
+        took = time.monotonic() - began
         if earlier:
             await earlier.wait()
         seen = CallResult(observation, _format_observation(observation, conversation), observation.ok)
     except (ToolError, Stop) as error:
         seen = CallResult(Observation(), inert(f"{tool.name} failed: {error}"), ok=False)
+        took = time.monotonic() - began
     finally:
         ended.set()
-    took = round(time.monotonic() - began, 3)
-    context.events(ToolEnded(conversation.name, tool.name, seen.ok, seen.text, took, number))
+    context.events(ToolEnded(conversation.name, tool.name, seen.ok, seen.text, round(took, 3), number))
     return seen
 
 
@@ -301,11 +312,13 @@ def _check_unmasked(arguments: Mapping[str, Any], masked: Mapping[str, Any]) -> 
         raise ToolError("an argument contains a secret of this machine, so the call was not made; remove it")
 
 
-def _check_open(arguments: Mapping[str, Any], tool: Tool) -> None:
-    """Refuse to open an address on a blocked host."""
-    for value in arguments.values():
-        if isinstance(value, str) and is_on_host(value, tool.blocked):
-            raise ToolError(f"{value} is blocked in this run; continue without it")
+def _check_open(value: Any, tool: Tool) -> None:
+    """Refuse to open an address on a blocked host, at any depth of the arguments."""
+    if isinstance(value, str) and is_on_host(value.strip(), tool.blocked):
+        raise ToolError(f"{value} is blocked in this run; continue without it")
+    if isinstance(value, Mapping | list | tuple):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            _check_open(one, tool)
 
 
 def _drop_blocked(observation: Observation, tool: Tool) -> Observation:
@@ -319,6 +332,7 @@ def _drop_blocked(observation: Observation, tool: Tool) -> Observation:
 def _format_observation(observation: Observation, conversation: Conversation) -> Filled:
     """Format the tool's text and its passages, grouped by source."""
     shown = [inert(observation.text)] if observation.text else []
+    conversation.has_read |= bool(observation.passages)
     parts: dict[str, tuple[Source, list[str]]] = {}
     for passage in observation.passages:
         source = conversation.context.read(passage.source)

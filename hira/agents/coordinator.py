@@ -66,8 +66,8 @@ class Coordinator:
     """Gives subtasks to experts. `transfer` and `remember` switch off the two mechanisms that HiRA's Table 2 removes.
 
     Without transfer, no model chooses the expert or distils its reasoning for the planner; without remembering, the
-    memory is neither read nor written. With `distils` False an expert's own words are its report, and what memory is to
-    keep of them is for the workflow to say. `faithful` makes every call of the paper.
+    memory is neither read nor written. With `distils` False an expert's own words are its report and what memory keeps.
+    `faithful` makes every call of the paper.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Coordinator:
         self.experts = sorted(experts, key=lambda expert: expert.cost)
         self.transfer = transfer
         self.remember = remember
-        self.distils = distils and (transfer or remember)
+        self.distils = distils
         self.faithful = faithful
 
     async def delegate(self, subtasks: Sequence[Subtask], memory: DualMemory) -> list[Finding]:
@@ -190,13 +190,12 @@ class Coordinator:
 
     async def _distil(self, subtask: Subtask, account: Account) -> Distillate:
         """Distil the work for the planner and for memory, without a call for parts that neither of them reads."""
-        if not self.distils:
-            return keep_words(account)
-        if is_short(account) and not self.faithful:
-            return keep_words(account, notes=self.remember)
+        notes = self.remember and account.found
+        if not (self.distils and (self.transfer or notes)) or (is_short(account) and not self.faithful):
+            return keep_words(account, notes=notes)
         try:
             conversation = self.context.conversation("coordinator", f"{subtask.id}/distil")
-            return await distil(conversation, subtask.text, account, report=self.transfer, notes=self.remember)
+            return await distil(conversation, subtask.text, account, report=self.transfer, notes=notes)
         except (DialectError, EndpointError, Stop) as error:
             self._fell_back("passed on as the expert wrote it", error)
             return keep_words(account)

@@ -92,9 +92,10 @@ def is_short(account: Account) -> bool:
 
 
 def keep_words(account: Account, *, notes: bool = False) -> Distillate:
-    """The expert's own words; with `notes`, memory keeps them as well."""
+    """The expert's own words; with `notes`, memory keeps its conclusion as well, if it found something."""
     conclusion = account.conclusion or NO_CONCLUSION.fill()
-    facts = [FactRecord(text=account.conclusion)] if notes and account.conclusion else []
+    told = account.conclusion if notes and account.found and not account.ended else ""
+    facts = [FactRecord(text=" ".join(told.split()))] if told.strip() else []
     return Distillate(reasoning="", conclusion=conclusion, facts=facts)
 
 

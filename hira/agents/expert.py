@@ -48,12 +48,14 @@ class Task:
 class Account:
     """An expert's work: its whole `reasoning`, for the distiller, and its conclusion.
 
-    `ended` is the reason if the work broke off; its findings until then are kept.
+    `ended` is the reason if the work broke off; its findings until then are kept. `found` is False if its tools failed
+    or brought nothing, so that memory keeps nothing of its words.
     """
 
     reasoning: str
     conclusion: str
     ended: str = ""
+    found: bool = True
 
 
 class Expert(Protocol):
@@ -130,4 +132,4 @@ async def reason(
         if not loop.transcript:
             raise
         return Account(loop.account, loop.transcript[-1], error.what)
-    return Account(loop.account, step.answer)
+    return Account(loop.account, step.answer, found=conversation.has_read or not loop.used)

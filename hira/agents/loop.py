@@ -89,6 +89,7 @@ class Loop:
     unreadable: int = 0
     cut: bool = False
     said: str = ""
+    plans: bool = False
     transcript: list[str] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
     _answered: list[tuple[Call, str] | None] = field(default_factory=list)
@@ -324,7 +325,13 @@ class Loop:
 
     def _end(self, stop: Stop) -> Step:
         """Close without another call, with the model's last words."""
-        return Step(self.said, forced=stop.what)
+        return Step(self.last_words, forced=stop.what)
+
+    @property
+    def last_words(self) -> str:
+        """The last words of a role that cannot be asked again. Words with a call are a plan: they are never the run's
+        answer, and of another role they count only if they cite what it has read."""
+        return self.said if not self.plans or (find_cited(self.said) and not self.final) else ""
 
     def _was_cut(self, completion: Completion) -> bool:
         """Return whether an answer was cut off for its length. Only the first time: a second one is accepted."""
@@ -376,7 +383,7 @@ class Loop:
         if made or not parsed.calls:
             self._restore()
             self.unreadable = self.conversation.context.silent = 0
-            self.said = parsed.text
+            self.said, self.plans = parsed.text, bool(made)
             self._keep(parsed)
             self.transcript.append(parsed.text)
             self.transcript += [f"Called {call.name}: {format_arguments(call.arguments)}" for call in made]

@@ -385,8 +385,8 @@ def _model(name: str, fields: tuple[_Field, ...]) -> "tuple[type[BaseModel], Map
     expensive to create and to free."""
     from pydantic import ConfigDict, create_model
 
-    record: dict[str, Any] = {one.name: (one.hint, one.default) for one in fields}
-    model = create_model(name, __config__=ConfigDict(extra="forbid"), **record)
+    parameters: dict[str, Any] = {one.name: (one.hint, one.default) for one in fields}
+    model = create_model(name, __config__=ConfigDict(extra="forbid"), **parameters)
     schema = model.model_json_schema()
     # the title that pydantic derives from a parameter's name is useless to a model, and so is an empty default
     properties = {

@@ -101,8 +101,9 @@ def ablation(workflow: str, models: Sequence[str], seeds: int) -> list[Cell]:
 def sweep(limits: Sequence[int], workflow: str, models: Sequence[str], seeds: int) -> list[Cell]:
     """Return the cells of one workflow under several limits of subtasks, with and without the experts' descriptions
     (HiRA, Fig. 3)."""
-    record = {"": {}, ", not described": _option("hira", describe_experts=False)}
-    kinds = record if workflow == "hira" else {"": {}}
+    kinds: dict[str, Mapping[str, Any]] = {"": {}}
+    if workflow == "hira":
+        kinds[", not described"] = _option("hira", describe_experts=False)
     variants = {
         f"{limit} subtask{'' if limit == 1 else 's'}{kind}": {"max_subtasks": limit, **own}
         for kind, own in kinds.items()

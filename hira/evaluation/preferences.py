@@ -196,15 +196,15 @@ async def by_points(context: RunContext, pair: Preference) -> float | None:
 async def by_pair(context: RunContext, pair: Preference) -> float | None:
     """Compare both reports in both orders: 1 or -1 if the verdicts agree, 0 if the order decided."""
     first, second = [context.conversation("judge", name) for name in "ab"]
-    lines: list[Literal["first", "second"] | None] = await together(
+    verdicts: list[Literal["first", "second"] | None] = await together(
         [
             pairwise(first, pair.query, pair.accepted, pair.rejected),
             pairwise(second, pair.query, pair.rejected, pair.accepted),
         ]
     )
-    if None in lines:
+    if None in verdicts:
         return None
-    return ((lines[0] == "first") - (lines[0] == "second") + (lines[1] == "second") - (lines[1] == "first")) / 2
+    return float(verdicts == ["first", "second"]) - float(verdicts == ["second", "first"])
 
 
 WAYS: dict[str, Way] = {

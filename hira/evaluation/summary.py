@@ -149,9 +149,9 @@ def _score_majority(scored: Sequence[Record]) -> float | None:
     """Return the share of questions whose most frequent answer is right."""
     right = []
     for own in _by_question(scored).values():
-        lines = [" ".join((one.score.extracted or extract_answer(one.answer)).lower().split()) for one in own]
-        chosen = majority(lines)
-        right.append(float(bool(own[lines.index(chosen)].score.correct)) if chosen else 0.0)
+        answers = [" ".join((one.score.extracted or extract_answer(one.answer)).lower().split()) for one in own]
+        chosen = majority(answers)
+        right.append(float(bool(own[answers.index(chosen)].score.correct)) if chosen else 0.0)
     return fmean(right) if right else None
 
 

@@ -19,6 +19,8 @@ Kind = Literal["policy", "tool"]
 Key = tuple[Kind, str, int, str]
 
 FAILED = "failed"
+UNCHANGED = "unchanged"
+"""Marks a result that something still had to change when the run ended."""
 OWN = "own"
 """Marks a result that is no other run's, because hooks or a person decided on it."""
 MOST_EVENTS = 500
@@ -59,7 +61,8 @@ class CallSpec(NamedTuple):
     A call with an `effect` is also recorded when it starts. One that may be made `anywhere` has the same result
     everywhere in the run, and has no position. One to make `again` is taken from the record only in a replay, because
     its own effects are recorded. One of the run's `own` is never replaced by that of another run. `undo` is called if
-    the run ends before the call does.
+    the run ends before the call does. `change` replaces a new result; if it fails, a resumed run changes the recorded
+    result and does not call again.
     """
 
     kind: Kind
@@ -72,6 +75,7 @@ class CallSpec(NamedTuple):
     again: bool = False
     own: bool = False
     undo: Callable[[], None] = lambda: None
+    change: Callable[[Any], Awaitable[Any]] | None = None
 
 
 Reuse = Callable[[Kind, str], Awaitable[Any]]
@@ -181,9 +185,7 @@ class Log:
         key: Key = (asked.kind, asked.conversation, 0 if asked.anywhere else position, asked.digest)
         known = self.known.get(key) if self.replayed or not asked.again else None
         if known and known.result is not None:
-            if known.failed:
-                raise _failure(known.result)
-            return decode(known.result)
+            return await self._restore(known, asked, encode, decode)
         if self._writer is None:
             self.missed = True
             self._positions[counter] -= 1
@@ -205,7 +207,7 @@ class Log:
         if asked.effect:
             self._writer.write([("calls", (*row, None, began, None))])
         await self._writer.commit()  # also the results of which this call is made
-        made = self._make_call(make, encode, row, began)
+        made = self._make_call(make, encode, row, began, asked.change)
         try:
             return await (within(made) if within else made)
         except Stop:
@@ -213,8 +215,26 @@ class Log:
             asked.undo()
             raise
 
+    async def _restore(
+        self, known: RecordedCall, asked: CallSpec, encode: Callable[[T], Any], decode: Callable[[Any], T]
+    ) -> T:
+        """Return the result of a recorded call, or raise its failure."""
+        if known.failed:
+            raise _failure(known.result)
+        result = decode(known.result)
+        if not (asked.change and self._writer and known.result.get(UNCHANGED)):
+            return result
+        key = (known.kind, known.conversation, known.position, known.digest)
+        row = (self.run, *key, asked.name, pack(asked.told()))
+        return await self._change_result(result, asked.change, encode, row, known.began)
+
     async def _make_call(
-        self, make: Callable[[], Awaitable[T]], encode: Callable[[T], Any], row: tuple[Any, ...], began: float
+        self,
+        make: Callable[[], Awaitable[T]],
+        encode: Callable[[T], Any],
+        row: tuple[Any, ...],
+        began: float,
+        change: Callable[[T], Awaitable[T]] | None,
     ) -> T:
         """Make the call and record its result."""
         try:
@@ -222,8 +242,27 @@ class Log:
         except EndpointError as failure:
             self._keep(row, _describe_failure(failure), began)
             raise
+        if change:
+            return await self._change_result(result, change, encode, row, began)
         self._keep(row, encode(result), began)
         return result
+
+    async def _change_result(
+        self,
+        result: T,
+        change: Callable[[T], Awaitable[T]],
+        encode: Callable[[T], Any],
+        row: tuple[Any, ...],
+        began: float,
+    ) -> T:
+        """Change a result and record what it becomes, or the result itself where that fails."""
+        try:
+            changed = await change(result)
+        except BaseException:
+            self._keep(row, {**encode(result), UNCHANGED: True}, began)
+            raise
+        self._keep(row, encode(changed), began)
+        return changed
 
     async def _reuse_result(self, reuse: Reuse, asked: CallSpec, row: tuple[Any, ...], began: float) -> Any:
         """Take the result of an identical call of another run and record it as this run's; None without one."""

@@ -62,8 +62,8 @@ class MaMs:
             for turn in range(1, self.max_turns + 1):
                 left = self.max_turns + 1 - turn
                 decision = await decide(context, question, state, tools, turn=turn, left=left, several=self.several)
-                if not decision.calls:  # what it says once it has looked is that it is done, and no report
-                    said = "" if state.plan.done else decision.text
+                if not decision.calls:  # what it says once it has looked, or when the run ends, is no report
+                    said = "" if state.plan.done or context.stopped else decision.text
                     return _report(context) or said or _nothing(question, context)
                 observed = await act(context, decision, tools, window=self.window)
                 new = {key: one for key, one in observed.read.items() if key not in seen}

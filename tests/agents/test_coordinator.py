@@ -13,7 +13,7 @@ from hira.agents.experts import Code, DeepSearch, SimpleSearch
 from hira.agents.planner import report
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
-from hira.core.errors import EndpointError
+from hira.core.errors import EndpointError, ToolError
 from hira.core.events import Notice, SubtaskAssigned, SubtaskDone
 from hira.core.memory import DualMemory, Fact, Resource
 from hira.core.prompts import Prompt
@@ -367,6 +367,30 @@ async def test_an_expert_is_one_small_file(tmp_path: Path) -> None:
     workflow = HiRA(experts=(Poet("poet", "writes verse", 1),))
     assert [expert.name for expert in workflow.available(coord.context)] == ["poet"]
     assert "poet" in workflow.roles
+
+
+@pytest.mark.parametrize(("expert", "ok"), [(SimpleSearch(), False), (DeepSearch(), True)])
+@pytest.mark.parametrize("faithful", [False, True])
+async def test_a_search_that_fails_is_never_remembered_as_a_fact(expert: Any, ok: bool, faithful: bool) -> None:
+    @tool
+    async def search(query: str) -> Observation:
+        "Search."
+        raise ToolError("no connection")
+
+    def distil(request: Any) -> str:
+        facts = [{"text": "The search failed."}] if '"facts"' in request.messages[0].text else []
+        return distilled("Nothing was found.", facts=facts)
+
+    script = {
+        "simple_search": lambda _: '{"queries": ["tower"]}',
+        "deep_search": ["<|begin_search_query|>tower<|end_search_query|>", "I could not find it: the search failed."],
+        "coordinator": distil,
+    }
+    context = make_context(ScriptedPolicy(script), tools=Toolbox(search=search))
+    (finding,) = await Coordinator(context, [expert], faithful=faithful).delegate([TASK], context.rollout.memory)
+    assert (finding.ok, finding.facts, context.rollout.memory.facts) == (ok, (), [])
+    if not ok:
+        assert finding.conclusion == "simple_search failed: search failed: no connection"
 
 
 async def test_what_an_expert_found_before_its_endpoint_failed_reaches_the_planner() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hira.agents.calls import use
 from hira.agents.loop import Loop
 from hira.core.budget import Budget, size
-from hira.core.errors import ToolDown, ToolError
+from hira.core.errors import OutOfBudget, ToolDown, ToolError
 from hira.core.events import Event, Events, Notice, ToolEnded, ToolStarted
 from hira.core.hooks import Hooks, Refusal
 from hira.core.messages import ToolCall, user
@@ -268,15 +268,24 @@ async def test_what_calls_of_one_turn_read_has_its_ids_in_their_order_whichever_
     assert {one: source.location for one, source in read.items()} == {f"s{n + 1}": f"page-{n}" for n in range(3)}
 
 
-async def test_a_stop_ends_an_experts_loop_without_another_call() -> None:
-    loop, policy = loop_of([call("tags", "double", n=1)])
-    loop.conversation.context.events = Events(
-        lambda event: loop.conversation.context.stop() if isinstance(event, ToolEnded) else None
-    )
+@pytest.mark.parametrize(
+    ("said", "final", "kept"),
+    [
+        ("I call.", False, ""),
+        ("It is two [s1]. I call.", False, "It is two [s1]. I call."),
+        ("It is two [s1]. I call.", True, ""),
+    ],
+    ids=["a plan", "words that cite", "the final role"],
+)
+async def test_when_the_run_stops_words_beside_a_call_are_no_answer(said: str, final: bool, kept: str) -> None:
+    asks = call("tags", "double", n=1).replace("I call.", said)
+    loop, policy = loop_of([asks, OutOfBudget("the time is over")], final=final)
+    context = loop.conversation.context
+    context.events = Events(lambda event: context.stop() if isinstance(event, ToolEnded) else None)
     step = await loop.run()
-    assert step.text.startswith("I call.")
-    assert "interrupted" in step.forced
-    assert len(policy.requests) == 1
+    assert step.text.strip() == kept
+    assert ("the time is over" if final else "interrupted") in step.forced
+    assert len(policy.requests) == (2 if final else 1), "an expert that is stopped is not asked again"
 
 
 async def test_a_stop_gives_the_final_role_one_more_call_for_the_answer() -> None:
@@ -335,6 +344,18 @@ async def test_a_hook_leads_no_call_to_a_blocked_host() -> None:
     conversation = make_context([], hooks=hooks).conversation("worker")
     seen = await use(conversation, replace(page, blocked=("leak.example",)), {"path": "a.md"})
     assert (seen.ok, "https://leak.example/answers is blocked in this run" in seen.text) == (False, True)
+
+
+async def test_a_blocked_address_is_found_wherever_it_stands_in_the_arguments() -> None:
+    @tool
+    def read_all(pages: list[dict[str, str]]) -> str:
+        """Read pages."""
+        return f"{len(pages)} pages"
+
+    conversation, guarded = make_context([]).conversation("worker"), replace(read_all, blocked=("leak.example",))
+    pages = [{"url": "https://news.example/a"}, {"url": " https://leak.example/answers"}]
+    seen = [await use(conversation, guarded, {"pages": some}) for some in (pages, pages[:1])]
+    assert [one.ok for one in seen] == [False, True]
 
 
 async def test_the_hook_after_a_call_sees_the_call_as_it_was_made() -> None:

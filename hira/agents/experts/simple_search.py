@@ -7,7 +7,7 @@ from hira.agents.loop import ask_for_text
 from hira.agents.record import Reply, ask_for_record
 from hira.agents.retrieval import look_up
 from hira.agents.run_context import RunContext, together
-from hira.core.errors import DialectError, EndpointError, Stop
+from hira.core.errors import DialectError, EndpointError, Stop, ToolError
 from hira.core.memory import Fact
 from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt, is_copied
@@ -36,6 +36,8 @@ class SimpleSearch:
         queries = await self._plan(context, task)
         conversation = context.conversation(self.name, task.id)
         seen = await together([look_up(conversation, query) for query in queries])
+        if not any(one.ok for group in seen for one in group):
+            raise ToolError(seen[0][-1].text)
         documents = Filled("\n\n".join(dict.fromkeys(one.text for group in seen for one in group)))
         prompt = ANSWER.fill(documents=documents, task=sanitize(task.text), known=task.known)
         searched = f"Searched for: {'; '.join(queries)}\n\n{documents}"
@@ -43,7 +45,7 @@ class SimpleSearch:
             answer = strip_thought(await ask_for_text(conversation, prompt))
         except (EndpointError, Stop) as error:
             return Account(searched, documents, error.what)
-        return Account(f"{searched}\n\n{answer}", answer)
+        return Account(f"{searched}\n\n{answer}", answer, found=conversation.has_read)
 
     async def _plan(self, context: RunContext, task: Task) -> list[str]:
         """At most three queries; the task itself where it is short or no plan can be read, with the facts that it was

@@ -48,8 +48,8 @@ async def pack_bins(documents: Sequence[Filled], frame: str, window: int, contex
 
     if log is None:
         return await make()
-    record = {"tokens": config.policy.model, "window": window, "of": [_digest(frame), *map(_digest, documents)]}
-    asked = CallSpec("tool", name, digest_of_tool(PACKING, record), PACKING, lambda: record)
+    inputs = {"tokens": config.policy.model, "window": window, "of": [_digest(frame), *map(_digest, documents)]}
+    asked = CallSpec("tool", name, digest_of_tool(PACKING, inputs), PACKING, lambda: inputs)
     return await log.call(asked, make, lambda bins: _record(bins, documents), lambda kept: _bins(kept, documents))
 
 

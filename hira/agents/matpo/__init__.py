@@ -60,10 +60,10 @@ class LoopConfig:
     async def summarise(self, loop: Loop, step: Step) -> Step:
         """Close the conversation with its summary; a forced step is a summary already.
 
-        If the summary fails or is empty, the earlier words are kept.
+        If the summary fails or is empty, the earlier words are kept, unless they are a plan.
         """
         if step.forced or not self.summary:
-            return replace(step, text=step.text or loop.said)
+            return replace(step, text=step.text or loop.last_words)
         try:
             summed = await loop.close("")
         except EndpointError as error:

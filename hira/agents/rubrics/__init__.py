@@ -1,7 +1,7 @@
 """Rubrics for reports: weighted items of one query, what makes them valid, and how ratings become a score (Lv and
 others, "Learning Query-Specific Rubrics from Human Preferences for DeepResearch Report Generation", section 3.3).
 
-Nothing here asks a model; `hira.agents.rubrics` and `hira.evaluation.rewards.rubric_judge` do.
+`generate` asks a model for a rubric, `hira.evaluation.rewards.rubric_judge` for ratings.
 """
 
 from collections.abc import Mapping, Sequence

@@ -127,12 +127,12 @@ async def _dimension(
         return "" if sorted(numbers) == sorted(wanted) else f"Rate each of the criteria 1 to {len(wanted)} once."
 
     listed = "\n".join(f"{at}. {one.text}: {one.explanation}" for at, one in enumerate(dimension.criteria, 1))
-    record = {
+    shown = {
         "query": sanitize(query),
         "dimension": sanitize(dimension.name.replace("_", " ")),
         "criteria": sanitize(listed),
     }
-    prompt = RACE.fill(**record, first=sanitize(target), second=sanitize(reference), best=BEST)
+    prompt = RACE.fill(**shown, first=sanitize(target), second=sanitize(reference), best=BEST)
     read = await ask_judge(conversation, prompt, _WrittenRatings, wrong=wrong)
     if read is None:
         return None

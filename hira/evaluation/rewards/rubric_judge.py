@@ -70,13 +70,13 @@ async def score_pair(
 async def rate(conversation: Conversation, item: RubricItem, query: str, report: str) -> int | None:
     """Return how far one item is true of a report, from 1 to 10, whether that is good or bad; None if the judge
     failed."""
-    record = {
+    shown = {
         "query": sanitize(query),
         "title": sanitize(item.title),
         "criterion": sanitize(item.criterion),
         "report": sanitize(report),
     }
-    rated = await ask_judge(conversation, RATE.fill(**record), ItemRating)
+    rated = await ask_judge(conversation, RATE.fill(**shown), ItemRating)
     return rated.rating if rated else None
 
 

@@ -140,8 +140,8 @@ minimum."""
 def total(parts: RewardParts, weights: RewardWeights = RewardWeights()) -> float | None:
     """Return R = λ_pref R_pref + λ_llm R_llm + R_fmt (eq. 1); None if a part with a weight is unknown.
 
-    >>> total(Parts(1.0, 4.0, 0.0)), total(INVALID), total(Parts(-1.0, 2.5, 0.0)), total(Parts(None, 2.5, 0.0))
-    (5.0, -2.0, 1.5, None)
+    >>> total(RewardParts(1.0, 4.0, 0.0)), total(INVALID), total(RewardParts(None, 2.5, 0.0))
+    (5.0, -2.0, None)
     """
     value = parts.form
     for part, weight in (
@@ -226,7 +226,7 @@ class Hybrid:
 
 def _describe(parts: RewardParts) -> dict[str, float]:
     known = {"preference": parts.preference, "quality": parts.quality, "format": parts.form}
-    record = {name: value for name, value in known.items() if value is not None}
+    described = {name: value for name, value in known.items() if value is not None}
     if parts.preference is not None:
-        record["accuracy"] = float(parts.preference > 0)  # for exams: the preference accuracy of eq. 6
-    return record
+        described["accuracy"] = float(parts.preference > 0)  # for exams: the preference accuracy of eq. 6
+    return described

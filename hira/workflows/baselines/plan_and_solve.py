@@ -21,12 +21,10 @@ from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import DialectError
 from hira.core.events import SubtaskIssued
-from hira.core.memory import Fact
 from hira.core.messages import Filled, user
 from hira.core.policy import Usage
 from hira.core.prompts import Prompt, is_copied
 from hira.core.sanitize import sanitize
-from hira.evidence import find_cited
 from hira.workflows.baselines.single import run_to_answer
 from hira.workflows.bound import Sizes, bound_hierarchy
 from hira.workflows.hira import HiRA
@@ -92,18 +90,11 @@ class PlanAndSolve:
             context.events(SubtaskIssued(step.id, step.text))
 
         async def carry_out(steps: Sequence[Subtask]) -> Sequence[Finding]:
-            return [await self._step(step, coordinator, context) for step in steps if not context.stopped]
+            done = [await coordinator.delegate([step], context.rollout.memory) for step in steps if not context.stopped]
+            return [finding for findings in done for finding in findings]
 
         await ask_approval(plan, context, carry_out)
         return await write_conclusion(context, question, context.rollout.findings)
-
-    async def _step(self, step: Subtask, coordinator: Coordinator, context: RunContext) -> Finding:
-        memory = context.rollout.memory
-        (finding,) = await coordinator.delegate([step], memory)
-        if finding.ok:
-            text = " ".join(finding.conclusion.split())
-            memory.add_fact(Fact(text, tuple(find_cited(text)), finding.subtask.id))
-        return finding
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         """As HiRA's, with two parts for its planner: the plan, asked for twice at most, and the answer."""
