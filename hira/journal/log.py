@@ -225,7 +225,7 @@ class Log:
         if not (asked.change and self._writer and known.result.get(UNCHANGED)):
             return result
         key = (known.kind, known.conversation, known.position, known.digest)
-        row = (self.run, *key, asked.name, pack(asked.told()))
+        row = (self.run, *key, asked.name, pack(asked.dump()))
         return await self._change_result(result, asked.change, encode, row, known.began)
 
     async def _make_call(
