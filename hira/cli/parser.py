@@ -37,6 +37,8 @@ class Parser(argparse.ArgumentParser):
     def about(self, left: Sequence[str], commands: "Iterable[Parser]") -> str:
         """Suggest what to do about arguments that this command does not take, but perhaps another one does."""
         flag = next((one.partition("=")[0] for one in left if one.startswith("-")), "")
+        if not flag and all(one.option_strings for one in self._actions):
+            return f"{self.prog} takes only flags; {self.prog} --help lists them"
         if not flag:
             return "put the question in quotes, and repeat the flag for each path: --docs A --docs B"
         if flag in self.hints:

@@ -121,6 +121,8 @@ def read_text(name: str, flag: str, shell: Shell) -> str:
     """Return the text of a file that a flag names. Raises `UsageError` if it has no text."""
     try:
         text = (shell.folder / Path(name).expanduser()).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"{flag} {name}: there is no such file", fix="check its path from this folder") from None
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"{flag} {name} cannot be read: {why}", fix="name a text file in UTF-8") from None

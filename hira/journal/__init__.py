@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
@@ -147,11 +148,9 @@ class Journal:
             self._reader = connect(path, patience)
             self._writer = Writer(path, patience)
         except (OSError, sqlite3.Error) as error:
-            raise UsageError(
-                f"the journal cannot be opened: {error}",
-                where=f"at {path}",
-                fix="free some space there, or name another file with --journal",
-            ) from None
+            full = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL or getattr(error, "errno", 0) == ENOSPC
+            fix = f"{'free some space there, or ' if full else ''}name another file with --journal"
+            raise UsageError(f"the journal cannot be opened: {error}", where=f"at {path}", fix=fix) from None
         self._reading = threading.Lock()
 
     def begin(

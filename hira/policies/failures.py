@@ -272,13 +272,13 @@ def no_connection(error: BaseException, *, where: str, base_url: str) -> Endpoin
         fix = "check the host's name in the base URL, and the network"
         return EndpointError(f"the endpoint's host is not known: {said}", where=where, fix=fix, retryable=True)
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes) or "onnect call failed" in texts:
-        fix = "is the server running, and is this its port?"
+        fix = "check that the server runs and that this is its port"
         refused = EndpointError(
             "nothing listens there: the connection was refused", where=where, fix=fix, retryable=True
         )
         refused.tries = _TRIES_HERE if is_loopback(urlsplit(base_url).hostname or "") else 0
         return refused
-    fix = "is the server running, and is this its port?" if isinstance(causes[-1], TimeoutError) else ""
+    fix = "check that the server runs and that this is its port" if isinstance(causes[-1], TimeoutError) else ""
     return EndpointError(f"the connection failed: {said}", where=where, fix=fix, retryable=True)
 
 

@@ -49,7 +49,7 @@ def make_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
         return cast("BuiltIn", own)
     if name not in WORKFLOWS:
         fix = did_you_mean(name, [*WORKFLOWS, *find_installed(INSTALLED)])
-        raise UsageError(f"unknown workflow {name!r}", fix=fix)
+        raise UsageError(f"unknown workflow {name!r}", where=f"set by {settings.origin('workflow')}", fix=fix)
     make = WORKFLOWS[name]
     has = options_of(make)
     given: dict[str, Any] = {}

@@ -143,7 +143,7 @@ def test_the_answer_is_written_into_a_file_by_its_suffix_too(place: Command, ask
         (["report", "x", "--docs", "docs", "--role", "planner=x"], "unknown role 'planner'", ""),
         (["report", "x", "--docs", "docs", "--set", "mams.chunk=1"], "nothing can be read so", ""),
         (["rubric", " "], "the query is empty", ""),
-        (["rubric", "x", "--report", "none.md"], "--report none.md cannot be read", ""),
+        (["rubric", "x", "--report", "none.md"], "--report none.md: there is no such file", ""),
         (["rubric", "x", "--rubric", "bad/rubric.json"], "does not hold a valid rubric: there are 0 items", ""),
         (["show", "last"], "no runs are recorded yet", "hira ask records them"),
         (["runs", "--limit", "0"], "--limit must be at least 1, got 0", ""),

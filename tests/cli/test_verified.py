@@ -112,7 +112,7 @@ def test_without_a_value_the_text_goes_to_stderr_and_the_code_is_4(typed: Comman
 @pytest.mark.parametrize(
     ("schema", "says"),
     [
-        ("missing.json", "--schema missing.json cannot be read: "),
+        ("missing.json", "--schema missing.json: there is no such file"),
         ("docs/mill.md", "--schema docs/mill.md: Expecting value"),
         ("typo.json", "'objec' is not one of ['array', 'boolean', "),
     ],

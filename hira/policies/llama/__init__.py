@@ -132,7 +132,9 @@ class LlamaPolicy:
                 error.where = self.where
                 raise
             what = f"llama.cpp's server ended: {held.server.why_it_ended()}"
-            crash = EndpointError(what, where=self.where, retryable=True, fix="is there enough memory?")
+            crash = EndpointError(
+                what, where=self.where, retryable=True, fix="check that there is enough memory for it"
+            )
             crash.tries = _CRASHES
             raise crash from error
         return replace(completion, usage=replace(completion.usage, cost=0.0))

@@ -82,8 +82,10 @@ def keep_read(context: RunContext, question: str) -> None:
 
 
 def _beginning(text: str) -> str:
-    """The first words of a text in one line, without marks that would end a quotation."""
-    line = next((line.strip() for line in text.splitlines() if len(line.split()) > 4), text.strip().split("\n")[0])
+    """The beginning of a text's first sentence in one line, not of its heading, without marks that would end a
+    quotation."""
+    lines = [line.strip() for line in text.splitlines() if len(line.split()) > 4]
+    line = next((line for line in lines if line.endswith((".", "?", "!", ":"))), (lines or [text.strip()])[0])
     line = line.partition("”")[0].partition('"')[0].lstrip("#*->| ")
     return line if len(line) <= QUOTED else line[:QUOTED].rsplit(" ", 1)[0]
 
