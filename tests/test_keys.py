@@ -202,7 +202,10 @@ def test_nothing_is_sent_to_a_projects_endpoint_before_the_person_at_the_termina
 def test_the_key_of_a_server_can_stand_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("\n")
     serve = ("serve", "--host", "0.0.0.0", "--port", "70000")
-    assert "--api-key nowhere: there is no such file" in run(tmp_path, *serve, "--api-key", "@nowhere", HIRA_MODEL="offline")[1]
+    assert (
+        "--api-key nowhere: there is no such file"
+        in run(tmp_path, *serve, "--api-key", "@nowhere", HIRA_MODEL="offline")[1]
+    )
     assert "--api-key key is empty" in run(tmp_path, *serve, "--api-key", "@key", HIRA_MODEL="offline")[1]
     (tmp_path / "key").write_text("a long random text\n")
     assert "there is no port 70000" in run(tmp_path, *serve, "--api-key", "@key", HIRA_MODEL="offline")[1]
