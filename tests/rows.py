@@ -5,12 +5,6 @@ from typing import Any
 
 import pytest
 
-DOZEN = (
-    "429", "500", "401", "400-overflow", "reset-before", "silent", "bad-json", "empty-content", "finish-filter",
-    "tool-bad-json", "tool-unknown", "s-stall",
-)  # fmt: skip
-"""Faults of an endpoint, one of each kind, for tests of whole runs. How each of them all is read has tests of its
-own."""
 SECONDS = 0.3
 """Of a row that runs with the heavy tests: each costs little, all of them together much."""
 

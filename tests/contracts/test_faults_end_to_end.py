@@ -2,22 +2,20 @@
 
 import asyncio
 import io
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from virtual import quick_policy
 
 from hira import Hira
-from hira.cli import ENDPOINT, NO_EVIDENCE, OK, PARTIAL, code_of, main
+from hira.cli import ENDPOINT, OK, PARTIAL, code_of, main
 from hira.cli.output import CODES
 from hira.cli.shell import Shell
 from hira.core.events import Notice
 from hira.core.policy import Completion, Request
 from hira.journal import Journal
-from hira.policies.openai import OpenAIPolicy
 from hira.runtime.replay import replay
 from hira.runtime.run import Run
 from hira.runtime.settings import Settings
@@ -27,32 +25,24 @@ from hira.workflows import HiRA
 QUESTION = "When was ASEAN founded?"
 ANSWER = "ASEAN was founded on 8 August 1967 [s1]."
 DISTILLED = '{"reasoning": "", "conclusion": "ASEAN was founded on 8 August 1967 [s1]."}'
-CALL: Mapping[str, Any] = {
-    "native": calling("subtask", task=QUESTION),
-    "tags": f"I look. <|begin_call_subtask|>{QUESTION}<|end_call_subtask|>",
-}
 # the six calls of the run, by number
 PLANNER, ASSIGN, PLAN, EXPERT, DISTIL, CONCLUDE = range(1, 7)
 DEADLINE = 10.0
 
 
-def script(dialect: str = "native") -> Callable[[Request], str | Completion]:
+def script(request: Request) -> str | Completion:
     """Whoever asks, and however often, gets what fits its prompt."""
-
-    def reply(request: Request) -> str | Completion:
-        first = request.messages[0].text
-        if "names above" in first or '"expert"' in first:
-            return '{"reason": "a page states it", "expert": "simple_search"}'
-        if '"queries"' in first and len(request.messages) == 1:
-            return '{"queries": ["ASEAN founded"]}'
-        if '"conclusion"' in first:
-            return DISTILLED
-        planning = any(tool["function"]["name"] == "subtask" for tool in request.tools) or "call_subtask" in first
-        if planning and "1967" not in " ".join(message.text for message in request.messages):
-            return CALL[dialect]
-        return ANSWER
-
-    return reply
+    first = request.messages[0].text
+    if "names above" in first or '"expert"' in first:
+        return '{"reason": "a page states it", "expert": "simple_search"}'
+    if '"queries"' in first and len(request.messages) == 1:
+        return '{"queries": ["ASEAN founded"]}'
+    if '"conclusion"' in first:
+        return DISTILLED
+    planning = any(tool["function"]["name"] == "subtask" for tool in request.tools)
+    if planning and "1967" not in " ".join(message.text for message in request.messages):
+        return calling("subtask", task=QUESTION)
+    return ANSWER
 
 
 @pytest.fixture
@@ -62,20 +52,15 @@ def docs(tmp_path: Path) -> Path:
     return tmp_path / "docs"
 
 
-async def asked(
-    base_url: str, docs: Path, *, stream: bool = False, workflow: Any = None, **settings: Any
-) -> tuple[Run, list[str]]:
-    """The run of the question, ended, and the notices it gave."""
-    heard: list[str] = []
+async def asked(base_url: str, docs: Path) -> Run:
+    """The run of the question, ended."""
     policy = quick_policy(base_url)
-    async with Hira(
-        settings=Settings(docs=(docs,), **settings), policies={"*": policy}, workflow=workflow or HiRA(faithful=True)
-    ) as hira:
+    async with Hira(settings=Settings(docs=(docs,)), policies={"*": policy}, workflow=HiRA(faithful=True)) as hira:
         run = hira.stream(QUESTION)
         async with asyncio.timeout(DEADLINE):
-            await run.work(lambda event: heard.append(event.text) if isinstance(event, Notice) else None, stream=stream)
+            await run.work()
         await policy.aclose()
-    return run, heard
+    return run
 
 
 def code(run: Run) -> int:
@@ -83,15 +68,6 @@ def code(run: Run) -> int:
 
 
 PASSING = ["ok", "429", "reset-before", "bad-json", "empty-content", "tool-bad-json", "silent"]  # fmt: skip
-STREAMED = ["s-truncated", "s-stall", "s-circles"]  # fmt: skip
-# said at once, and every time
-ENDING = {
-    "429-quota": "no credit left",
-    "401": "check that the key is right",
-    "404-model": "does not exist",
-    "html-200": "looks like a web page",
-    "finish-filter": "a content filter kept its reply back",
-}
 
 
 @pytest.mark.parametrize("where", [PLANNER, EXPERT])
@@ -100,43 +76,23 @@ async def test_a_fault_that_passes_costs_no_answer(fault: str, where: int, docs:
     def trouble(number: int) -> str:
         return fault if number == where and fault != "ok" else ""
 
-    with Endpoint(script(), faults=trouble) as endpoint:
-        run, _ = await asked(endpoint.base_url, docs)
+    with Endpoint(script, faults=trouble) as endpoint:
+        run = await asked(endpoint.base_url, docs)
     assert (code(run), run.answer.text) == (OK, ANSWER)
-
-
-@pytest.mark.parametrize("where", [PLANNER, DISTIL])
-@pytest.mark.parametrize("fault", STREAMED)
-async def test_a_stream_that_goes_wrong_costs_no_answer(fault: str, where: int, docs: Path) -> None:
-    with Endpoint(script(), faults=lambda number: fault if number == where else "") as endpoint:
-        run, _ = await asked(endpoint.base_url, docs, stream=True)
-    # some of them end well, in a text that is the planner's whole answer and rests on nothing
-    assert code(run) in ({OK, NO_EVIDENCE} if where == PLANNER else {OK})
-
-
-@pytest.mark.parametrize("dialect", ["native", "tags"])
-@pytest.mark.parametrize("fault", ENDING)
-async def test_what_will_not_pass_ends_at_once_and_is_told_in_three_lines(fault: str, dialect: Any, docs: Path) -> None:
-    with Endpoint(script(dialect), faults=lambda _: fault) as endpoint:
-        run, _ = await asked(endpoint.base_url, docs, dialect=dialect)
-        calls = len(endpoint.calls)
-    assert (code(run), run.answer.status, calls) == (ENDPOINT, "failed", 5 if fault == "307" else 1)
-    assert ENDING[fault] in run.answer.error
-    assert 1 < len(run.answer.error.splitlines()) <= 3
 
 
 @pytest.mark.parametrize("fault", ["500", "401", "finish-filter"])
 async def test_an_endpoint_that_goes_down_in_the_middle_leaves_what_was_known(fault: str, docs: Path) -> None:
-    with Endpoint(script(), faults=lambda number: fault if number >= CONCLUDE else "") as endpoint:
-        run, _ = await asked(endpoint.base_url, docs)
+    with Endpoint(script, faults=lambda number: fault if number >= CONCLUDE else "") as endpoint:
+        run = await asked(endpoint.base_url, docs)
     assert (code(run), run.answer.status) == (ENDPOINT, "failed")
     assert "8 August 1967" in run.answer.text
     assert len(run.answer.error.splitlines()) <= 3
 
 
 async def test_a_reply_that_an_expert_was_refused_is_not_its_finding(docs: Path) -> None:
-    with Endpoint(script(), faults=lambda number: "finish-filter" if number == EXPERT else "") as endpoint:
-        run, _ = await asked(endpoint.base_url, docs)
+    with Endpoint(script, faults=lambda number: "finish-filter" if number == EXPERT else "") as endpoint:
+        run = await asked(endpoint.base_url, docs)
     (first, *_) = run.answer.rollout.findings
     assert not first.ok
     assert "kept its reply back" in first.conclusion
@@ -145,40 +101,11 @@ async def test_a_reply_that_an_expert_was_refused_is_not_its_finding(docs: Path)
 
 async def test_an_answer_that_was_cut_off_is_asked_for_once_more_shortly(docs: Path) -> None:
     replies = [Completion("ASEAN was founded on 8 Aug", finish="length"), ANSWER]
-    with Endpoint([CALL["native"], *_lookup(), *replies]) as endpoint:
-        run, _ = await asked(endpoint.base_url, docs)
+    with Endpoint([calling("subtask", task=QUESTION), *_lookup(), *replies]) as endpoint:
+        run = await asked(endpoint.base_url, docs)
         assert "Your reply was cut off" in endpoint.calls[-1].body["messages"][-1]["content"]
         endpoint.assert_done()
     assert (code(run), run.answer.text) == (OK, ANSWER)
-
-
-@pytest.mark.parametrize("dialect", ["native", "tags"])
-async def test_a_window_that_is_too_small_leaves_results_out_and_still_answers(dialect: Any, docs: Path) -> None:
-    (docs / "long.txt").write_text("ASEAN founded. " + "The meeting went on and on. " * 800, encoding="utf-8")
-    with Endpoint(script(dialect), faults=lambda number: "400-overflow" if number == EXPERT else "") as endpoint:
-        run, heard = await asked(endpoint.base_url, docs, dialect=dialect)
-        refused, sent = (len(str(endpoint.calls[number - 1].body)) for number in (EXPERT, EXPERT + 1))
-    assert (code(run), run.answer.text) == (OK, ANSWER)
-    assert sent < refused
-    assert any("longer than the model's window" in text for text in heard)
-
-
-async def test_a_cancelled_question_leaves_no_connection_in_use(docs: Path) -> None:
-    with Endpoint(script(), faults=lambda number: "s-stall" if number == EXPERT else "") as endpoint:
-        policy = OpenAIPolicy("scripted", endpoint.base_url, "key")
-        async with Hira(settings=Settings(docs=(docs,)), policies={"*": policy}) as hira:
-            run = hira.stream(QUESTION)
-            working = asyncio.create_task(run.work(stream=True))
-            async with asyncio.timeout(DEADLINE):
-                while len(endpoint.calls) < EXPERT:
-                    await asyncio.sleep(0.01)
-            working.cancel()
-            await asyncio.wait((working,), timeout=1)
-            assert working.cancelled()
-            async with asyncio.timeout(1):
-                while endpoint.in_flight:
-                    await asyncio.sleep(0.01)
-        await policy.aclose()
 
 
 def _lookup() -> list[str]:
@@ -208,7 +135,7 @@ def command(docs: Path, base_url: str, *argv: str, **environ: str) -> tuple[int,
 def test_the_command_ends_with_the_right_code_and_three_lines_at_most(
     fault: str, numbers: Container[int], ends: int, docs: Path
 ) -> None:
-    with Endpoint(script(), faults=lambda number: fault if number in numbers else "") as endpoint:
+    with Endpoint(script, faults=lambda number: fault if number in numbers else "") as endpoint:
         code, out, err = command(docs, endpoint.base_url, "--max-time", "1.5")
     assert code == ends, err
     assert len(err.strip().splitlines()) <= 3
@@ -216,7 +143,7 @@ def test_the_command_ends_with_the_right_code_and_three_lines_at_most(
 
 
 def test_the_next_model_answers_when_the_first_is_refused(docs: Path) -> None:
-    with Endpoint(script()) as good, Endpoint(faults=["401"] * 9) as bad:
+    with Endpoint(script) as good, Endpoint(faults=["401"] * 9) as bad:
         code, out, err = command(docs, bad.base_url, "--model", f"first,second@{good.base_url}", "--role", "planner=a")
         assert (code, out) == (ENDPOINT, "")
         both = f"first,second@{good.base_url}"
@@ -234,7 +161,7 @@ async def test_a_run_that_fell_back_and_shortened_is_replayed_from_its_record(do
     (docs / "long.txt").write_text("ASEAN founded. " + "The meeting went on and on. " * 800, encoding="utf-8")
     with (
         Endpoint(faults=["401"]) as bad,
-        Endpoint(script(), faults=lambda number: "400-overflow" if number == EXPERT else "") as good,
+        Endpoint(script, faults=lambda number: "400-overflow" if number == EXPERT else "") as good,
     ):
         model = f"first@{bad.base_url},second@{good.base_url}"
         settings = Settings(model=model, docs=(docs,), journal=tmp_path / "journal.sqlite")

@@ -1,7 +1,5 @@
 """What a model wrote besides calls: final answers, sections, records, and verdicts, which are one word."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,16 +44,6 @@ def test_the_final_answer_of_a_turn(text: str, answer: str) -> None:
 )
 def test_finished_thought_is_left_out(completion: Completion, text: str) -> None:
     assert strip_thought(completion) == text
-
-
-def test_thought_that_is_opened_again_and_again_is_read_in_time_that_grows_with_its_length() -> None:
-    def taken(times: int) -> float:
-        began = time.process_time()
-        assert strip_thought(Completion("<think>a</think>so" + "<think>" * times)).startswith("so")
-        return time.process_time() - began
-
-    short = min(taken(2_000) for _ in range(5))
-    assert min(taken(20_000) for _ in range(3)) < 40 * max(short, 1e-4)
 
 
 class Shape(BaseModel):

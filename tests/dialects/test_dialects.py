@@ -164,12 +164,18 @@ def test_no_reply_whatever_breaks_a_dialect(dialect: Dialect) -> None:
         "<use_mcp_tool>" * 20_000,
         "```\n`a` " * 20_000,
         "<|begin_x|>" * 9_000,
+        "<|begin_search_query" + " " * 40_000,
+        "<use_mcp_tool>" + "<arguments>" * 8_000,
+        "<use_mcp_tool>" + "</arguments>" * 8_000 + "</use_mcp_tool>",
+        "<think>a</think>so" + "<think>" * 20_000,
     ],
-    ids=["braces", "nested", "open", "spans", "tokens"],
+    ids=["braces", "nested", "open", "spans", "tokens", "space", "arguments", "ends", "thoughts"],
 )
 def test_a_turn_made_to_be_slow_is_read_at_once(dialect: Dialect, text: str) -> None:
+    began = time.process_time()
     for turn in (Completion(text), Completion(text, finish="length")):
         assert not dialect.parse(turn, TOOLS, 3).calls
+    assert time.process_time() - began < 4
 
 
 # --- how calls are written in text
@@ -288,26 +294,6 @@ def test_what_cannot_be_read_is_told_to_the_model_with_the_way_out(name: str, te
     assert says in parsed.error
 
 
-@pytest.mark.parametrize(
-    ("dialect", "head", "mark", "tail"),
-    [
-        (TAGS, "<|begin_search_query", " " * 5, ""),
-        (XML, "<use_mcp_tool>", "<arguments>", ""),
-        (XML, "<use_mcp_tool>", "</arguments>", "</use_mcp_tool>"),
-    ],
-)
-def test_marks_that_are_repeated_are_read_in_time_that_grows_with_their_number(
-    dialect: Dialect, head: str, mark: str, tail: str
-) -> None:
-    def taken(times: int) -> float:
-        began = time.process_time()
-        assert not dialect.parse(Completion(head + times * mark + tail), [search]).calls
-        return time.process_time() - began
-
-    short = min(taken(1_000) for _ in range(3))
-    assert min(taken(8_000) for _ in range(2)) < 32 * max(short, 1e-2)
-
-
 # --- HiRA's tokens, MATPO's tags
 
 
@@ -354,13 +340,6 @@ def test_arguments_may_hold_fences_and_the_tags_of_arguments(query: str) -> None
 
 def native_call(arguments: str, name: str = "search") -> Completion:
     return Completion("", reasoning="long thought", calls=(ToolCall("c1", name, arguments),), finish="calls")
-
-
-def test_a_native_call_is_read_and_kept_for_the_endpoint_without_thought() -> None:
-    parsed = NATIVE.parse(native_call('{"query": "x"}'), TOOLS)
-    assert parsed.calls == (Call("search", {"query": "x"}, "c1"),)
-    assert parsed.message.wire["tool_calls"][0]["function"] == {"name": "search", "arguments": '{"query": "x"}'}
-    assert parsed.message.wire["content"] == ""
 
 
 @pytest.mark.parametrize(

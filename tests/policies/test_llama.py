@@ -30,13 +30,6 @@ async def test_a_seed_repeats_the_reply(policy):
     assert second.usage.cached_tokens > 0
 
 
-async def test_a_stream_brings_the_same_reply_and_its_usage(policy):
-    seen: list[Delta] = []
-    streamed, plain = await policy.complete(ASKED, seen.append), await policy.complete(ASKED)
-    assert streamed.text == plain.text == "".join(delta.text for delta in seen)
-    assert streamed.usage.completion_tokens == 12
-
-
 async def test_a_schema_is_kept_even_by_a_random_model(policy):
     schema = {
         "type": "object",

@@ -10,7 +10,6 @@ from hira.core.messages import Media, Message, ToolCall, assistant, system, user
 from hira.core.policy import Completion, Delta, Request, Sampling, Usage
 from hira.policies.failures import no_connection
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.reply import EmptyReply
 from hira.policies.retrying import Retrying, Timeout
 from hira.testing import Endpoint
 from hira.testing.faults import error, refuses
@@ -220,12 +219,6 @@ async def test_what_the_user_added_is_not_taken_out_again():
 
 
 # --- faults: what the caller sees
-
-
-async def test_without_retries_silence_is_an_error_that_holds_the_reply():
-    with Endpoint(faults=["reasoning-only"]) as endpoint, pytest.raises(EmptyReply) as raised:
-        await ask(endpoint)
-    assert raised.value.completion.reasoning == "let me think"
 
 
 @pytest.mark.parametrize(

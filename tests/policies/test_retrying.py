@@ -60,30 +60,6 @@ async def test_silence_is_asked_once_more_and_then_handed_on():
     assert (completion.text, completion.usage) == ("", Usage(2, 20, 0))
 
 
-async def test_a_watcher_is_told_the_new_reply_from_its_beginning():
-    seen = []
-
-    class Breaks:
-        model = "m"
-        asked = 0
-
-        async def complete(self, request, watch=None):
-            self.asked += 1
-            watch(f"try {self.asked}")
-            if self.asked == 1:
-                raise trouble()
-            return Completion("whole")
-
-        async def aclose(self):
-            seen.append("closed")
-
-    policy = Retrying(Breaks(), sleep=Clock().sleep)
-    await policy.complete(ASKED, seen.append)
-    await policy.aclose()
-    assert seen == ["try 1", "try 2", "closed"]
-    assert policy.model == "m"
-
-
 async def test_who_waits_is_told_why_and_how_long():
     told = []
     asked = replace(ASKED, tell=told.append)

@@ -86,14 +86,6 @@ async def ok(writer, reader):
     writer.write(OK)
 
 
-async def test_a_connection_is_used_again():
-    async with serving(ok) as server, client() as http:
-        for _ in range(3):
-            response = await http.post(server.url, json={"a": 1})
-            assert (response.status_code, response.text) == (200, "ok")
-        assert (server.made, len(server.requests)) == (1, 3)
-
-
 async def test_a_large_body_arrives_whole_both_ways():
     async def echo(writer, reader):
         body = seen.requests[-1][1]

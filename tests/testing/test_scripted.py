@@ -4,7 +4,7 @@ import pytest
 
 from hira.core.messages import user
 from hira.core.policy import Request
-from hira.testing import ScriptedPolicy, ScriptError, calling
+from hira.testing import ScriptedPolicy, ScriptError
 
 
 def request(text="hello", conversation="planner", **more):
@@ -31,10 +31,3 @@ async def test_replies_left_over_are_reported():
     await policy.complete(request())
     with pytest.raises(ScriptError, match="1 for 'planner', 1 for 'code'; 1 requests were sent"):
         policy.assert_done()
-
-
-async def test_a_reply_can_call_a_tool_and_gets_an_id():
-    completion = await ScriptedPolicy([calling("search", query="mars")]).complete(request())
-    (call,) = completion.calls
-    assert (call.name, call.arguments, completion.finish) == ("search", '{"query": "mars"}', "calls")
-    assert call.id

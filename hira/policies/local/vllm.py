@@ -152,23 +152,17 @@ class VllmEngine:
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, seconds: float = SECONDS
     ) -> dict[str, Any]:
         """The reply as an object; of what is no JSON, such as the answers about adapters, an empty one."""
-        request = httpx.Request(
-            method,
-            self.base_url + path,
-            headers={"content-type": "application/json"},
-            content=b"" if body is None else json.dumps(body).encode(),
-            extensions={"timeout": {"connect": 10.0, "read": seconds, "write": 60.0, "pool": None}},
-        )
+        timeout = httpx.Timeout(None, connect=10.0, read=seconds, write=60.0).as_dict()
+        request = httpx.Request(method, self.base_url + path, json=body, extensions={"timeout": timeout})
         try:
             response = await self._transport.handle_async_request(request)
-            raw = await response.aread()
+            await response.aread()
         except httpx.HTTPError as error:
             raise no_connection(error, where=self._where, base_url=self.base_url) from error
-        text = raw.decode("utf-8", "replace")
         try:
-            reply = json.loads(text)
+            reply = response.json()
         except ValueError:
-            reply = text
+            reply = response.text
         if not response.is_success:
             raise failure(response.status_code, reply, response.headers, where=self._where, keyed=False)
         return reply if isinstance(reply, dict) else {}

@@ -13,7 +13,7 @@ from hira.agents.run_context import RoleConfig, RunContext
 from hira.core.errors import ContextOverflow, TimedOut, ToolsRefused, UsageError
 from hira.core.messages import Message, assistant, system, user
 from hira.core.policy import Completion, Delta, Request, Sampling
-from hira.policies.dialects import DIALECTS, NATIVE
+from hira.policies.dialects import DIALECTS
 from hira.policies.fitting import ContextTrimmer
 from hira.policies.local import LocalPolicy
 from hira.policies.local.template import Template
@@ -82,16 +82,6 @@ async def test_sampled_ids_are_never_encoded_again() -> None:
     assert list(second.tokens.prompt[len(before) :]) == tokenizer(added, add_special_tokens=False)["input_ids"]
 
 
-async def test_a_conversation_of_many_turns_is_one_row() -> None:
-    talk = Talk("one", "two", "three")
-    messages = [system("Count."), user("first")]
-    for _ in range(3):
-        said = await talk.ask(*messages)
-        messages += [assistant(said.text), user(f"after {said.text}")]
-    assert talk.counts == {"turns": 3, "rows": 1}
-    assert talk.text(2).endswith("two<|im_end|>\n<|im_start|>user\nafter two<|im_end|>\n<|im_start|>assistant\n")
-
-
 async def test_a_template_that_strips_earlier_thought_begins_a_new_row_each_turn() -> None:
     talk = Talk("<think>hm</think>one", "<think>so</think>two", template=FORGETFUL)
     assert "each later turn begins a new row" in talk.policy.template.notices[0]
@@ -141,19 +131,6 @@ async def test_the_oldest_conversations_are_forgotten_and_go_on_in_a_new_row() -
         await talk.ask(asked, conversation=name)
     await talk.ask(asked, assistant("one"), user("next"), conversation="a")
     assert talk.counts == {"turns": 4, "rows": 4}
-
-
-async def test_native_calls_are_read_and_their_results_added() -> None:
-    talk = Talk(f"I look.\n{CALL}", "Red.")
-    asked = user("Which colour?")
-    said = NATIVE.parse(await talk.ask(asked, tools=(SEARCH,)), [search])
-    [call] = said.calls
-    assert (said.text, call.name, call.arguments) == ("I look.", "search", {"query": "mars"})
-    final = await talk.ask(asked, said.message, *NATIVE.results([(call, "Mars is red.")]), tools=(SEARCH,))
-    assert final.text == "Red."
-    assert talk.counts == {"turns": 2, "rows": 1}
-    assert '"description": "Look up."' in talk.text(0)
-    assert "<tool_response>\nMars is red.\n</tool_response>" in talk.text(1)
 
 
 async def test_thought_that_the_template_opened_or_that_never_ends_is_no_text() -> None:
