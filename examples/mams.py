@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hira import Hira
 from hira.agents.rubrics import generate
-from hira.evaluation.rewards.rubric_judge import score
+from hira.evaluation.rewards.report_judge import score
 from hira.evidence.citations import number_references, references
 from hira.policies.offline import OfflinePolicy
 from hira.testing.script import make_context

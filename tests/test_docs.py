@@ -37,7 +37,7 @@ from hira import Hira, cli, tool
 from hira.agents.coordinator import RECALLED
 from hira.agents.distiller import LONGEST
 from hira.agents.expert import reason
-from hira.agents.experts.simple_search import QUERIES
+from hira.agents.experts import QUERIES
 from hira.agents.loop import REPEATS
 from hira.agents.retrieval import PAGES as PAGES_OPENED
 from hira.agents.verifier import BATCH

@@ -46,7 +46,7 @@ from hira.trainers.demonstrations import list_messages
 from hira.trainers.recipes import RUBRIC, Judges, hybrid_reward
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
-from hira.workflows.rubric import RubricWriting
+from hira.workflows.mams import RubricWriting
 
 if TYPE_CHECKING:
     from hira.trainers.sft import Changed

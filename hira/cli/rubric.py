@@ -12,7 +12,7 @@ from hira.cli.parser import collect_flags
 from hira.cli.shell import Shell, read_text
 from hira.core.errors import DialectError, EndpointError, HiraError, UsageError
 from hira.core.events import Event, Events, Notice
-from hira.evaluation.rewards.rubric_judge import score
+from hira.evaluation.rewards.report_judge import score
 from hira.runtime.endpoints import NOTHING_FOUND, find_model
 from hira.runtime.factory import configure_roles
 from hira.runtime.settings import Settings, load

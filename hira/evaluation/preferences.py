@@ -17,7 +17,7 @@ from hira.core.errors import DialectError, UsageError
 from hira.evaluation.files import require_columns, rows_of
 from hira.evaluation.record import Record, read
 from hira.evaluation.report import format_table
-from hira.evaluation.rewards.rubric_judge import pairwise, pointwise, score_pair
+from hira.evaluation.rewards.report_judge import pairwise, pointwise, score_pair
 from hira.evaluation.rewards.rubrics import write_general
 from hira.evaluation.run import RECORDS
 from hira.evaluation.scorers import begin_judgement, open_judge

@@ -17,8 +17,7 @@ from hira.evaluation.files import Item
 from hira.evaluation.record import Score
 from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.evaluation.rewards.match import best, contains, equal, exact, extract_answer, f1
-from hira.evaluation.rewards.race import Dimension, criteria_of, judge_race
-from hira.evaluation.rewards.rubric_judge import score
+from hira.evaluation.rewards.report_judge import Dimension, criteria_of, judge_race, score
 from hira.evidence import SourcedClaim
 from hira.policies import OPENAI_URL, has_own_place, names_of
 from hira.runtime.answer import Answer

@@ -15,7 +15,7 @@ from hira.trainers.credit.grpo import FLOOR, Scale
 from hira.trainers.credit.matpo import Norm
 from hira.trainers.rows import Credited, Group
 from hira.workflows import BuiltIn
-from hira.workflows.rubric import RubricWriting
+from hira.workflows.mams import RubricWriting
 
 Data = Literal["answers", "pairs", "queries"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from hira.agents import verifier
 from hira.agents.distiller import LONGEST
 from hira.agents.expert import CALLS, Expert
-from hira.agents.experts.simple_search import QUERIES
+from hira.agents.experts import QUERIES
 from hira.agents.loop import REPEATS
 from hira.agents.retrieval import PAGES
 from hira.core.policy import Usage

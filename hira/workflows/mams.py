@@ -12,18 +12,22 @@ the two. The next turn begins when both are done, because the Search agent reads
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from hira.agents.mams import act, decide, remember, within, write
 from hira.agents.mams.chunking import Chunk, Key, split_into_chunks
 from hira.agents.mams.state import Memory, State
-from hira.agents.mams.steps import act, decide, remember, within, write
+from hira.agents.rubrics import FEWEST, GENERATE, MOST, WRITER
 from hira.agents.run_context import RunContext, together
 from hira.core.errors import HiraError, Stop, UsageError
 from hira.core.events import Remembered
 from hira.core.memory import Fact
+from hira.core.messages import user
 from hira.core.policy import Usage
-from hira.evidence.citations import is_chinese
+from hira.core.sanitize import sanitize
+from hira.evidence.citations import is_chinese, language
 from hira.tools import Tool
 from hira.workflows.bound import ASKED_TWICE, Sizes, bound_loop, multiply
 
@@ -156,3 +160,23 @@ def _note(context: RunContext, memory: Memory, turn: int) -> None:
     for fact in facts:
         if fact.text not in kept:
             context.events(Remembered("fact", fact.text, ", ".join(fact.sources), fact.subtask))
+
+
+@dataclass(frozen=True)
+class RubricWriting:
+    """Writes a rubric for a query in one turn: what is trained when a rubric generator is (section 3.3).
+
+    The prompt is that of `hira rubric`. Nothing holds the reply to a schema and nothing is asked again: in
+    training a rubric that cannot be read is paid for as one, and sampling is the model's own."""
+
+    roles: ClassVar[frozenset[str]] = frozenset({WRITER})
+    takes_tools: ClassVar[frozenset[str]] = frozenset()
+
+    name: str = "rubric"
+
+    async def run(self, question: str, context: RunContext) -> str:
+        prompt = GENERATE.fill(query=sanitize(question), fewest=FEWEST, most=MOST, language=language(question))
+        return await context.conversation(WRITER).reply(user(prompt))
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        return {WRITER: bound_loop(0, 0, sizes)}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hira.agents.mams import write
 from hira.agents.mams.chunking import split, split_into_chunks
-from hira.agents.mams.steps import write
 from hira.core.events import Notice
 from hira.core.policy import Completion
 from hira.core.tokens import count

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from hira.agents.expert import Account, Task
-from hira.agents.experts.looping import DeepSearch
-from hira.agents.experts.simple_search import SimpleSearch
+from hira.agents.experts import DeepSearch, SimpleSearch
 from hira.agents.run_context import RunContext
 from hira.core.budget import Budget
 from hira.core.errors import EndpointError, UsageError

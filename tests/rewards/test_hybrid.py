@@ -26,7 +26,7 @@ from hira.evaluation.rewards.rubrics import (
 from hira.policies.dialects import NATIVE
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
-from hira.workflows.rubric import RubricWriting
+from hira.workflows.mams import RubricWriting
 from hira.workflows.workflow import rollout
 
 REPORTS = ("the better report", "the worse report")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hira.evaluation.rewards.race import Criterion, Dimension, Ratings, criteria_of, judge_race, race
+from hira.evaluation.rewards.report_judge import Criterion, Dimension, Ratings, criteria_of, judge_race, race
 from hira.testing import ScriptedPolicy, make_context
 
 DIMENSIONS = (

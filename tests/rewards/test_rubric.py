@@ -20,7 +20,7 @@ from hira.agents.rubrics import (
 from hira.core.errors import EndpointError
 from hira.core.events import Notice
 from hira.core.policy import Request
-from hira.evaluation.rewards.rubric_judge import pairwise, pointwise, quality, score
+from hira.evaluation.rewards.report_judge import pairwise, pointwise, quality, score
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 

@@ -1,10 +1,221 @@
 """The experts, cheapest first. One of your own needs no change here: hand it to the workflow."""
 
-from hira.agents.expert import Expert
-from hira.agents.experts.looping import Code, DeepSearch, Reader
-from hira.agents.experts.multimodal import Multimodal
-from hira.agents.experts.simple_search import SimpleSearch
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import PurePath
+from typing import Any
+
+from pydantic import Field
+
+from hira.agents.expert import Account, Expert, Task, reason
+from hira.agents.loop import ask_for_text
+from hira.agents.record import Reply, ask_for_record
+from hira.agents.retrieval import look_up
+from hira.agents.run_context import RunContext, together
+from hira.core.errors import DialectError, EndpointError, MediaRefused, Stop, ToolError
+from hira.core.memory import Fact
+from hira.core.messages import Filled, user
+from hira.core.prompts import Prompt, is_copied
+from hira.core.sanitize import sanitize
+from hira.evidence import Source, join_question_and_answer
+from hira.policies.dialects.answer import strip_thought
+from hira.tools import Observation, Passage, Tool
+
+PLAN = Prompt(__file__, "simple_search_plan")
+ANSWER = Prompt(__file__, "simple_search_answer")
+QUERIES = 3
+OWN_QUERY = 25
+"""Words of a task up to which it is a query itself, and no call plans others."""
+
+
+class SearchPlan(Reply):
+    queries: list[str] = Field(json_schema_extra={"maxItems": QUERIES})
+
+
+class SimpleSearch:
+    name = "simple_search"
+    description = "looks up facts that documents or pages state, quickly and cheaply"
+    ability = "search"
+    cost = 1
+    needs = frozenset({"search"})
+
+    async def work(self, task: Task, context: RunContext) -> Account:
+        queries = await self._plan(context, task)
+        conversation = context.conversation(self.name, task.id)
+        seen = await together([look_up(conversation, query) for query in queries])
+        if not any(one.ok for group in seen for one in group):
+            raise ToolError(seen[0][-1].text)
+        documents = Filled("\n\n".join(dict.fromkeys(one.text for group in seen for one in group)))
+        prompt = ANSWER.fill(documents=documents, task=sanitize(task.text), known=task.known)
+        searched = f"Searched for: {'; '.join(queries)}\n\n{documents}"
+        try:
+            answer = strip_thought(await ask_for_text(conversation, prompt))
+        except (EndpointError, Stop) as error:
+            return Account(searched, documents, error.what)
+        return Account(f"{searched}\n\n{answer}", answer, found=conversation.has_read)
+
+    async def _plan(self, context: RunContext, task: Task) -> list[str]:
+        """At most three queries; the task itself where it is short or no plan can be read, with the facts that it was
+        given, which may name what it only describes. The answer is written in another conversation, since a small model
+        repeats the plan that it sees."""
+        if len(task.text.split()) <= OWN_QUERY and not task.files and not task.faithful:
+            facts = [entry.text for entry in task.recall.entries if isinstance(entry, Fact)]
+            return [" ".join(" ".join([task.text, *facts]).split()[: 2 * OWN_QUERY])]
+        conversation = context.conversation(self.name, task.id)
+        message = user(PLAN.fill(most=QUERIES, task=sanitize(task.text), files=task.attached, known=task.known))
+        instructions = PLAN.fill(most=QUERIES, task="", files="", known="")
+        try:
+            plan = await ask_for_record(conversation, message, SearchPlan)
+        except DialectError:
+            return [task.text]
+        queries = dict.fromkeys(query.strip() for query in plan.queries if not is_copied(query, instructions))
+        return [*queries][:QUERIES] or [task.text]
+
+
+DEEP_SEARCH = Prompt(__file__, "deep_search")
+CODE = Prompt(__file__, "code")
+READER = Prompt(__file__, "reader")
+
+
+class DeepSearch:
+    """HiRA's use of WebThinker: searches and opens pages inside its own reasoning."""
+
+    name = "deep_search"
+    description = "explores many pages, follows links and compares what they say, at high cost"
+    ability = "search"
+    cost = 3
+    needs = frozenset({"search"})
+    loops = True
+
+    async def work(self, task: Task, context: RunContext) -> Account:
+        box = context.tools
+        tools = [tool for tool in (box.search, box.browse, box.files, *box.extra_for(self.name)) if tool]
+        return await reason(context.conversation(self.name, task.id), task, DEEP_SEARCH, tools)
+
+
+class Code:
+    """HiRA's computational reasoning agent: thinks and runs Python, whose variables last for one subtask."""
+
+    name = "code"
+    description = "computes exact results with Python: arithmetic, statistics, data files, dates, units, simulations"
+    ability = "code"
+    cost = 2
+    needs = frozenset({"python"})
+    loops = True
+
+    async def work(self, task: Task, context: RunContext) -> Account:
+        toolbox, conversation = context.tools, context.conversation(self.name, task.id)
+        async with toolbox.python(task.id) if toolbox.python else nullcontext() as python:
+            tools = [tool for tool in (python, toolbox.files, *toolbox.extra_for(self.name)) if tool]
+            account = await reason(conversation, task, CODE, tools)
+        if python and (unmade := conversation.unmade.pop(python.name, [])):
+            context.unmade[task.id] = unmade
+        return account
+
+
+class Reader:
+    """Reads the files that came with the question and uses the tools that the user brought, in a run that has neither
+    Python nor a search. Where it has one of these, the experts for it get the files and the tools as well."""
+
+    name = "reader"
+    description = "reads the attached files and uses the tools that the user provided"
+    ability = "reading"
+    cost = 2
+    needs = frozenset({"given"})
+    loops = True
+
+    async def work(self, task: Task, context: RunContext) -> Account:
+        tools = [tool for tool in (context.tools.files, *context.tools.extra_for(self.name)) if tool]
+        return await reason(context.conversation(self.name, task.id), task, READER, tools)
+
+
+MULTIMODAL = Prompt(__file__, "multimodal")
+LOOK = Prompt(__file__, "look")
+SIGHT = Prompt(__file__, "sight")
+PAGES = Prompt(__file__, "pages")
+VIDEO = Prompt(__file__, "sight_video")
+MOMENTS_OF = Prompt(__file__, "look_moments")
+SEES = "look"
+MOMENTS = 8
+"""The number of evenly spaced pictures that replace a video."""
+LISTED = 60
+"""The most file names in the prompt."""
+
+
+class Multimodal:
+    name = "multimodal"
+    description = (
+        "looks at pictures and scanned pages, listens to sounds, watches videos, and answers questions about them"
+    )
+    ability = "multimodal"
+    cost = 2
+    needs = frozenset({"media"})
+    loops = True
+
+    async def work(self, task: Task, context: RunContext) -> Account:
+        conversation = context.conversation(self.name, task.id)
+        sight = [look(context, task.id)] if context.tools.media else []
+        return await reason(conversation, task, MULTIMODAL, [*sight, *context.tools.extra_for(self.name)])
+
+
+def look(context: RunContext, subtask: str) -> Tool:
+    """The tool that has the role `look` answer one question about one picture, sound or video."""
+
+    async def run(arguments: Mapping[str, Any]) -> Observation:
+        path, question = str(arguments["data"]), str(arguments["question"])
+        try:
+            answer = await _look(context, subtask, path, question)
+        except MediaRefused as refused:
+            context.note(f"{context.config_of(SEES).policy.model}: {refused.what}; {refused.fix}")
+            raise ToolError(f"{refused.what}, so there is no answer; continue without it") from None
+        source = Source(path, PurePath(path).name, join_question_and_answer(question, answer), kind="media")
+        return Observation(passages=(Passage(source, answer),))
+
+    parameters = {
+        "type": "object",
+        "properties": {"data": {"type": "string"}, "question": {"type": "string"}},
+        "required": ["data", "question"],
+    }
+    return Tool("look", SIGHT.fill(things="\n".join(_list_names(context.tools.visible))), parameters, run, speaks=SEES)
+
+
+async def _look(context: RunContext, subtask: str, path: str, question: str) -> str:
+    """Return what the seeing model says of the file. A video that it does not take, or a file that is too large, is
+    shown as pictures."""
+    from hira.tools.media import TooLarge, decodes
+
+    read = context.tools.media
+    assert read is not None  # noqa: S101 - `needs` says so
+    try:
+        media = await asyncio.to_thread(read, path)
+        return await context.conversation(SEES, subtask).reply(user(LOOK.fill(question=question), media))
+    except MediaRefused:
+        if media.kind != "video":
+            raise
+    except TooLarge:
+        if not decodes():
+            raise
+    context.note(f"{context.config_of(SEES).policy.model} is shown {MOMENTS} pictures of a video, without its sound")
+    moments = [await asyncio.to_thread(read, f"{path}#share={one}/{MOMENTS}") for one in range(1, MOMENTS + 1)]
+    prompt = MOMENTS_OF.fill(count=MOMENTS, look=LOOK.fill(question=question))
+    return await context.conversation(SEES, subtask).reply(user(prompt, *moments))
+
+
+def _list_names(names: Sequence[str]) -> list[str]:
+    """The names as lines, the first of them where there are many."""
+    lines = [f"- {name}{_places(name)}" for name in names[:LISTED]]
+    return [*lines, *([f"- and {len(names) - LISTED} more"] if len(names) > LISTED else [])]
+
+
+def _places(name: str) -> str:
+    """How a page of a document or a moment of a video is named."""
+    from hira.tools.media import decodes, kind_of
+
+    kind = kind_of(name)
+    if kind.startswith("video/") and decodes():
+        return VIDEO.fill(name=name)
+    return PAGES.fill(name=name) if kind == "application/pdf" else ""
+
 
 EXPERTS: tuple[Expert, ...] = (SimpleSearch(), Code(), Multimodal(), Reader(), DeepSearch())
-
-__all__ = ["EXPERTS", "Code", "DeepSearch", "Multimodal", "Reader", "SimpleSearch"]

@@ -1,7 +1,7 @@
 """Rubrics for reports: weighted items of one query, what makes them valid, and how ratings become a score (Lv and
 others, "Learning Query-Specific Rubrics from Human Preferences for DeepResearch Report Generation", section 3.3).
 
-`generate` asks a model for a rubric, `hira.evaluation.rewards.rubric_judge` for ratings.
+`generate` asks a model for a rubric, `hira.evaluation.rewards.report_judge` for ratings.
 """
 
 from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ from hira.agents.trajectory import Rollout
 from hira.core.concurrency import Once
 from hira.core.errors import DialectError, EndpointError, Stop, UsageError
 from hira.evaluation.rewards.answers import RolloutScore, collect_notices
-from hira.evaluation.rewards.rubric_judge import quality, score, score_pair
+from hira.evaluation.rewards.report_judge import quality, score, score_pair
 from hira.policies.dialects.answer import read_record
 
 Rubrics = Callable[[str], Awaitable[Rubric | None]]
@@ -175,7 +175,7 @@ def read_rubric(rollout: Rollout) -> Rubric | None:
 
 @dataclass(frozen=True, slots=True)
 class Hybrid:
-    """Rewards a rollout of `hira.workflows.rubric`. The references of its query are two reports: the preferred one,
+    """Rewards a rollout of `hira.workflows.mams`. The references of its query are two reports: the preferred one,
     then the other. Parts with a weight of 0 make no calls. `formula` is eq. 2 ("paper"), for weights that add up to
     more than 0, or `normalised`, which orders alike and always exists."""
 

@@ -1,5 +1,5 @@
-"""The baselines of one role: direct, vanilla RAG, CodeAct, multimodal and ReAct (HiRA, Table 1 and appendix), and the
-ReAct report workflow, with which MaMs is compared (MaMs, appendix C.10)."""
+"""The baselines of one chain of reasoning: direct, vanilla RAG, CodeAct, multimodal, ReAct and Search-o1 (HiRA, Table 1
+and appendix), and the ReAct report workflow, with which MaMs is compared (MaMs, appendix C.10)."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -7,20 +7,22 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from hira.agents.expert import CALLS, format_files
-from hira.agents.experts.multimodal import MULTIMODAL, look
-from hira.agents.experts.simple_search import ANSWER
-from hira.agents.loop import Loop, Perform
-from hira.agents.retrieval import look_up_question
+from hira.agents.experts import ANSWER, MULTIMODAL, look
+from hira.agents.loop import Loop, Perform, ask_for_text
+from hira.agents.retrieval import look_up, look_up_question
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Finding, Subtask
-from hira.core.errors import EndpointError, UsageError
+from hira.core.errors import EndpointError, Stop, UsageError
 from hira.core.messages import Filled, user
 from hira.core.policy import Usage
-from hira.core.prompts import Prompt
+from hira.core.prompts import Prompt, is_copied
 from hira.core.sanitize import sanitize
+from hira.core.tokens import clip
 from hira.evidence.citations import language, without_references
+from hira.policies.dialects import Call
+from hira.policies.dialects.answer import strip_thought
 from hira.tools import Tool
-from hira.workflows.bound import Sizes, bound_loop
+from hira.workflows.bound import Sizes, bound_loop, multiply
 from hira.workflows.mams import means
 
 DIRECT = Prompt(__file__, "direct")
@@ -240,3 +242,65 @@ class ReActReport:
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
         return {"report": bound_loop(self.max_turns * self.several, sizes.result, sizes)}
+
+
+SEARCH_O1 = Prompt(__file__, "search_o1")
+CONDENSE = Prompt(__file__, "search_o1_condense")
+READER = "reader"
+PAGES = 10
+"""Pages that are read for a query (Search-o1: top 10)."""
+EARLIER = 4_000
+"""Tokens of the reasoning so far that the reader is shown; beyond, the middle is cut."""
+
+
+async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
+    """Search, and condense the results for the reasoning so far. Pass them on unchanged if the reader fails, or merely
+    repeats the query or the model's own words."""
+    conversation = loop.conversation
+    query = str(call.arguments["query"])
+    seen = await look_up(conversation, query, PAGES)
+    documents = Filled("\n\n".join(dict.fromkeys(one.text for one in seen)))
+    if not any(one.observation.passages for one in seen):
+        if not any(one.ok for one in seen):
+            loop.forget(call)
+        return documents
+    *earlier, _ = loop.transcript  # the last entry is this call
+    reasoning = clip("\n\n".join(filter(None, earlier)), EARLIER, middle=True)
+    reader = conversation.context.conversation(READER, str(loop.used))
+    given = {"task": sanitize(question), "reasoning": sanitize(reasoning), "query": sanitize(query)}
+    try:
+        condensed = strip_thought(await ask_for_text(reader, CONDENSE.fill(documents=documents, **given)))
+    except (EndpointError, Stop) as error:
+        if not isinstance(error, Stop):
+            conversation.context.note(f"the reader failed, so the search results are passed on unchanged: {error.what}")
+        return documents
+    said = [message.text for message in conversation.messages if message.role == "assistant"]
+    return documents if is_copied(condensed, " ".join([*said, query])) else sanitize(condensed)
+
+
+@dataclass(frozen=True)
+class SearchO1:
+    """Search-o1 (2501.05366): one chain of reasoning that searches; each result is condensed before it is inserted.
+
+    `searches` at most (the published code's default: 10).
+    """
+
+    roles: ClassVar[frozenset[str]] = frozenset({REASONER, READER})
+    takes_tools: ClassVar[frozenset[str]] = frozenset()
+
+    searches: int = 10
+    name: str = "search-o1"
+
+    async def run(self, question: str, context: RunContext) -> str:
+        search = require_tool(context.tools.search, "a search")
+        loop = begin_loop(context, SEARCH_O1, [search], question, limit=self.searches)
+
+        async def perform(call: Call) -> str:
+            return await search_and_condense(loop, call, question)
+
+        return await run_to_answer(loop, question, perform)
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        """The reader is asked once a search; it is shown all that the search brought."""
+        read = Usage(1, sizes.prompt + EARLIER + (PAGES + 1) * sizes.result, sizes.reply)
+        return {REASONER: bound_loop(self.searches, sizes.reply, sizes), READER: multiply(read, self.searches)}
