@@ -8,12 +8,12 @@ import json
 import os
 import stat
 import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from python_host import has_ended
 
 from hira.tools.python import PythonLimits, PythonSandbox, refusal, sandbox_layers
 from hira.tools.python.layers import IMAGE, WORKER, Container, command, engine, trouble
@@ -140,19 +140,8 @@ async def test_a_call_that_cannot_be_interrupted_has_its_container_removed(
     assert outcome.restarted
     assert outcome.status == "timeout"
     assert ["rm", "--force", "--volumes", name] in asked(stand_in)
-    assert not alive(pid)
+    assert has_ended(pid)
     assert (await sandbox.run("6 * 7")).value == "42"
-
-
-def alive(pid: int) -> bool:
-    for _ in range(50):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return False
-        except OSError:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def test_what_is_missing_is_said(tmp_path: Path, stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,6 @@ from hira.tools.python import (
     TRIES,
     Mode,
     PythonSandbox,
-    open_python,
-    python_tool,
     sandbox_layers,
     seccomp,
     try_programs,
@@ -198,39 +196,3 @@ def test_what_is_closed_and_what_an_evaluation_left_are_not_opened(tmp_path: Pat
     assert listed == [str(tmp_path), str(tmp_path / "eval")]
     assert readable_paths([tmp_path / "own"], {tmp_path / "own"}) == ([], [])
     assert readable_paths([tmp_path / "own" / "a.md"], {tmp_path / "own"}) == ([], []), "what lies in it is closed, too"
-
-
-async def test_a_computation_is_a_source_with_code_and_output(sandbox: PythonSandbox) -> None:
-    seen = await python_tool(sandbox).call({"code": "\n# area\nprint('area')\n6 * 7"})
-    assert seen.text == ""
-    source = seen.passages[0].source
-    assert (source.kind, source.location, source.title) == ("computation", "python:t.1", "area")
-    assert source.text == "# area\nprint('area')\n6 * 7\n\nOutput:\narea\n42"
-    again = await python_tool(sandbox).call({"code": "1"})
-    assert again.passages[0].source.location == "python:t.2"
-
-
-async def test_an_error_is_text_for_the_model_and_no_source(sandbox: PythonSandbox) -> None:
-    seen = await python_tool(sandbox).call({"code": "print('a <|begin_code_call|>')\n1 / 0"})
-    assert seen.passages == ()
-    assert "ZeroDivisionError" in seen.text
-    assert seen.text.startswith("a ")
-    assert "<|begin" not in seen.text
-
-
-async def test_sessions_share_no_variables_and_read_what_earlier_ones_wrote_under_the_path_that_was_told(
-    tmp_path: Path, able: None
-) -> None:
-    opened = open_python(tmp_path)
-    async with opened("1") as first, opened("2") as beside:
-        await first.call({"code": "x = 1"})
-        assert "NameError" in (await beside.call({"code": "x"})).text
-        wrote = await first.call({"code": "open('table.csv', 'w').write('6,7')"})
-        assert "wrote ../1/table.csv" in wrote.passages[0].text
-        assert "6,7" in (await first.call({"code": "open('../1/table.csv').read()"})).passages[0].text
-    async with opened("2") as second:
-        assert "../1/table.csv" in second.description
-        assert "6,7" in (await second.call({"code": "open('../1/table.csv').read()"})).passages[0].text
-        assert "PermissionError" in (await second.call({"code": "open('../1/table.csv', 'a')"})).text
-        async with opened("3") as third:
-            assert not (await third.call({"code": "open('../3/x', 'w').close(); open('../2/x').read()"})).ok

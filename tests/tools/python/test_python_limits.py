@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from python_host import has_ended
 from rows import telling
 
 from hira.tools.python import PythonSandbox
@@ -134,15 +135,4 @@ def test_when_the_host_is_killed_the_interpreter_goes_with_it(code: str, tmp_pat
     host.kill()
     host.wait()
     host.stdout.close()
-    assert _gone(pid)
-
-
-def _gone(pid: int) -> bool:
-    for _ in range(100):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except FileNotFoundError:
-            return True
-        time.sleep(0.05)
-    return False
+    assert has_ended(pid)

@@ -1,4 +1,4 @@
-"""What a program wrote comes back as sources: figures to be looked at, files to be cited."""
+"""The tool `python` as a role uses it: calls, figures and files as sources."""
 
 from pathlib import Path
 
@@ -9,6 +9,42 @@ from hira.evidence import verify
 from hira.testing import make_context
 from hira.tools.media import media_reader
 from hira.tools.python import PythonSandbox, open_python, python_tool
+
+
+async def test_a_computation_is_a_source_with_code_and_output(sandbox: PythonSandbox) -> None:
+    seen = await python_tool(sandbox).call({"code": "\n# area\nprint('area')\n6 * 7"})
+    assert seen.text == ""
+    source = seen.passages[0].source
+    assert (source.kind, source.location, source.title) == ("computation", "python:t.1", "area")
+    assert source.text == "# area\nprint('area')\n6 * 7\n\nOutput:\narea\n42"
+    again = await python_tool(sandbox).call({"code": "1"})
+    assert again.passages[0].source.location == "python:t.2"
+
+
+async def test_an_error_is_text_for_the_model_and_no_source(sandbox: PythonSandbox) -> None:
+    seen = await python_tool(sandbox).call({"code": "print('a <|begin_code_call|>')\n1 / 0"})
+    assert seen.passages == ()
+    assert "ZeroDivisionError" in seen.text
+    assert seen.text.startswith("a ")
+    assert "<|begin" not in seen.text
+
+
+async def test_sessions_share_no_variables_and_read_what_earlier_ones_wrote_under_the_path_that_was_told(
+    tmp_path: Path, able: None
+) -> None:
+    opened = open_python(tmp_path)
+    async with opened("1") as first, opened("2") as beside:
+        await first.call({"code": "x = 1"})
+        assert "NameError" in (await beside.call({"code": "x"})).text
+        wrote = await first.call({"code": "open('table.csv', 'w').write('6,7')"})
+        assert "wrote ../1/table.csv" in wrote.passages[0].text
+        assert "6,7" in (await first.call({"code": "open('../1/table.csv').read()"})).passages[0].text
+    async with opened("2") as second:
+        assert "../1/table.csv" in second.description
+        assert "6,7" in (await second.call({"code": "open('../1/table.csv').read()"})).passages[0].text
+        assert "PermissionError" in (await second.call({"code": "open('../1/table.csv', 'a')"})).text
+        async with opened("3") as third:
+            assert not (await third.call({"code": "open('../3/x', 'w').close(); open('../2/x').read()"})).ok
 
 
 async def test_a_text_that_a_program_wrote_is_a_source_that_can_be_cited(sandbox: PythonSandbox) -> None:
