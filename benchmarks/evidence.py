@@ -31,7 +31,8 @@ from hira import Hira
 from hira.agents.run_context import RunContext
 from hira.agents.verifier import ModelVerifier
 from hira.evidence import Judgement, Source, SourcedClaim
-from hira.evidence.lexical import ClaimScore, Passages, load_weights, score_claim
+from hira.evidence.lexical import load_weights, score_claim
+from hira.evidence.passages import Passages
 from hira.runtime.endpoints import find_model
 from hira.runtime.factory import configure_roles
 from hira.runtime.settings import Settings, load
@@ -68,7 +69,7 @@ class Result:
     model took most of the time."""
 
     claims: Sequence[Claim]
-    scores: Sequence[ClaimScore]
+    scores: Sequence[Judgement]
     overlaps: Sequence[float]
     milliseconds: float
 
@@ -77,7 +78,7 @@ class Result:
         found = [one.verdict == verdict for claim, one in self.pairs() if claim.supported is supported]
         return sum(found) / len(found) if found else 0.0
 
-    def pairs(self) -> list[tuple[Claim, ClaimScore]]:
+    def pairs(self) -> list[tuple[Claim, Judgement]]:
         """Claims with their scores."""
         return list(zip(self.claims, self.scores, strict=True))
 
@@ -137,7 +138,7 @@ async def ask_model(claims: Sequence[Claim], settings: Settings) -> Result:
             await policy.aclose()
     if failed := {one.reason for one in judged if one.verdict == "unchecked" and one.reason}:
         print(f"unchecked claims: {'; '.join(sorted(failed))}")
-    scores = [ClaimScore(one.verdict, one.score, one.quote) for one in judged]
+    scores = list(judged)
     return Result(claims, scores, [count_shared(one.text, one.evidence) for one in claims], 0.0)
 
 

@@ -137,7 +137,7 @@ async def test_a_chain_that_is_carried_on_is_counted_by_what_was_added() -> None
     await conversation.turn()
     before = conversation._sized[2]
     conversation.carry_on(" and so " * 100)
-    assert 150 < conversation._size(()) - before < 350
+    assert 150 < conversation.tokens(()) - before < 350
 
 
 async def test_a_reply_is_asked_to_be_short_only_near_the_limit() -> None:

@@ -87,10 +87,6 @@ class Conversation:
         known = {"results": [*last.values.get("results", ()), *results]}
         self.messages[-1] = replace(last, text=last.text + text, prompt="result", values=known)
 
-    def tokens(self, tools: tuple[Mapping[str, Any], ...] = ()) -> int:
-        """About how many tokens the next prompt is, with these function definitions."""
-        return self._size(tools)
-
     def leave_out_latest(self, tokens: int) -> None:
         """Drop the role's latest turns, each with its results, until they amount to this many tokens. A chain, which is
         one message, loses its end."""
@@ -190,7 +186,7 @@ class Conversation:
         wanted = self._describe_need(tools, longest, last=last, closing=closing)
         with self._ending_the_run():
             room = context.budget.admit(wanted)
-        context.events(TurnStarted(self.name, self.trajectory.role, self._size(tools) if context.stream else 0))
+        context.events(TurnStarted(self.name, self.trajectory.role, self.tokens(tools) if context.stream else 0))
         completion = await self._charge_call(request, wanted, room)
         self.trajectory.turns.append(Turn(request, completion))
         context.saw(config, completion)
@@ -221,13 +217,14 @@ class Conversation:
         self, tools: tuple[Mapping[str, Any], ...], longest: int | None, *, last: bool, closing: bool
     ) -> CallNeed:
         role = self.trajectory.role
-        prompt = self._size(tools) if self.context.budget.counts(role) else 0
+        prompt = self.tokens(tools) if self.context.budget.counts(role) else 0
         answers = self.closes == "run"
         config, closes = self.config, bool(self.closes)
         return CallNeed(role, prompt, config.price, answers, last, closes, closing or last, longest)
 
-    def _size(self, tools: tuple[Mapping[str, Any], ...]) -> int:
-        """Estimate the tokens of the next prompt: count the new messages and add the known size of the others."""
+    def tokens(self, tools: tuple[Mapping[str, Any], ...]) -> int:
+        """Estimate the tokens of the next prompt with these functions: count the new messages and add the known size of
+        the others."""
         counted, last, total = self._sized
         if not counted:
             total = count(str(tools)) if tools else 0

@@ -9,9 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from hira.evaluation.cells import Cell
 from hira.evaluation.page import page
-from hira.evaluation.record import Record
 from hira.evaluation.run import Evaluation, EvaluationPlan, digest
 from hira.evaluation.summary import FETCHES, SEARCHES, SummaryRow, as_json, rows
 
@@ -63,20 +61,13 @@ def prompts() -> Mapping[str, Any]:
 
 def write(evaluation: Evaluation) -> list[SummaryRow]:
     """Write all reports, from the records alone; the same records make the same summary."""
-    plan, folder = evaluation.plan, evaluation.folder
-    found = _write_tables(folder, evaluation.records, plan.cells, plan.data, plan.metric, len(plan.items))
+    plan, folder, records = evaluation.plan, evaluation.folder, evaluation.records
+    found = rows(records, plan.cells)
+    shown = {"data": plan.data, "metric": plan.metric, "questions": len(plan.items), "rows": [*map(as_json, found)]}
+    _json(folder / "summary.json", shown)
+    (folder / "summary.md").write_text(markdown(found, plan.data, plan.metric), encoding="utf-8")
+    (folder / "report.html").write_text(page(found, records, plan.cells, shown), encoding="utf-8")
     _json(folder / "manifest.json", manifest(plan, found))
-    return found
-
-
-def _write_tables(
-    folder: Path, records: Sequence[Record], cells: Sequence[Cell], data: str, metric: str, questions: int
-) -> list[SummaryRow]:
-    found = rows(records, cells)
-    values = {"data": data, "metric": metric, "questions": questions, "rows": [*map(as_json, found)]}
-    _json(folder / "summary.json", values)
-    (folder / "summary.md").write_text(markdown(found, data, metric), encoding="utf-8")
-    (folder / "report.html").write_text(page(found, records, cells, values), encoding="utf-8")
     return found
 
 

@@ -14,7 +14,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import TypedDict
 
-from hira.evidence.citations import Verdict
+from hira.evidence.citations import Judgement
 from hira.evidence.passages import NEGATIONS, Passages, Token, read_tokens
 
 TOP = 5
@@ -221,19 +221,10 @@ def count_negations(tokens: Sequence[Token]) -> int:
     return sum(not NEGATIONS.isdisjoint({word, word[0]}) or word.endswith(("n't", "n’t")) for word in written)
 
 
-__all__ = ["ClaimScore", "Passages", "score_claim"]
-
+BY = "lexical"
+"""The name of this check in judgements."""
 BARE = 3
 """A claim of at most this number of words is an answer that makes sense only together with the question."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimScore:
-    """The result of a comparison. `score` is the probability of support, `quote` the sentence nearest to the claim."""
-
-    verdict: Verdict
-    score: float
-    quote: str
 
 
 class LexicalWeights(TypedDict):
@@ -249,8 +240,8 @@ def load_weights() -> LexicalWeights:
     return found
 
 
-def score_claim(claim: str, passages: Passages, *, question: str = "", context: str = "") -> ClaimScore:
-    """Compare one claim with one text.
+def score_claim(claim: str, passages: Passages, *, question: str = "", context: str = "") -> Judgement:
+    """Compare one claim with one text. The quote is the sentence nearest to the claim.
 
     Args:
         claim: One statement, without citation marks. If it has 400 words or more, it is `unchecked`.
@@ -263,23 +254,23 @@ def score_claim(claim: str, passages: Passages, *, question: str = "", context: 
     tokens = read_claim(claim)
     content = {token.key for token in tokens if token.content}
     if not content or not passages.sentences or len(tokens) == MOST:
-        return ClaimScore("unchecked", 0.0, "")
+        return Judgement("unchecked", by=BY)
     bare = len(content) <= BARE and bool(question)
     if bare:
         tokens += [token for token in read_claim(question) if token.key not in content]
     beside = frozenset(token.key for token in read_tokens(context) if token.content)
     compared = compare(tokens, passages, beside)
     if compared is None:
-        return ClaimScore("unsupported" if comparable(claim, passages) else "unchecked", 0.0, "")
+        return Judgement("unsupported" if comparable(claim, passages) else "unchecked", by=BY)
     fitted = load_weights()
     logit = fitted["bias"] + sum(fitted["weights"][name] * value for name, value in compared.features.items())
     score, best = 1 / (1 + math.exp(-logit)), compared.windows[0]
     quote = passages.sentences[best.at]
     if bare and not content <= best.own:
-        return ClaimScore("unsupported", min(score, fitted["threshold"] / 2), quote)
+        return Judgement("unsupported", min(score, fitted["threshold"] / 2), quote, by=BY)
     if score >= fitted["threshold"]:
-        return ClaimScore("supported", score, quote)
-    return ClaimScore("contradicted" if compared.contradicted else "unsupported", score, quote)
+        return Judgement("supported", score, quote, by=BY)
+    return Judgement("contradicted" if compared.contradicted else "unsupported", score, quote, by=BY)
 
 
 def comparable(claim: str, passages: Passages) -> bool:

@@ -12,7 +12,8 @@ from hira.core.bm25 import words
 from hira.core.sources import Source
 from hira.core.worker import run_apart
 from hira.evidence.citations import VERDICTS, Judgement, PackedClaims, SourcedClaim, pack_claims, unpack_claims
-from hira.evidence.lexical import BARE, Passages, score_claim
+from hira.evidence.lexical import BARE, score_claim
+from hira.evidence.passages import Passages
 
 LEXICAL_SECONDS = 30.0
 """Far more than the check of an answer takes; only a hostile source needs that long."""
@@ -131,8 +132,8 @@ def _judge(claim: str, passages: Passages, source: Source, question: str, contex
         return _unless_echo(Judgement("supported", 1.0, quote, source.id, "quote"), source)
     if source.call:  # made for the question: a bare figure in its result answers it
         question, context = "", f"{context}\n{question}"
-    score = score_claim(claim, passages, question=question, context=context)
-    return _unless_echo(Judgement(score.verdict, score.score, score.quote, source.id, "lexical"), source)
+    judged = score_claim(claim, passages, question=question, context=context)
+    return _unless_echo(replace(judged, source=source.id), source)
 
 
 def _unless_echo(one: Judgement, source: Source) -> Judgement:

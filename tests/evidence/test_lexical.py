@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hira.evidence.lexical import ClaimScore, Passages, score_claim
-from hira.evidence.passages import read_number
+from hira.evidence import Judgement
+from hira.evidence.lexical import score_claim
+from hira.evidence.passages import Passages, read_number
 
 HARBOUR = (
     "The ferry of Norvik was launched in 1931. The crane of Norvik weighs 84 tonnes. "
@@ -14,7 +15,7 @@ HARBOUR = (
 )
 
 
-def score(claim: str, text: str, question: str = "", context: str = "") -> ClaimScore:
+def score(claim: str, text: str, question: str = "", context: str = "") -> Judgement:
     return score_claim(claim, Passages(text), question=question, context=context)
 
 

@@ -25,7 +25,10 @@ class ItemRating(BaseModel):
     rating: int = Field(ge=1, le=10)
 
 
-class Judged(BaseModel):
+class Quality(BaseModel):
+    """The quality of a rubric: `reward` from 0 to 4 (R_llm of eq. 1), the judge's confidence in percent, and its
+    reason."""
+
     reason: str = ""
     reward: float = Field(ge=0, le=4, allow_inf_nan=False)
     confidence: Annotated[int, Field(ge=0, le=100)] = 100
@@ -34,16 +37,6 @@ class Judged(BaseModel):
 class Better(BaseModel):
     reason: str = ""
     better: Literal["A", "B"]
-
-
-@dataclass(frozen=True, slots=True)
-class Quality:
-    """The quality of a rubric: `reward` from 0 to 4 (R_llm of eq. 1), the judge's confidence in percent, and its
-    reason."""
-
-    reward: float
-    confidence: int
-    reason: str
 
 
 async def score(context: RunContext, rubric: Rubric, query: str, report: str, under: str = "") -> Scores:
@@ -85,8 +78,7 @@ async def rate(conversation: Conversation, item: RubricItem, query: str, report:
 async def quality(conversation: Conversation, query: str, rubric: Rubric) -> Quality | None:
     """Return the quality of a rubric for a query, independent of any report; None if the judge failed."""
     items = "\n".join(f"- {one.title} ({one.weight:+d}): {one.description}" for one in rubric.items)
-    judged = await ask_judge(conversation, QUALITY.fill(query=sanitize(query), rubric=sanitize(items)), Judged)
-    return Quality(judged.reward, judged.confidence, judged.reason) if judged else None
+    return await ask_judge(conversation, QUALITY.fill(query=sanitize(query), rubric=sanitize(items)), Quality)
 
 
 async def pointwise(conversation: Conversation, query: str, report: str) -> int | None:
