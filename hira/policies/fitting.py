@@ -46,7 +46,8 @@ class ContextTrimmer:
         return self.policy.model
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        await self._learn()
+        if not self._asked:
+            await self._learn()
         request, reported = self._with_room(request), False
         for again in range(SHORTENED + 1):
             sent = self._shorten(request)
@@ -76,10 +77,11 @@ class ContextTrimmer:
 
     async def _learn(self) -> None:
         """Ask a server nearby, once, for its model's window. Raises `EndpointError` for a model that cannot chat."""
-        inner = None if self._asked else describing(self.policy)
         self._asked = True
-        if inner is None:
-            return
+        inner: object = self.policy
+        while not isinstance(inner, Describes):
+            if (inner := getattr(inner, "policy", None)) is None:
+                return
         told = await inner.describe_model()
         self.window = told.window
         if told.untaught:
@@ -113,14 +115,6 @@ class ContextTrimmer:
             return request
         messages = trim_messages(request.messages, limit)
         return request if messages == request.messages else replace(request, messages=messages)
-
-
-def describing(policy: Policy) -> Describes | None:
-    """Return the policy, or the one that it wraps, if it can report what its server says of the model."""
-    inner: object = policy
-    while inner is not None and not isinstance(inner, Describes):
-        inner = getattr(inner, "policy", None)
-    return inner
 
 
 def trim_messages(messages: Sequence[Message], limit: int) -> tuple[Message, ...]:

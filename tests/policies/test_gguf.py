@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from tiny_llama import make_model
 
-from hira.core.errors import EndpointError, UsageError
-from hira.core.messages import system, user
+from hira.core.errors import EndpointError, MediaRefused, UsageError
+from hira.core.messages import Media, system, user
 from hira.core.policy import Request, Sampling
 from hira.policies import open_policy
 from hira.policies.llama import LlamaPolicy
@@ -60,6 +60,19 @@ async def test_those_who_name_one_file_share_a_server_that_ends_with_the_last_of
     assert wait_until_gone(pid)
     assert (await first.complete(ASKED)).text == replies[0].text  # and it can be asked again
     await first.aclose()
+
+
+async def test_what_is_known_to_be_refused_is_refused_at_once(tiny):
+    policy = LlamaPolicy(str(tiny))
+    asked = Request((user("What is this?", Media("image", "data:image/png;base64,AA")),))
+    seconds = []
+    for _ in range(2):
+        began = time.monotonic()
+        with pytest.raises(MediaRefused):
+            await policy.complete(asked)
+        seconds.append(time.monotonic() - began)
+    await policy.aclose()
+    assert seconds[1] < 0.5
 
 
 async def test_a_server_that_crashed_is_an_error_once_and_started_anew(tiny):

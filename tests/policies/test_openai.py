@@ -248,7 +248,7 @@ async def test_a_server_of_this_machine_that_has_answered_is_waited_for_when_it_
 
 async def test_tls_to_a_plain_port_says_what_to_write():
     with Endpoint() as endpoint:
-        policy = OpenAIPolicy("m", endpoint.base_url.replace("http:", "https:"), timeout=Timeout(connect=2.0))
+        policy = OpenAIPolicy("m", endpoint.base_url.replace("http:", "https:"), timeout=Timeout(connect=0.5))
         with pytest.raises(EndpointError, match=r"(?s)no TLS connection.*write http://127") as raised:
             await policy.complete(ASKED)
     assert not raised.value.retryable

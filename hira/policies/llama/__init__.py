@@ -128,7 +128,8 @@ class LlamaPolicy:
             async with held.server.slots:
                 completion = await held.asked.complete(request, watch)
         except EndpointError as error:
-            if held.asked is None or error.status or not await held.server.ends_soon():
+            lost = held.asked is not None and type(error) is EndpointError and not error.status
+            if not (lost and await held.server.ends_soon()):
                 error.where = self.where
                 raise
             what = f"llama.cpp's server ended: {held.server.why_it_ended()}"
