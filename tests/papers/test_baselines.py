@@ -6,12 +6,10 @@ from contextlib import asynccontextmanager
 from itertools import pairwise
 from typing import Any
 
-import pytest
-
 from hira.agents.expert import Account, Task
 from hira.agents.run_context import RunContext
 from hira.core.budget import Budget
-from hira.core.errors import EndpointError, ToolError, UsageError
+from hira.core.errors import EndpointError, ToolError
 from hira.core.messages import Media
 from hira.core.policy import Request
 from hira.evidence import OUTPUT, Source
@@ -257,22 +255,3 @@ async def test_a_plan_that_its_budget_ends_is_answered_from_the_steps_that_were_
     record = await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", context)
     assert record.status == "partial"
     assert record.answer == "The first is answered by 100 [s1]."
-
-
-@pytest.mark.parametrize(
-    ("workflow", "fix"),
-    [
-        (Rag(), "--docs"),
-        (CodeAct(), "hira doctor"),
-        (MultimodalAlone(), "--file"),
-        (PlanAndSolve(), "--docs"),
-        (ReAct(), "--docs"),
-    ],
-    ids=lambda value: getattr(value, "name", value),
-)
-async def test_a_tool_that_is_missing_is_told_with_what_to_do_before_any_call(workflow: Any, fix: str) -> None:
-    policy = ScriptedPolicy(["unused"])
-    record = await rollout(workflow, QUESTION, make_context(policy))
-    assert isinstance(record.failure, UsageError)
-    assert fix in record.failure.fix
-    assert policy.requests == []

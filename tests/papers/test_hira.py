@@ -13,7 +13,7 @@ from hira.agents.expert import Account, Task
 from hira.agents.experts import DeepSearch, SimpleSearch
 from hira.agents.run_context import RunContext
 from hira.core.budget import Budget
-from hira.core.errors import EndpointError, UsageError
+from hira.core.errors import EndpointError
 from hira.core.events import SubtaskDone, SubtaskIssued
 from hira.core.memory import Fact, Recall
 from hira.evidence import Source
@@ -257,14 +257,6 @@ async def test_a_stop_from_outside_ends_in_an_answer_from_what_is_known() -> Non
     context.events.readers.append(lambda event: context.stop() if isinstance(event, SubtaskDone) else None)
     record = await rollout(workflow, "How high?", context)
     assert (record.status, record.answer) == ("interrupted", "Height is answered by 100 [s1].")
-
-
-async def test_without_any_expert_the_run_says_what_to_give_it() -> None:
-    record = await rollout(HiRA(), "How high?", make_context([]))
-    assert record.status == "failed"
-    assert "--docs" in record.error
-    with pytest.raises(UsageError, match="no expert is left"):
-        HiRA(without=frozenset({"search"})).available(make_context([], tools=Toolbox(search=_tool("search"))))
 
 
 def _tool(name: str) -> Tool:

@@ -416,17 +416,6 @@ async def test_a_budget_that_is_spent_while_pages_wait_gives_system_2_their_begi
     assert "“A-2 begins" in policy.requests[-1].messages[-2].text
 
 
-async def test_without_any_tool_the_run_says_what_to_give_it() -> None:
-    record = await rollout(MARS(), QUESTION, make_context([]))
-    assert record.status == "failed"
-    assert "--docs" in record.error
-
-
-def test_a_window_without_room_for_documents_is_refused() -> None:
-    with pytest.raises(UsageError, match="too small"):
-        MARS(window=500)
-
-
 async def test_each_system_has_its_own_model_sampling_and_length() -> None:
     two, one = ScriptedPolicy([wanted("height"), ANSWER], model="large"), ScriptedPolicy(notes, model="small")
     slow, fast = Sampling(temperature=1.0, max_tokens=28_672), Sampling(temperature=0.2, max_tokens=8_192)

@@ -13,7 +13,7 @@ from hira import Hira, Settings
 from hira.agents.matpo import browsing
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
-from hira.core.errors import EndpointError, UsageError
+from hira.core.errors import EndpointError
 from hira.core.events import SubtaskAssigned, SubtaskDone, SubtaskIssued
 from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Request
@@ -427,20 +427,3 @@ async def test_sites_that_hold_answers_of_benchmarks_are_kept_from_the_worker(bl
     assert (leak in opened) is not block
     assert ("TEXT-OF https://short.example/x" in read) is not block, "not by a redirect either"
     assert (leak in str(people.rollout.sources)) is not block
-
-
-async def test_without_anything_to_search_the_run_says_what_to_give_it() -> None:
-    people, policy = context([], [], tools=Toolbox())
-    record = await run(MATPO(), people)
-    assert record.status == "failed"
-    assert "--docs" in record.error
-    assert not policy.requests
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"max_subtasks": 0}, {"worker_calls": 0}, {"parallel": 0}, {"window": 10, "reply": 10}, {"results": "system"}],
-)
-def test_settings_with_which_nothing_can_be_done_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        MATPO(**wrong)

@@ -10,23 +10,26 @@ import pytest
 from hira import Hira
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
+from hira.core.errors import UsageError
 from hira.core.events import Notice
 from hira.core.policy import Completion, Policy, Request, Watch
 from hira.policies.dialects import DIALECTS
 from hira.policies.offline import OfflinePolicy
 from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
+from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.python import open_python, refusal
-from hira.workflows import MARS, MATPO, HiRA, MarsRL, rollout
+from hira.workflows import MARS, MATPO, WORKFLOWS, HiRA, MaMs, MarsRL, rollout
 from hira.workflows.baselines import (
     CodeAct,
     MultimodalAlone,
     PlanAndSolve,
     Rag,
     ReAct,
+    ReActReport,
     SearchO1,
     WebThinker,
 )
@@ -95,6 +98,31 @@ async def test_what_no_document_holds_is_not_answered() -> None:
             told = await hira.ask("Who painted the ceiling of the Sistine Chapel?")
             assert told.status == "insufficient_evidence", (workflow.name, told.text)
             assert told.citations == ()
+
+
+@pytest.mark.parametrize("name", [name for name in WORKFLOWS if name not in ("direct", "marsrl")])
+async def test_without_the_tools_that_it_needs_a_run_fails_before_any_call_and_says_what_to_give_it(name: str) -> None:
+    policy = ScriptedPolicy([])
+    record = await rollout(WORKFLOWS[name](), "How high is it?", make_context(policy))
+    assert isinstance(record.failure, UsageError)
+    assert {"codeact": "hira doctor", "multimodal": "--file"}.get(name, "--docs") in record.failure.fix
+    assert (record.status, policy.requests) == ("failed", [])
+
+
+@pytest.mark.parametrize(
+    ("workflow", "limits"),
+    [
+        (MARS, [{"window": 500}, {"queries": 0}]),
+        (MATPO, [{"max_subtasks": 0}, {"parallel": 0}, {"window": 10, "reply": 10}, {"results": "system"}]),
+        (MaMs, [{"max_turns": 0}, {"several": 0}, {"chunk": 50}, {"chunk": 600, "window": 500}]),
+        (MarsRL, [{"passes": 0}]),
+        (ReActReport, [{"max_turns": 1}]),
+    ],
+)
+def test_limits_with_which_nothing_can_be_done_are_refused(workflow: Any, limits: list[dict[str, Any]]) -> None:
+    for wrong in limits:
+        with pytest.raises(UsageError):
+            workflow(**wrong)
 
 
 async def test_offline_sees_no_picture_and_says_so(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,16 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
-from hira.core.errors import OutOfBudget
-from hira.core.policy import Completion, Request, Watch
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.core.errors import BadReply, OutOfBudget
+from hira.core.policy import Completion, Request, Sampling, Watch
 from hira.policies.dialects import DIALECTS
 from hira.policies.offline.solving import read_request
 from hira.policies.openai import OpenAIPolicy
-from hira.tools import Observation, Tool
+from hira.tools import Observation, Tool, Toolbox
+from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.python import refusal
-from hira.workflows import MATPO, WORKFLOWS
+from hira.workflows import MATPO, WORKFLOWS, HiRA, rollout
 
 ASEAN = Path(__file__).parent.parent / "data" / "asean"
 QUESTION = "What is the capital of Myanmar, and how many people live there?"
@@ -140,3 +143,33 @@ async def test_a_real_server_takes_results_as_messages_of_the_tool(dialect: Any,
     for name in ("planner", "1/worker"):
         brought = [one for one in record.trajectories[name].turns[-1].request.messages if one.prompt == "result"]
         assert [message.role for message in brought] == ["tool"]
+
+
+SUBTASK = r'root ::= "<|begin_call_subtask|>find " [a-z]{4,12} " " [a-z]{4,12} "<|end_call_subtask|>"'
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("continuation", ["turns", "chain"])
+async def test_a_real_llama_cpp_server_goes_the_whole_way(llama_server: str, continuation: Any) -> None:
+    """Its model is tiny and random: a grammar makes the planner call, a JSON schema makes the coordinator's records."""
+    grammar: dict[str, Any] = {"extra_body": {"grammar": SUBTASK}}
+    carry: Any = "continue_final_message" if continuation == "chain" else "none"
+    planner = OpenAIPolicy("tiny", llama_server, continuation=carry, **grammar)
+    others = OpenAIPolicy("tiny", llama_server, continuation=carry)
+    sampling = Sampling(temperature=0.9, max_tokens=120, seed=3)
+    dialect = DIALECTS["tags"]
+    configs = {
+        "*": RoleConfig(others, sampling, dialect),
+        "planner": RoleConfig(planner, sampling, dialect, continuation),
+    }
+    with closing(Index([ASEAN])) as index:
+        tools = Toolbox(search=search_documents(index), browse=browse_documents(index))
+        record = await rollout(HiRA(max_subtasks=2), QUESTION, RunContext(configs, tools=tools))
+    await planner.aclose()
+    await others.aclose()
+    assert not record.failure or isinstance(record.failure, BadReply), "a random model may write no answer"
+    assert len(record.findings) == 2
+    assert all(finding.subtask.text.startswith("find ") for finding in record.findings)
+    assert {finding.expert for finding in record.findings} <= {"simple_search", "deep_search"}
+    assert record.status in {"insufficient_evidence", "unverified", "answered", "failed"}
+    assert record.usage.calls >= 7

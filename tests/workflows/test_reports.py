@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
-from hira.core.errors import EndpointError, UsageError
+from hira.core.errors import EndpointError
 from hira.core.policy import Completion, Request, Watch
 from hira.evidence import Source, find_cited
 from hira.policies.dialects import DIALECTS
@@ -48,15 +48,6 @@ async def test_offline_writes_in_chinese_from_chinese_documents(tools: Toolbox) 
     record = await rollout(MaMs(), "灯塔和渔港的历史", make_context(OfflinePolicy(), tools=tools))
     assert record.status == "answered"
     assert "灯塔位于港口东侧，高三十八米，由当地花岗岩建成。" in record.answer
-
-
-@pytest.mark.parametrize("workflow", [MaMs(), ReActReport()], ids=lambda one: one.name)
-async def test_without_anything_to_read_no_work_is_done(workflow: Any) -> None:
-    policy = ScriptedPolicy([])
-    record = await rollout(workflow, TOPIC, make_context(policy))
-    assert isinstance(record.failure, UsageError)
-    assert "--docs" in record.failure.fix
-    assert policy.requests == []
 
 
 class Failing:
@@ -135,12 +126,6 @@ async def test_more_than_the_window_is_left_for_a_later_turn_and_the_search_agen
     read = [re.findall(r"Page (\d) word 0", prompts[f"{turn}.{at}/state"]) for turn in (1, 2) for at in (1, 2, 3)]
     assert read == [["0"], ["1"], ["2"], ["3"], ["4"], ["5"]]
     assert "- too long for one turn, not read: s4, s5, s6, s7, s8, s9, s10" in prompts["2/search"]
-
-
-@pytest.mark.parametrize("wrong", [{"max_turns": 0}, {"several": 0}, {"chunk": 50}, {"chunk": 600, "window": 500}])
-def test_limits_under_which_nothing_can_be_read_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(UsageError, match="nothing can be read so"):
-        MaMs(**wrong)
 
 
 async def test_a_page_of_which_an_extract_was_seen_can_be_opened() -> None:
