@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from hira.core.policy import Policy
 from hira.policies.fitting import ContextTrimmer
-from hira.policies.limited import Limited, RateLimiter
+from hira.policies.limited import RateLimiter
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.retrying import Retrying, Timeout
 
@@ -78,7 +78,7 @@ def quick_policy(base_url: str, model: str = "scripted") -> Policy:
     timeout = Timeout(connect=0.3, first_token=0.4, between_tokens=0.2, reply=0.4)
     policy = OpenAIPolicy(model, base_url, "sk-test", timeout=timeout)
     gate = RateLimiter(clock=time.clock, sleep=time.sleep)
-    return ContextTrimmer(Retrying(Limited(policy, lambda: gate, policy.where), sleep=time.sleep))
+    return ContextTrimmer(Retrying(policy, lambda: gate, policy.where, sleep=time.sleep))
 
 
 @dataclass(slots=True)

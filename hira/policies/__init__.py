@@ -166,6 +166,6 @@ def _open_local(name: str, adapter: str, timeout: Timeout) -> Policy:
 def _harden(policy: Policy, endpoint: str, where: str, *, patient: bool) -> Policy:
     """The policy, retried, and within the limits of its endpoint and its window."""
     from hira.policies.fitting import ContextTrimmer
-    from hira.policies.limited import Limited, gate_at
+    from hira.policies.limited import gate_at
 
-    return ContextTrimmer(Retrying(Limited(policy, partial(gate_at, endpoint), where, patient)))
+    return ContextTrimmer(Retrying(policy, partial(gate_at, endpoint), where, patient))

@@ -13,7 +13,6 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from weakref import WeakKeyDictionary
 
@@ -65,6 +64,34 @@ class RateLimiter:
         self._shut_until = 0.0
         self._last = ""
         self._trial: asyncio.Future[None] | None = None
+
+    async def ask(
+        self, policy: Policy, request: Request, watch: Watch | None, where: str, *, patient: bool
+    ) -> Completion:
+        """Ask the policy when its turn has come. A `patient` caller waits while the endpoint is left alone; another
+        fails at once, so that someone else can speak."""
+        turned_away = 0
+        while True:
+            served = self.served
+            trial = await self.enter(where, patient=patient, tell=request.tell)
+            began = self.clock()
+            try:
+                completion = await policy.complete(request, watch)
+            except EndpointError as error:
+                self.record_failure(error, request, began)
+                turned_away = 0 if self.served > served else turned_away + 1
+                crowded = turned_away == 0 or (self.flying > 1 and turned_away <= CROWDED)
+                if not (crowded and isinstance(error, RateLimited) and error.retryable):
+                    raise
+                refused = error  # others are served: it is a matter of waiting for one's turn
+            else:
+                self.record_success()
+                return completion
+            finally:
+                self.leave(trial=trial)
+            if refused.retry_after is None:
+                longest = min(GROWN_WAIT, FIRST_WAIT * 2.0**turned_away)
+                await self.sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads calls over time
 
     async def enter(self, where: str, *, patient: bool, tell: Callable[[str], None] | None = None) -> bool:
         """Wait until a call may be made; True if it is the one that tries whether the endpoint is back.
@@ -206,45 +233,3 @@ def gate_at(base_url: str) -> RateLimiter:
     """The gate of the endpoint in the running event loop, the same for all who ask it from there."""
     gates = _gates().setdefault(asyncio.get_running_loop(), {})
     return gates.get(base_url) or gates.setdefault(base_url, RateLimiter())
-
-
-@dataclass(frozen=True, slots=True)
-class Limited:
-    """A policy that is asked only through the gate of its endpoint. A patient one waits while the endpoint is left
-    alone; another fails at once, so that someone else can speak."""
-
-    policy: Policy
-    gate: Callable[[], RateLimiter]
-    where: str = ""
-    patient: bool = True
-
-    @property
-    def model(self) -> str:
-        return self.policy.model
-
-    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        gate, turned_away = self.gate(), 0
-        while True:
-            served = gate.served
-            trial = await gate.enter(self.where, patient=self.patient, tell=request.tell)
-            began = gate.clock()
-            try:
-                completion = await self.policy.complete(request, watch)
-            except EndpointError as error:
-                gate.record_failure(error, request, began)
-                turned_away = 0 if gate.served > served else turned_away + 1
-                crowded = turned_away == 0 or (gate.flying > 1 and turned_away <= CROWDED)
-                if not (crowded and isinstance(error, RateLimited) and error.retryable):
-                    raise
-                refused = error  # others are served: it is a matter of waiting for one's turn
-            else:
-                gate.record_success()
-                return completion
-            finally:
-                gate.leave(trial=trial)
-            if refused.retry_after is None:
-                longest = min(GROWN_WAIT, FIRST_WAIT * 2.0**turned_away)
-                await gate.sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads calls over time
-
-    async def aclose(self) -> None:
-        await self.policy.aclose()

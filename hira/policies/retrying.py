@@ -7,10 +7,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
+from typing import TYPE_CHECKING
 
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, TimedOut, ToolsRefused
 from hira.core.policy import Completion, Policy, Request, Usage, Watch
 from hira.policies.reply import EmptyReply
+
+if TYPE_CHECKING:
+    from hira.policies.limited import RateLimiter
 
 PATIENCE = 3.0
 """The factor by which an endpoint may exceed its measured times."""
@@ -110,7 +114,8 @@ TOLD_WAIT = 1.0
 
 @dataclass(slots=True)
 class Retrying:
-    """A policy of which retryable failures of its endpoint are tried again, `attempts` times in all.
+    """A policy that is asked through the gate of its endpoint, if there is one (`RateLimiter.ask`), and of which
+    retryable failures are tried again, `attempts` times in all.
 
     Waits grow by full jitter up to 8 s. A server's Retry-After is obeyed; one of more than 60 s fails at once and names
     the time. Replies that are not completions are requested three times at most; late ones twice, and so is a port of
@@ -123,6 +128,9 @@ class Retrying:
     """
 
     policy: Policy
+    gate: "Callable[[], RateLimiter] | None" = None
+    where: str = ""
+    patient: bool = True
     attempts: int = 5
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.random
@@ -139,7 +147,10 @@ class Retrying:
         while True:
             attempt += 1
             try:
-                completion = await self.policy.complete(request, watch)
+                if self.gate:
+                    completion = await self.gate().ask(self.policy, request, watch, self.where, patient=self.patient)
+                else:
+                    completion = await self.policy.complete(request, watch)
                 self.answered = True
                 return replace(completion, usage=lost + completion.usage) if lost != NOTHING else completion
             except EmptyReply as reply:
