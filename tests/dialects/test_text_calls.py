@@ -169,8 +169,10 @@ ONE: Calls = [("search", {"query": "tower height"})]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS.keys())
-@pytest.mark.parametrize("form", FORMATS)
-def test_every_dialect_reads_every_format_and_keeps_the_call_in_its_own(form: str, dialect: Dialect) -> None:
+@pytest.mark.parametrize(
+    "form", ["a block", "a list", "Hermes", "Kimi K2", "ReAct", "Python's syntax", "Qwen3-Coder", "GLM 4.5"]
+)
+def test_every_dialect_reads_other_formats_and_keeps_the_call_in_its_own(form: str, dialect: Dialect) -> None:
     parsed = dialect.parse(Completion(f"I look it up.\n{FORMATS[form](ONE)}"), TOOLS)
     assert parsed.text == "I look it up."
     assert [(call.name, call.arguments) for call in parsed.calls] == ONE
@@ -298,16 +300,12 @@ def streamed(text: str, size: int) -> str:
     return "".join(shown)
 
 
-@pytest.mark.parametrize("size", [1, 3])
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_call_that_streams_in_is_not_shown(form: str, size: int) -> None:
-    assert streamed(f"I look it up.\n\n{FORMATS[form](ONE)}", size).strip() == "I look it up."
+def test_a_call_that_streams_in_is_not_shown(form: str) -> None:
+    for size in (1, 3):
+        assert streamed(f"I look it up.\n\n{FORMATS[form](ONE)}", size).strip() == "I look it up."
 
 
-@pytest.mark.parametrize("size", [1, 3])
-@pytest.mark.parametrize(
-    "text",
-    ['{"name": "Ada", "born": 1815}', "a < b, and `x` [s1]\nActions follow."],
-)
-def test_an_answer_streams_in_whole(text: str, size: int) -> None:
-    assert streamed(text, size) == text
+@pytest.mark.parametrize("text", ['{"name": "Ada", "born": 1815}', "a < b, and `x` [s1]\nActions follow."])
+def test_an_answer_streams_in_whole(text: str) -> None:
+    assert [streamed(text, size) for size in (1, 3)] == [text] * 2
