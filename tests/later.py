@@ -32,7 +32,7 @@ class Later:
 
 
 def later(name: str) -> Any:
-    """`torch`, or `hira.trainers.muon:Muon`: a package, or a name of a module that imports torch and its kin."""
+    """`torch`, or `hira.trainers.weights:Muon`: a package, or a name of a module that imports torch and its kin."""
 
     def found() -> Any:
         module, _, own = name.partition(":")

@@ -38,7 +38,7 @@ from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit import Credit, matpo
-from hira.trainers.exam import summarise_scores, take_exam
+from hira.trainers.metrics import summarise_scores
 from hira.trainers.rollouts import Rollouts, open_contexts
 from hira.trainers.rows import Credited, Group, Row
 from hira.workflows.matpo import MATPO
@@ -174,7 +174,7 @@ async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0
     )
     adam, rewards, told = Adam(sizes.rate), list[float](), dict[str, float]()
     try:
-        before = summarise_scores(await take_exam(exam, sizes.exam), "right")["right"] or 0.0
+        before = summarise_scores(await exam.examine(sizes.exam), "right")["right"] or 0.0
         for update in range(sizes.updates):
             novice.forget()
             groups = (await rollouts.collect(update)).groups
@@ -183,7 +183,7 @@ async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0
             adam.step(novice.weights, gradient(novice, credited))
             rewards.append(statistics.mean(one.reward or 0.0 for group in groups for one in group.counting))
         novice.forget()
-        after = summarise_scores(await take_exam(exam, sizes.exam), "right")["right"] or 0.0
+        after = summarise_scores(await exam.examine(sizes.exam), "right")["right"] or 0.0
     finally:
         await context.aclose()
     return Learned(before, after, rewards, told, novice.weights, time.perf_counter() - began)

@@ -19,11 +19,63 @@ from hira.agents.trajectory import Rollout
 from hira.evaluation.rewards.answers import RIGHT, Reward, RolloutScore, of_solution, of_verdict
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig
-from hira.trainers.metrics import make_transcript
-from hira.trainers.parts import STEPS, Input, MemberOutput, measure_parts
-from hira.trainers.rollouts import Problem, Rollouts, ScoredRollout, choose_problems, measure_rollouts
-from hira.trainers.rows import Collected, Group
+from hira.trainers.metrics import make_transcript, measure_parts, measure_rollouts
+from hira.trainers.rollouts import Problem, Rollouts, choose_problems
+from hira.trainers.rows import Collected, Group, ScoredRollout
 from hira.workflows.marsrl import MarsRL
+
+STEPS = ("solver", "verifier", "corrector", "verifier", "corrector")
+"""The role at each step. In training a problem has at most five (section 3.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """The input of all members of one `group`. `right` is whether the solution is right, by its own reward;
+    `references` are the right answers."""
+
+    step: int
+    problem: marsrl.MarsProblem
+    solution: Solution | None = None
+    right: bool = False
+    review: Review | None = None
+    group: str = ""
+    references: tuple[str, ...] = ()
+
+    @property
+    def role(self) -> str:
+        return STEPS[self.step - 1]
+
+    @property
+    def part(self) -> str:
+        """The name of the role in figures: Verifier1 and Corrector1 work on the Solver's solution, the others on a
+        refined one (section 3.1)."""
+        return self.role if self.solution is None else f"{self.role}{2 if self.solution.refined else 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class MemberOutput:
+    """A member's answer: a solution or a review, and its rollout."""
+
+    asked: Input
+    scored: ScoredRollout
+    solution: Solution | None
+    review: Review | None
+
+    @property
+    def reward(self) -> float | None:
+        return self.scored.attempt.reward if self.scored.attempt.counts else None
+
+    @property
+    def flagged(self) -> bool:
+        """True for a review that reports errors, and not for an unreadable verdict."""
+        return self.review is not None and self.review.correct is False
+
+    @property
+    def goes_on(self) -> bool:
+        """True if the next role may work on it: a whole solution with a reward, or a report of errors."""
+        if self.scored.attempt.status != "ok" or self.reward is None:
+            return False
+        return self.flagged or (self.solution is not None and self.solution.complete)
 
 
 @dataclass(slots=True)
@@ -110,15 +162,15 @@ class Agentic:
         if posing.made is None:
             self.lost.append(scored)
             return None
-        return Stage(self, update, problem, (Input(1, posing.made),))
+        first = Input(1, posing.made, group=f"{problem.id}.1.0", references=problem.references)
+        return Stage(self, update, problem, (first,))
 
-    async def sample(self, problem: Problem, update: int, asked: Input, group: int, number: int) -> MemberOutput:
+    async def sample(self, problem: Problem, update: int, asked: Input, number: int) -> MemberOutput:
         """Return one member's answer."""
         answering = AnswerStep(asked, self.rollouts.reward)
         made = replace(self.rollouts, workflow=answering, reward=answering.score)
-        named = replace(problem, id=name_of(problem, asked.step, group))
         async with self._gate:
-            scored = await made.play(named, update, number)
+            scored = await made.play(replace(problem, id=asked.group), update, number)
         self.sampled += 1
         return MemberOutput(asked, scored, answering.solution, answering.review)
 
@@ -135,15 +187,20 @@ class Agentic:
             seed=seed_of(self.rollouts.seed, update, problem.id, step),
             most=self.config.picks,
         )
-        return tuple(_next(candidates[at], step) for at in sorted(places))
+        chosen = [candidates[at] for at in sorted(places)]
+        return tuple(make_input(problem, step, at, output) for at, output in enumerate(chosen))
 
-    async def through(self, problem: Problem, update: int) -> "list[StepGroup]":
+    async def collect_problem(self, problem: Problem, update: int) -> list[list[MemberOutput]]:
         """Return all groups of one problem, step by step."""
-        made: list[StepGroup] = []
+
+        async def collect_group(stage: Stage, at: int) -> list[MemberOutput]:
+            return await together([stage.sample(at, number) for number in range(stage.size)])
+
+        made: list[list[MemberOutput]] = []
         stage = await self.begin(problem, update)
         while stage is not None:
-            groups = await together([_group(stage, at) for at in range(len(stage.inputs))])
-            made += [StepGroup(name, problem, outputs) for name, outputs in zip(stage.groups, groups, strict=True)]
+            groups = await together([collect_group(stage, at) for at in range(len(stage.inputs))])
+            made += groups
             stage = stage.then(groups)
         return made
 
@@ -152,38 +209,24 @@ class Agentic:
         own = self.rollouts
         asked = choose_problems(own.problems, update, own.config.questions, own.seed)[own.share[0] :: own.share[1]]
         with self.report_progress():
-            groups = await together([self.through(problem, update) for problem in asked])
+            groups = await together([self.collect_problem(problem, update) for problem in asked])
         return self.collect_groups([one for many in groups for one in many])
 
     def report_progress(self) -> AbstractContextManager[None]:
         """Report the progress from time to time, with the calls that wait longest."""
         return self.rollouts.report_progress(lambda: f"{self.sampled} outputs sampled")
 
-    def collect_groups(self, groups: "Sequence[StepGroup]") -> Collected:
+    def collect_groups(self, groups: Sequence[Sequence[MemberOutput]]) -> Collected:
         """Return the groups as the trainer takes them. Raises `HiraError` if too many outputs failed."""
-        outputs = [one for group in groups for one in group.outputs]
+        outputs = [one for group in groups for one in group]
         scored = [one.scored for one in outputs]
         lost, self.lost = self.lost, []
         self.rollouts.check([*lost, *scored])
-        lines = [
-            make_transcript(
-                one.scored.record, one.scored.attempt, one.scored.score, group.problem.references, one.scored.error
-            )
-            for group in groups
-            for one in group.outputs[:1]
-        ]
+        shown = [group[0] for group in groups][: self.rollouts.config.samples]
+        lines = tuple(make_transcript(one.scored, one.asked.references) for one in shown)
         measures = {**measure_rollouts(scored), **measure_parts(outputs), "problems_lost": float(len(lost))}
-        made = tuple(Group(group.name, tuple(one.scored.attempt for one in group.outputs)) for group in groups)
-        return Collected(made, measures, tuple(lines[: self.rollouts.config.samples]))
-
-
-@dataclass(frozen=True, slots=True)
-class StepGroup:
-    """A complete group of one problem."""
-
-    name: str
-    problem: Problem
-    outputs: tuple[MemberOutput, ...]
+        made = tuple(Group(group[0].asked.group, tuple(one.scored.attempt for one in group)) for group in groups)
+        return Collected(made, measures, lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +244,10 @@ class Stage:
 
     @property
     def groups(self) -> Sequence[str]:
-        """The names of the groups: problem, step, and number of the input."""
-        return [name_of(self.problem, asked.step, at) for at, asked in enumerate(self.inputs)]
+        return [asked.group for asked in self.inputs]
 
     async def sample(self, group: int, number: int) -> MemberOutput:
-        return await self.agentic.sample(self.problem, self.update, self.inputs[group], group, number)
+        return await self.agentic.sample(self.problem, self.update, self.inputs[group], number)
 
     def then(self, outputs: Sequence[Sequence[MemberOutput]]) -> "Stage | None":
         flat = [one for group in outputs for one in group]
@@ -213,19 +255,13 @@ class Stage:
         return replace(self, inputs=inputs) if inputs else None
 
 
-def name_of(problem: Problem, step: int, group: int) -> str:
-    return f"{problem.id}.{step}.{group}"
-
-
-async def _group(stage: Stage, at: int) -> tuple[MemberOutput, ...]:
-    return tuple(await together([stage.sample(at, number) for number in range(stage.size)]))
-
-
-def _next(output: MemberOutput, step: int) -> Input:
+def make_input(problem: Problem, step: int, at: int, output: MemberOutput) -> Input:
+    """Return the input of group `at` of a step from an output of the step before."""
     asked = output.asked
+    solved, right, review = asked.solution, asked.right, output.review
     if output.solution is not None:
-        return Input(step, asked.problem, output.solution, (output.reward or 0.0) >= RIGHT)
-    return Input(step, asked.problem, asked.solution, asked.right, output.review)
+        solved, right, review = output.solution, (output.reward or 0.0) >= RIGHT, None
+    return Input(step, asked.problem, solved, right, review, f"{problem.id}.{step}.{at}", problem.references)
 
 
 Strategy = Literal["random", "balanced", "adaptive"]

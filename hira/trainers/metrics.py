@@ -1,14 +1,18 @@
-"""The report of a step on its rollouts: figures for metrics.jsonl, and sample rollouts."""
+"""Figures of updates, of MarsRL's parts and of exams, and sample rollouts."""
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hira.agents.trajectory import Rollout, Trajectory
-from hira.evaluation.rewards.answers import RolloutScore
-from hira.trainers.rows import Attempt, Credited, Group, Row
+from hira.agents.trajectory import Trajectory
+from hira.evaluation.rewards.answers import RIGHT, RolloutScore
+from hira.evaluation.statistics import cohens_d
+from hira.trainers.rows import Credited, Group, Row, ScoredRollout
+
+if TYPE_CHECKING:
+    from hira.trainers.agentic import MemberOutput
 
 
 @dataclass(slots=True)
@@ -82,13 +86,98 @@ def _shares(credited: Credited) -> dict[str, float]:
     return {f"{role}/share": share / total for role, share in held.items()} if total else {}
 
 
+def measure_rollouts(scored: Sequence[ScoredRollout]) -> dict[str, float]:
+    """Measure tools, endings, parts of the reward, and rows that broke or were dropped."""
+    means = Means()
+    for one in scored:
+        means.add("row_breaks", one.cut.breaks)
+        means.add("rows_dropped", one.cut.dropped)
+        for name, value in one.score.parts.items():
+            means.add(f"reward/{name}", value)
+        if one.record is not None:
+            means.add("answered", float(bool(one.record.answer)))
+            means.add("conversations", len(one.record.trajectories))
+            means.add("calls", one.record.usage.calls)
+        for (role, tool), ended in one.tools.items():
+            for ok in ended:
+                means.add(f"{role}/tool_success", float(ok))
+                means.add(f"{role}/tool_success/{tool}", float(ok))
+    return means.values
+
+
+ACCURACY = "accuracy"
+
+
+def summarise_scores(scores: Sequence[RolloutScore], name: str) -> dict[str, float | None]:
+    """Return the mean accuracy as `NAME`, and the mean of each part as `NAME/PART`, over the scores that have it. The
+    accuracy of an answer is the reward's part of that name, else the reward itself.
+
+    If scores have a `margin`, that of a preferred report over another, `NAME/d` is its effect size: the paired Cohen's
+    d (rubrics paper, eq. 7), None without spread.
+    """
+    means = Means()
+    for score in scores:
+        means.add(name, score.parts.get(ACCURACY, score.value))
+        for part, value in score.parts.items():
+            means.add(f"{name}/{part}", value)
+    margins = [score.parts["margin"] for score in scores if "margin" in score.parts]
+    effect = {f"{name}/d": d if math.isfinite(d := cohens_d(margins)) else None} if len(margins) > 1 else {}
+    return {name: None, **means.values, **effect}
+
+
+def measure_parts(outputs: Sequence["MemberOutput"]) -> dict[str, float]:
+    """Figures as `PART/NAME`.
+
+    reward, length, cut      its own reward, tokens, the share that was cut off at the length limit
+    recall, false_alarms     a Verifier's: how many of the wrong and of the right solutions it flags
+    precision, unreadable    how many of its flags are true, and how many verdicts cannot be read
+    wrong                    how many of its input solutions are wrong
+    natural                  its accuracy on solutions as they come, not as they are picked:
+                             p · (1 - false_alarms) + (1 - p) · recall, p of those being right
+    fixed, harmed            a Corrector's: how often a wrong solution becomes right, and a right one wrong
+    """
+    means = Means()
+    groups: dict[str, set[int]] = defaultdict(set)
+    for one in outputs:
+        groups[one.asked.part].add(id(one.asked))
+        _add_output(means, one)
+    measures = means.values
+    for verifier, source in (("verifier1", "solver"), ("verifier2", "corrector1")):
+        known = [measures.get(f"{verifier}/{name}") for name in ("recall", "false_alarms")]
+        right = measures.get(f"{source}/reward")
+        if right is not None and known[0] is not None and known[1] is not None:
+            measures[f"{verifier}/natural"] = right * (1 - known[1]) + (1 - right) * known[0]
+    return measures | {f"{part}/groups": float(len(inputs)) for part, inputs in groups.items()}
+
+
+def _add_output(means: Means, one: "MemberOutput") -> None:
+    part, asked = one.asked.part, one.asked
+    for row in one.scored.cut.rows:
+        means.add(f"{part}/length", row.tokens)
+    record = one.scored.record
+    turns = [turn for path in record.trajectories.values() for turn in path.turns] if record else []
+    if turns:
+        means.add(f"{part}/cut", float(turns[-1].completion.finish == "length"))
+    if one.reward is None:
+        return
+    means.add(f"{part}/reward", one.reward)
+    if asked.role == "verifier":
+        means.add(f"{part}/{'false_alarms' if asked.right else 'recall'}", float(one.flagged))
+        means.add(f"{part}/wrong", float(not asked.right))
+        means.add(f"{part}/unreadable", float(one.review is None or one.review.correct is None))
+        if one.flagged:
+            means.add(f"{part}/precision", float(not asked.right))
+    elif asked.role == "corrector":
+        right = one.reward >= RIGHT
+        means.add(f"{part}/{'harmed' if asked.right else 'fixed'}", float(right is not asked.right))
+
+
 LONGEST = 20_000
 
 
-def make_transcript(
-    record: Rollout | None, attempt: Attempt, score: RolloutScore, references: Sequence[str], error: str = ""
-) -> dict[str, Any]:
+def make_transcript(scored: ScoredRollout, references: Sequence[str]) -> dict[str, Any]:
     """Return question, answer, reward and messages. Long texts are cut in the middle."""
+    record, attempt, score = scored.record, scored.attempt, scored.score
     return {
         "rollout": record.run if record else "",
         "attempt": attempt.number,
@@ -99,7 +188,7 @@ def make_transcript(
         "reward": attempt.reward,
         "parts": dict(score.parts),
         "why": score.why,
-        "error": error,
+        "error": scored.error,
         "conversations": [_describe(trajectory) for trajectory in record.trajectories.values()] if record else [],
     }
 

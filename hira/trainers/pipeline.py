@@ -10,9 +10,8 @@ from statistics import mean
 from hira.core.policy import Sampling
 from hira.policies.local.engine import Engine, Sampled, Seen
 from hira.trainers import records
-from hira.trainers.agentic import Agentic, Stage, StepGroup
+from hira.trainers.agentic import Agentic, MemberOutput, Stage
 from hira.trainers.calls import seed_of
-from hira.trainers.parts import MemberOutput
 from hira.trainers.rollouts import Collector, Problem, choose_problems
 from hira.trainers.rows import Collected
 from hira.trainers.schedule import Gate, Released, Schedule, ScheduleLimits
@@ -60,8 +59,7 @@ class PipelinedCollector(Collector):
         with self.agentic.report_progress():
             batch = await schedule.take()
             await self.gate.close()
-        made = [StepGroup(one.name, self.problem(one.problem), one.outputs) for one in batch]
-        collected = self.agentic.collect_groups(made)
+        collected = self.agentic.collect_groups([one.outputs for one in batch])
         state = {"step": update + 1, "next": schedule.next, "under_way": schedule.problems}
         records.append(self.path, [state])
         return replace(collected, measures={**collected.measures, **_measure(batch, update, schedule)})

@@ -36,9 +36,9 @@ from hira.trainers.calls import (
 )
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit.grpo import FLOOR, deviation
-from hira.trainers.metrics import Means, make_transcript
+from hira.trainers.metrics import make_transcript, measure_rollouts
 from hira.trainers.records import print_progress
-from hira.trainers.rows import Attempt, Collected, Cut, Group, Status, rows_of
+from hira.trainers.rows import Attempt, Collected, Cut, Group, ScoredRollout, Status, rows_of
 from hira.workflows.workflow import Workflow, rollout
 
 if TYPE_CHECKING:
@@ -68,18 +68,6 @@ def open_contexts(session: "Session") -> OpenContext:
             yield context
 
     return open_context
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredRollout:
-    """One rollout with its score and its outcomes."""
-
-    attempt: Attempt
-    record: Rollout | None
-    cut: Cut
-    score: RolloutScore
-    error: str = ""
-    tools: dict[tuple[str, str], list[bool]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -127,7 +115,7 @@ class Rollouts:
             Group(problem.id, tuple(one.attempt for one in group)) for problem, group in zip(asked, groups, strict=True)
         )
         lines = [
-            make_transcript(one.record, one.attempt, one.score, problem.references, one.error)
+            make_transcript(one, problem.references)
             for problem, group in zip(asked, groups, strict=True)
             for one in group
         ]
@@ -153,6 +141,22 @@ class Rollouts:
             return scored
 
         return await together([attempt(number) for number in range(self.config.attempts)])
+
+    async def examine(self, attempts: int = 1) -> list[RolloutScore]:
+        """Ask every problem `attempts` times, with the same seeds in each exam, and score the answers. Infrastructure
+        failures are left out."""
+        gate = asyncio.Semaphore(self.config.concurrency)
+        asked = [(one, at) for one in self.problems for at in range(attempts)]
+        done: list[ScoredRollout] = []
+
+        async def ask(problem: Problem, at: int) -> None:
+            async with gate:
+                done.append(await self.play(problem, 0, at, exam=True))
+
+        of = f"of {len(asked)} answers of the exam at temperature {self.temperature:g}"
+        with self.report_progress(lambda: f"{len(done)} {of}"):
+            await together([ask(problem, at) for problem, at in asked])
+        return [one.score for one in done if one.attempt.status != "infra_failed"]
 
     async def play(self, problem: Problem, update: int, number: int, *, exam: bool = False) -> ScoredRollout:
         """Return one rollout with its reward; an `exam` has separate seeds. Raises only errors that every other rollout
@@ -313,25 +317,6 @@ def _has_signal(group: Sequence[ScoredRollout]) -> bool:
 
 def _make_lost(number: int, why: str, record: Rollout | None = None) -> ScoredRollout:
     return ScoredRollout(Attempt(number, (), None, "infra_failed"), record, Cut(), RolloutScore(None), why)
-
-
-def measure_rollouts(scored: Sequence[ScoredRollout]) -> dict[str, float]:
-    """Measure tools, endings, parts of the reward, and rows that broke or were dropped."""
-    means = Means()
-    for one in scored:
-        means.add("row_breaks", one.cut.breaks)
-        means.add("rows_dropped", one.cut.dropped)
-        for name, value in one.score.parts.items():
-            means.add(f"reward/{name}", value)
-        if one.record is not None:
-            means.add("answered", float(bool(one.record.answer)))
-            means.add("conversations", len(one.record.trajectories))
-            means.add("calls", one.record.usage.calls)
-        for (role, tool), ended in one.tools.items():
-            for ok in ended:
-                means.add(f"{role}/tool_success", float(ok))
-                means.add(f"{role}/tool_success/{tool}", float(ok))
-    return means.values
 
 
 class Collector:

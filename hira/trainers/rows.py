@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from hira.agents.trajectory import Rollout, Trajectory
 from hira.core.policy import Tokens
+from hira.evaluation.rewards.answers import RolloutScore
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,18 @@ class Attempt:
         """Return the conversation's own reward, else the rollout's."""
         assert self.reward is not None  # noqa: S101 - called for counted attempts only
         return self.rewards.get(conversation, self.reward)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRollout:
+    """One rollout with its score and its outcomes."""
+
+    attempt: Attempt
+    record: Rollout | None
+    cut: Cut
+    score: RolloutScore
+    error: str = ""
+    tools: dict[tuple[str, str], list[bool]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

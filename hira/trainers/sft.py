@@ -74,7 +74,7 @@ class SftTrainer(Trainer):
         optimizer: torch.optim.Optimizer | None = None,
         on_step: Callable[[Mapping[str, Any]], None] = lambda _: None,
     ) -> None:
-        """`optimizer` replaces AdamW: a whole model that begins at random learns sooner with `hira.trainers.muon`."""
+        """`optimizer` replaces AdamW: a whole model that begins at random learns sooner with `Muon`."""
         super().__init__(
             model=model,
             args=arguments_of(configuration, folder),

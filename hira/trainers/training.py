@@ -25,8 +25,8 @@ from hira.trainers.assembly import TrainingPlan, credit_of, reward_of
 from hira.trainers.configuration import Configuration
 from hira.trainers.credit import Credit
 from hira.trainers.engines import LivePolicy, ServedEngine
-from hira.trainers.exam import summarise_scores, take_exam
 from hira.trainers.grpo import RoleTrainer
+from hira.trainers.metrics import summarise_scores
 from hira.trainers.models import open_model
 from hira.trainers.pipeline import PipelinedCollector, Segmented
 from hira.trainers.profile import ADAPTERS, BEST, save_adapters
@@ -182,7 +182,7 @@ class Training:
                 reward=self.exam_reward or self.reward,
                 temperature=temperature,
             )
-            scores = gather_object([runner.run(take_exam(asked, attempts))])
+            scores = gather_object([runner.run(asked.examine(attempts))])
             record |= summarise_scores([one for part in scores for one in part], name)
         if own.is_main_process:
             records.append(self.folder / records.EXAMS, [record])

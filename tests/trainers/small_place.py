@@ -22,8 +22,8 @@ from hira.policies.local.template import Template
 from hira.trainers.configuration import Configuration, ModelConfig, SftConfig, TrainConfig
 from hira.trainers.demo.tiny import TinyShape, make_model, make_tokenizer
 from hira.trainers.demonstrations import read_demonstrations
-from hira.trainers.muon import Muon
 from hira.trainers.sft import DemonstrationOrder, SftTrainer
+from hira.trainers.weights import Muon
 
 RIVERS = {"Arnby": "Vell", "Birkholm": "Lorn", "Calden": "Tarn", "Dunmore": "Ruhl"}
 WINDOW = 1024

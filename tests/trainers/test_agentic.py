@@ -16,12 +16,12 @@ from hira.core.policy import Completion, Request, Tokens, Watch
 from hira.evaluation.rewards.answers import ByWords, RolloutScore, of_verdict
 from hira.evaluation.rewards.match import exact
 from hira.testing import make_context
-from hira.trainers.agentic import Agentic, StepGroup, picks
+from hira.trainers.agentic import Agentic, Input, MemberOutput, picks
 from hira.trainers.configuration import RolloutConfig, StageConfig
 from hira.trainers.credit import marsrl
-from hira.trainers.parts import Input, MemberOutput, measure_parts
-from hira.trainers.rollouts import Problem, Rollouts, ScoredRollout
-from hira.trainers.rows import Attempt, Cut, Group, Row
+from hira.trainers.metrics import measure_parts
+from hira.trainers.rollouts import Problem, Rollouts
+from hira.trainers.rows import Attempt, Cut, Group, Row, ScoredRollout
 
 Say = Callable[[str, int], str | Exception]
 RIGHT, WRONG = r"\boxed{4}", r"\boxed{5}"
@@ -68,12 +68,8 @@ def half(conversation: str, number: int) -> str:
     return (BAD, GOOD)[number % 2] if "verifier" in conversation else (WRONG, RIGHT)[number % 2]
 
 
-async def through(made: Agentic) -> list[StepGroup]:
-    return await made.through(made.rollouts.problems[0], 0)
-
-
-def rewards(group: StepGroup) -> list[float | None]:
-    return [one.reward for one in group.outputs]
+async def through(made: Agentic) -> list[list[MemberOutput]]:
+    return await made.collect_problem(made.rollouts.problems[0], 0)
 
 
 # --- rewards (section 3.2)
@@ -108,18 +104,18 @@ def test_adaptive_takes_the_wanted_kind_first_and_breaks_ties_by_the_seed() -> N
 
 async def test_five_steps_of_which_each_takes_two_outputs_of_the_one_before() -> None:
     groups = await through(agentic(half))
-    assert [group.name for group in groups] == [
+    assert [group[0].asked.group for group in groups] == [
         "p0.1.0", "p0.2.0", "p0.2.1", "p0.3.0", "p0.3.1", "p0.4.0", "p0.4.1", "p0.5.0", "p0.5.1",
     ]  # fmt: skip
-    assert [group.outputs[0].asked.part for group in groups] == [
+    assert [group[0].asked.part for group in groups] == [
         "solver", "verifier1", "verifier1", "corrector1", "corrector1",
         "verifier2", "verifier2", "corrector2", "corrector2",
     ]  # fmt: skip
-    assert all(len(group.outputs) == 4 for group in groups)
+    assert all(len(group) == 4 for group in groups)
 
 
 async def test_adaptive_shows_the_verifier_wrong_solutions_and_the_corrector_true_flags() -> None:
-    by = {group.name: group.outputs for group in await through(agentic(half))}
+    by = {group[0].asked.group: group for group in await through(agentic(half))}
     assert [by[name][0].asked.right for name in ("p0.2.0", "p0.2.1")] == [False, False]
     assert [one.reward for one in by["p0.2.0"]] == [1.0, 0.0, 1.0, 0.0]  # flags, and the solution is wrong
     for name in ("p0.3.0", "p0.3.1"):

@@ -14,7 +14,7 @@ from hira.trainers import records
 from hira.trainers.assembly import write_configuration
 from hira.trainers.configuration import Configuration, load_configuration
 from hira.trainers.demo.matpo import MATPO_DEMO
-from hira.trainers.demo.run import Demo
+from hira.trainers.demo.recipe import Demo
 from hira.trainers.doctor import RunFiles, examine
 
 STEPS = 30

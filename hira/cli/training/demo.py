@@ -14,14 +14,14 @@ from hira.cli import NO_EVIDENCE, OK
 from hira.cli.parser import Parser
 from hira.cli.shell import Shell
 from hira.cli.training.parser import add_demo_flags
-from hira.cli.training.show import chart, format_share
+from hira.cli.training.run import format_share
+from hira.cli.training.show import chart
 from hira.core.errors import UsageError
 from hira.trainers import records
 from hira.trainers.preflight import check_installed
 
 if TYPE_CHECKING:
-    from hira.trainers.demo.recipe import DemoRecipe
-    from hira.trainers.demo.run import Demo
+    from hira.trainers.demo.recipe import Demo, DemoRecipe
 
 UNSEEN = {"ask": ("--quiet", "--journal", "off")}
 """Flags with which a command prints its answer alone and keeps no record."""
@@ -74,7 +74,7 @@ def run(recipe: "DemoRecipe", argv: Sequence[str] | None = None, shell: Shell | 
 
 
 def run_recipe(recipe: "DemoRecipe", args: argparse.Namespace, shell: Shell, base: str = "tiny") -> int:
-    from hira.trainers.demo.run import Demo
+    from hira.trainers.demo.recipe import Demo
 
     folder = shell.folder / args.output
     sizes = recipe.small if args.small else recipe.sizes

@@ -94,7 +94,7 @@ def _add_runs(add: Any) -> None:
         one.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
     about = "number of processes, one per GPU (or all on this CPU)"
     grpo.add_argument("--processes", type=parse_count, metavar="N", help=about)
-    doctor = add("doctor", "doctor", "find problems of a run, or of its configuration", "Check for known "
+    doctor = add("doctor", "show", "find problems of a run, or of its configuration", "Check for known "
                  "problems: in a configuration before a run, or in the files of a run. Exits with 1 if there is a "
                  "fault.")  # fmt: skip
     doctor.add_argument("configuration", nargs="+", metavar="RUN|FILE.toml|KEY=VALUE",

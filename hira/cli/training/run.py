@@ -11,7 +11,6 @@ from typing import Any
 
 from hira.cli import OK
 from hira.cli.shell import Shell
-from hira.cli.training.show import format_exam
 from hira.core.errors import HiraError, UsageError
 from hira.runtime.settings import did_you_mean
 from hira.trainers import assembly, profile
@@ -222,6 +221,15 @@ class Steps:
             left = (self.steps - figures["step"]) * sum(self.took[-RECENT:]) / len(self.took[-RECENT:])
             shown += [f"about {_lasting(left)} left"] if left else []
             self.shell.tell(f"  step {figures['step']} of {self.steps}: {', '.join(shown)}")
+
+
+def format_exam(one: Mapping[str, Any]) -> str:
+    sampled, greedy = (format_share(one[name]) for name in ("sampled", "greedy"))
+    return f"step {one['step']:>4}  held-out questions right: {sampled} at temperature 1, {greedy} greedy"
+
+
+def format_share(value: float | None) -> str:
+    return "unknown" if value is None else f"{100 * value:.0f} %"
 
 
 def _lasting(seconds: float) -> str:

@@ -1,9 +1,11 @@
-"""A demo's recipe, the sizes of its run, and the rollouts of its teacher."""
+"""A demo: its recipe, the rollouts of its teacher, and its run, from demonstrations by way of reinforcement to profiles
+for asking."""
 
 import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +13,28 @@ from hira.agents.run_context import together
 from hira.agents.trajectory import Rollout
 from hira.core.policy import Policy
 from hira.evaluation.rewards.answers import Reward
+from hira.policies.local.template import Template
 from hira.runtime.factory import open_session
-from hira.runtime.settings import Settings
+from hira.runtime.settings import PROFILE, Settings
+from hira.trainers import records
+from hira.trainers.assembly import TrainingPlan, credit_of, read_configuration, write_configuration
 from hira.trainers.calls import seed_of
-from hira.trainers.configuration import StageConfig
-from hira.trainers.demo.tiny import SHAPE, TinyShape
+from hira.trainers.configuration import (
+    Configuration,
+    ExamConfig,
+    ModelConfig,
+    RolloutConfig,
+    SftConfig,
+    StageConfig,
+    TrainConfig,
+)
+from hira.trainers.demo.tiny import SHAPE, TinyShape, make_model
+from hira.trainers.demonstrations import demonstrations_of
+from hira.trainers.profile import save_adapters, write_profiles
 from hira.trainers.recipes import Recipe
+from hira.trainers.records import last_checkpoint
 from hira.trainers.rollouts import Problem, open_contexts
+from hira.trainers.rows import Row
 from hira.workflows import BuiltIn
 from hira.workflows.workflow import Workflow, rollout
 
@@ -40,7 +57,6 @@ class DemoSizes:
     learning: int = 180
     batch: int = 32
     learning_rate: float = 5e-3
-    matrices: float = 0.02
     updates: int = 40
     questions: int = 8
     attempts: int = 8
@@ -49,7 +65,6 @@ class DemoSizes:
     rank: int = 8
     exam: int = 4
     thin: int = 1
-    every: int = 0
 
 
 MINIATURE = DemoSizes(demonstrations=1, learning=12, updates=2, questions=4, attempts=4, exam=1)
@@ -142,3 +157,181 @@ async def record_demonstrations(
         return await together([one(problem, number) for problem in problems for number in range(times)])
     finally:
         await context.aclose()
+
+
+ROLLOUTS_AT_ONCE = 256
+PRETRAINED_WINDOW = 8192
+"""The tokens that SmolLM2 takes."""
+SAVE_EVERY = 5
+"""Updates between checkpoints."""
+
+
+@dataclass(frozen=True)
+class Demo:
+    """One demo in a folder. `base` is `tiny`, a model with random weights, or for a pretrained recipe a GGUF file's
+    name or a model's folder. `tell` gets a line for each stage, `on_step` the figures of each step. A stopped demo
+    resumes from its last checkpoint; without one it begins again."""
+
+    folder: Path
+    recipe: DemoRecipe
+    seed: int
+    sizes: DemoSizes
+    base: str = TINY
+    tell: Callable[[str], None] = lambda _: None
+    on_step: Callable[[Mapping[str, Any]], None] = lambda _: None
+
+    @property
+    def is_stopped(self) -> bool:
+        """True if the folder holds this very demo, unfinished."""
+        known = read_configuration(self.folder)
+        return known == self.plan.configuration and not (self.folder / PROFILE).exists()
+
+    def run(self) -> None:
+        """Run all stages. Raises `HiraError` if the demo cannot continue."""
+        import torch
+
+        if not self.recipe.pretrained:
+            torch.set_num_threads(1)  # faster for a model this small, with the same sums on every machine
+        write_configuration(self.plan)
+        saved = last_checkpoint(self.folder)
+        if saved:
+            self.tell(f"resuming from {saved.name}")
+            rows: Sequence[Row] = ()
+        elif self.recipe.pretrained:
+            self._write_base()
+            rows = self._render(self._tokenizer())
+        else:
+            self._train_tiny()
+            rows = ()
+        from hira.trainers.training import Training, open_weights
+
+        tokenizer, adapted = open_weights(self.plan)
+        if not self.recipe.pretrained:
+            adapted.double()  # sampling does not depend on the other rows of a batch
+        training = Training(
+            plan=self.plan,
+            model=adapted,
+            tokenizer=tokenizer,
+            reward=self.recipe.reward(),
+            credit=credit_of(self.plan),
+            exam_workflow=self.recipe.examining,
+            exam_reward=self.recipe.exam(self.seed) if self.recipe.exam else None,
+            tell=self.tell,
+            on_step=self.on_step,
+        )
+        if rows:
+            training.examine(-1)
+            self._teach(adapted, tokenizer, rows)
+        own = self.sizes
+        self.tell(f"{self.recipe.about} with LoRA, {own.updates} updates of {own.questions} x {own.attempts} rollouts")
+        training.run(resume=True)
+        save_adapters(self.plan, adapted.float(), tokenizer)
+        write_profiles(self.plan, {"temperature": 0.0, "verify": "lexical"})  # such a model cannot check claims
+
+    @property
+    def place(self) -> Path:
+        """The folder of the base."""
+        own = Path(self.base).expanduser()
+        if self.base == TINY:
+            return self.folder / "model"
+        return own.resolve() if own.is_dir() else self.folder / f"model-{own.stem}"
+
+    def _write_base(self) -> None:
+        from hira.trainers.models import write_base
+
+        if not (self.place / "config.json").is_file():
+            parameters = write_base(self.base, self.place)
+            self.tell(f"{parameters / 1e6:,.0f} million pretrained parameters from {self.base}")
+
+    def _tokenizer(self) -> Any:
+        from transformers import AutoTokenizer
+
+        return AutoTokenizer.from_pretrained(self.place)
+
+    def _render(self, tokenizer: Any, rollouts: Sequence[Rollout] | None = None) -> list[Row]:
+        """Return the rows of the demonstrations, from new rollouts unless `rollouts` are given."""
+        if rollouts is None:
+            taught = self.recipe.teach(self.folder, self.seed, self.sizes.demonstrations)
+            self.tell(taught.summary)
+            rollouts = taught.rollouts
+        template = Template(tokenizer)
+        rows = [row for record in rollouts for row in demonstrations_of(record, template)]
+        return [row for row in rows for _ in range(self.recipe.dealt.get(row.role, 1))]
+
+    def _train_tiny(self) -> None:
+        """Train a model from random weights, with its own tokenizer."""
+        assert self.recipe.tokenizer is not None  # noqa: S101 - every other recipe has one
+        taught = self.recipe.teach(self.folder, self.seed, self.sizes.demonstrations)
+        tokenizer = self.recipe.tokenizer(taught.rollouts)
+        rows = self._render(tokenizer, taught.rollouts)
+        self.tell(f"{taught.summary}: {len(rows)} conversations, {len(tokenizer)} tokens")
+        base = make_model(tokenizer, self.seed, self.recipe.shape)
+        self._teach(base, tokenizer, rows)
+        base.save_pretrained(self.place)
+        tokenizer.save_pretrained(self.place)
+
+    @cached_property
+    def plan(self) -> TrainingPlan:
+        """The plan of a run of `hira-train` with this recipe and these sizes."""
+        what = self.recipe
+        return TrainingPlan(
+            configuration=self._configure(),
+            recipe=what.recipe,
+            settings=what.settings(self.folder),
+            workflow=what.workflow,
+            problems=tuple(what.problems(self.seed)),
+            held_out=tuple(what.held_out(self.seed)[:: self.sizes.thin]),
+            folder=self.folder,
+            began=DAY,
+        )
+
+    def _configure(self) -> Configuration:
+        own = self.sizes
+        return Configuration(
+            recipe=self.recipe.recipe.name,
+            out=self.folder,
+            seed=self.seed,
+            model=ModelConfig(name=str(self.place), rank=own.rank, alpha=2 * own.rank, bits=32),
+            rollouts=RolloutConfig(
+                questions=own.questions,
+                attempts=own.attempts,
+                refill=own.refill,
+                concurrency=ROLLOUTS_AT_ONCE,
+                window=PRETRAINED_WINDOW if self.recipe.pretrained else self.recipe.shape.window,
+            ),
+            marsrl=self.recipe.stages,
+            train=TrainConfig(
+                steps=own.updates,
+                lr=own.rate,
+                budget=8192,
+                checkpointing=False,
+                save_every=min(SAVE_EVERY, own.updates),
+            ),
+            sft=SftConfig(
+                steps=own.learning,
+                batch=own.batch,
+                lr=own.learning_rate,
+                warmup=own.learning // 4 if self.recipe.pretrained else 10,
+                save_every=0,
+            ),
+            exam=ExamConfig(attempts=own.exam),
+            workflow=self.recipe.options,
+        )
+
+    def _teach(self, learner: Any, tokenizer: Any, rows: Sequence[Row]) -> None:
+        from hira.trainers.sft import DemonstrationOrder, SftTrainer
+        from hira.trainers.weights import Muon
+
+        own, varied, on_step = self.sizes, self.recipe.varied, self.on_step
+        records.cut(self.folder / "sft" / records.METRICS, -1)
+        trained = sum(one.numel() for one in learner.parameters() if one.requires_grad)
+        self.tell(f"supervised training of {trained:,} parameters, {own.learning} steps")
+        SftTrainer(
+            learner,
+            tokenizer,
+            DemonstrationOrder(rows, self.plan.configuration, varied(tokenizer) if varied else None),
+            self.plan.configuration,
+            self.folder / "sft",
+            optimizer=None if self.recipe.pretrained else Muon(learner, rate=own.learning_rate),
+            on_step=lambda one: on_step({"stage": "sft", "of": own.learning, **one}),
+        ).train()

@@ -18,11 +18,11 @@ from hira.policies.local.template import Template
 from hira.trainers import records
 from hira.trainers.demo import matpo
 from hira.trainers.demo.matpo import MATPO_DEMO, MatpoTeacherFaults, by_teacher, learn_tokenizer
-from hira.trainers.demo.run import Demo
+from hira.trainers.demo.recipe import Demo
 from hira.trainers.demonstrations import demonstrations_of, list_messages
 
 torch = later("torch")
-Muon, orthogonal = later("hira.trainers.muon:Muon"), later("hira.trainers.muon:orthogonal")
+Muon, orthogonal = later("hira.trainers.weights:Muon"), later("hira.trainers.weights:orthogonal")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 
 
