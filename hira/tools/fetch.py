@@ -252,9 +252,9 @@ class Fetcher:
 
         try:
             request = httpx.Request("GET", place.url, headers=self.headers)
-        except httpx.InvalidURL as error:
+            cookies.set_cookie_header(request)
+        except (httpx.InvalidURL, UnicodeError) as error:  # also of a host that begins with xn-- and is no such name
             raise RefusedAddress(f"{quote_url(place.url)} cannot be read: {error}") from None
-        cookies.set_cookie_header(request)
         own = request.url
         url = httpcore.URL(scheme=own.raw_scheme, host=own.raw_host, port=own.port, target=own.raw_path)
         backend = _Pinned(place, self.resolve, self.dial, self._find_proxy(place))

@@ -14,7 +14,7 @@ import threading
 import wave
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -134,9 +134,10 @@ def _find_file(name: str, allowed: Sequence[Path]) -> Path:
     below = [root / one for root in allowed for one in (name, name.removeprefix("../"))]
     alone = [root for root in allowed if root.name == Path(name).name]
     for path in (Path(name), *below, *alone):
-        real = path.resolve()
-        if real.is_file() and any(real.is_relative_to(root) for root in allowed):
-            return real
+        with suppress(OSError, ValueError):  # a name that no file can have
+            real = path.resolve()
+            if real.is_file() and any(real.is_relative_to(root) for root in allowed):
+                return real
     known = ", ".join(root.name for root in allowed) or "none"
     raise ToolError(f"there is no file {name!r} here; readable: {known}")
 

@@ -203,6 +203,8 @@ NOT_THE_WEB = [
     "http://pub.example.com:x/",
     "http://pub..example.com/",
     "http://pub.example.com%2f@127.0.0.1/",
+    "http://xn--.example.com/",
+    "http://xn--a.example.com/",
     "http://[::1/",
     "http://%31%32%37.0.0.1/",
     "http://pub.example.com:８０/",

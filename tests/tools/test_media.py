@@ -54,7 +54,7 @@ def test_only_what_was_given_and_is_a_picture_sound_or_video_can_be_read(tmp_pat
     with (tmp_path / "in" / "large.mp4").open("wb") as file:
         file.truncate(26 * 2**20)
     read = media_reader([tmp_path / "in"])
-    for name in ("/etc/passwd", "../secret.png", "nothing.png"):
+    for name in ("/etc/passwd", "../secret.png", "nothing.png", "a\0.png", "a" * 5000):
         with pytest.raises(ToolError, match=r"no file .* readable: in"):
             read(name)
     with pytest.raises(ToolError, match="pictures, sounds and videos"):
