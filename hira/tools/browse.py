@@ -16,8 +16,8 @@ from hira.core.tool import Observation, Passage, Tool, tool
 from hira.core.worker import WorkerError, run_apart
 from hira.evidence import Source
 from hira.tools.addresses import canonicalise_url, in_one_case, is_allowed, quote_url, urls
+from hira.tools.documents import choose_passages
 from hira.tools.documents.document import Document, Part, cut, write_pieces
-from hira.tools.documents.index import choose_passages
 from hira.tools.documents.reader import read_file
 from hira.tools.fetch import Fetched, Fetcher
 from hira.tools.pages import Link, Page, extract

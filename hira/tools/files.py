@@ -14,8 +14,8 @@ from hira.core.errors import ToolError, UsageError
 from hira.core.sanitize import is_text, printable
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import OUTPUT, Source
+from hira.tools.documents import LONG, find_nearest, fit_within
 from hira.tools.documents.document import Document, Lacking, Piece, cut, write_pieces
-from hira.tools.documents.index import LONG, find_nearest, fit_within
 from hira.tools.documents.reader import check_readable, read_file
 from hira.tools.media import how_to_see
 from hira.tools.python import folder

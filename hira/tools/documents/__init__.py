@@ -1,9 +1,30 @@
-"""Documents on this machine: read them (`read_file`), index folders of them (`Index`), and let a model search them."""
+"""Documents on this machine: an index of those that a person named, built once, updated with changes, safe to share.
 
-from hira.tools.documents.document import Document, Part
-from hira.tools.documents.index import Index, browse_documents, format_warnings, search_documents
+Two tools use it: `search` finds passages, `browse` opens a document that was found. `read_file` reads a single file.
+"""
+
+import asyncio
+import hashlib
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+from hira.core import tokens
+from hira.core.bm25 import BM25
+from hira.core.errors import ToolError
+from hira.core.sanitize import clean
+from hira.core.tool import Observation, Passage, Tool, tool
+from hira.evidence import Source
+from hira.tools.documents.document import Document, NoText, Part, cut, write_pieces
 from hira.tools.documents.reader import FileReader, read_file
-from hira.tools.documents.store import PassageHit
+from hira.tools.documents.store import IndexedFile, PassageHit, Stamp, open_store
+from hira.tools.documents.walk import real_paths, roots_of, walk
+from hira.tools.media import how_to_see
 
 __all__ = [
     "Document",
@@ -16,3 +37,278 @@ __all__ = [
     "read_file",
     "search_documents",
 ]
+
+Progress = Callable[[int, int], None]
+
+# part of the file's name: increment it when the readers, the passages or the tables change
+_EDITION = 1
+_BATCH = 1_000
+_FRESH = 2_000_000_000
+_NAMED = 3
+_LISTED = 5
+
+
+class Index:
+    """A searchable index of the documents below `paths`, except those that `exclude` names.
+
+    `cache` is the folder in which the index is kept between runs, None keeps it in memory. Every set of paths has its
+    own file there, which several processes may use at once. `warnings` has one line for every file that could not be
+    read; reading continues without it. The work runs in threads, never on the event loop.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        cache: Path | None = None,
+        *,
+        exclude: Sequence[Path] = (),
+    ) -> None:
+        self.paths = tuple(paths)
+        self.exclude = tuple(exclude)
+        named = [*map(str, roots_of(self.paths)), *(f"without {path}" for path in sorted(real_paths(self.exclude)))]
+        identity = hashlib.blake2b("\0".join(named).encode(), digest_size=12).hexdigest()
+        file = cache / f"documents-{_EDITION}-{identity}.sqlite" if cache else None
+        self._store, self._trouble = open_store(file)
+        weakref.finalize(self, self._store.close)
+        self.warnings: list[str] = []
+        self._ready = False
+        self._turn = threading.Lock()
+        self._reader = FileReader()
+        self._stopped = threading.Event()
+
+    async def refresh(self, on_progress: Progress | None = None) -> None:
+        """Bring the index up to date. `on_progress(done, total)` counts changed files, and is called in a thread."""
+        self._stopped.clear()
+        try:
+            await asyncio.to_thread(self._refresh, on_progress)
+        except asyncio.CancelledError:
+            self._stopped.set()
+            self._reader.close()
+            raise
+
+    async def search(self, question: str, top: int = 10) -> list[PassageHit]:
+        """Return the passages that fit a question best. The first search brings the index up to date."""
+        await self._ensure_fresh()
+        return await asyncio.to_thread(self._store.search, question, top)
+
+    async def open(self, name: str) -> IndexedFile | None:
+        """Return the document with this shown name, with its passages in order."""
+        await self._ensure_fresh()
+        return await asyncio.to_thread(self._store.entry, name)
+
+    async def names(self) -> list[str]:
+        """Return the shown names of the documents, in order."""
+        await self._ensure_fresh()
+        return await asyncio.to_thread(self._store.names)
+
+    async def take_new_warnings(self) -> list[str]:
+        """Return the warnings that no process with this index has taken yet. One that comes back is new again."""
+        return await asyncio.to_thread(self._store.take_new, list(dict.fromkeys(self.warnings)))
+
+    def close(self) -> None:
+        self._stopped.set()
+        self._reader.close()
+        with self._turn:
+            self._store.close()
+
+    async def _ensure_fresh(self) -> None:
+        if not self._ready:
+            await self.refresh()
+
+    def _refresh(self, on_progress: Progress | None) -> None:
+        with self._turn:
+            # read the index before the walk: a file that another process adds meanwhile must not look removed
+            known = self._store.read_stamps()
+            found = walk(self.paths, self.exclude)
+            if gone := known.keys() - {str(path) for path in found.files.values()}:
+                self._store.drop(sorted(gone))
+            unread = self._read(self._find_changed(found.files, known), on_progress)
+            trouble = [self._trouble] if self._trouble else []
+            warnings = [*trouble, *found.warnings, *unread, *self._store.notes()]
+            self.warnings = [" ".join(clean(one).split()) for one in warnings]
+            self._ready = not self._stopped.is_set()
+
+    def _find_changed(self, files: dict[str, Path], known: dict[str, Stamp]) -> list[tuple[str, Path, Stamp | None]]:
+        """Return the files whose size or time differs from the index, or that changed too recently to tell."""
+        fresh = time.time_ns() - _FRESH
+        changed: list[tuple[str, Path, Stamp | None]] = []
+        for name, path in files.items():
+            before = known.get(str(path))
+            with suppress(OSError):  # it disappeared after the walk; reading it will report that
+                about = path.stat()
+                if before and before[:2] == (about.st_size, about.st_mtime_ns) and about.st_mtime_ns <= fresh:
+                    continue
+            changed.append((name, path, before))
+        return changed
+
+    def _read(self, changed: list[tuple[str, Path, Stamp | None]], on_progress: Progress | None) -> list[str]:
+        """Read and store the changed files, in batches; return a line for each file that could not be read."""
+        unread: list[str] = []
+        textless: dict[str, str] = {}
+        batch: list[IndexedFile] = []
+        rows = 0
+        same: dict[str, Stamp] = {}
+        for done, (name, path, before) in enumerate(changed, 1):
+            if self._stopped.is_set():
+                break
+            try:
+                stamp = _stamp(path)
+                if before and before.digest == stamp.digest:
+                    same[str(path)] = stamp
+                else:
+                    batch.append(_entry(name, path, stamp, self._reader))
+                    rows += len(batch[-1].pieces) + 1
+            except NoText as error:
+                textless[name] = str(error)
+            except ToolError as error:
+                unread.append(f"{name}: {error}" if path.name not in str(error) else str(error))
+            if rows >= _BATCH:
+                self._store.put(batch)
+                batch, rows = [], 0
+            if on_progress:
+                on_progress(done, len(changed))
+        self._reader.close()
+        if batch:
+            self._store.put(batch)
+        if same:
+            self._store.stamp(same)
+        return unread + _describe_textless(textless)
+
+
+def _describe_textless(why: dict[str, str]) -> list[str]:
+    """Describe files without text: one by its reason, several by their number."""
+    many = f"{len(why)} files hold no text and cannot be searched: {_shorten(list(why))}"
+    return [many] if len(why) > 1 else list(why.values())
+
+
+def _shorten(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+
+
+def format_warnings(warnings: Sequence[str]) -> list[str]:
+    """Return the first few warnings, and the number of the others."""
+    more = len(warnings) - _LISTED
+    return [*warnings[:_LISTED], *([f"… and {more} more"] if more > 0 else [])]
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        with path.open("rb") as file:
+            about = path.stat()
+            return Stamp(about.st_size, about.st_mtime_ns, hashlib.file_digest(file, "sha256").digest())
+    except OSError as error:
+        raise ToolError(f"{path.name} cannot be read: {error.strerror or error}") from None
+
+
+def _entry(name: str, path: Path, stamp: Stamp, reader: FileReader) -> IndexedFile:
+    document = reader.read(path)
+    pieces, unread = tuple(cut(document)), document.unread
+    if not (pieces or unread):
+        raise NoText(f"{path.name} holds no text")
+    note = f"{name}: no text in {_shorten(unread)}; {how_to_see(name)}" if unread else ""
+    return IndexedFile(str(path), name, stamp, document.title, note, pieces)
+
+
+LONG = 3_000
+RELEVANT = 0.25
+"""A passage below this share of the best passage's score is left out; it shares only common words."""
+_NEAR = 5
+
+
+def search_documents(index: Index, *, top: int = 10) -> Tool:
+    """Create the tool "search": at most `top` relevant passages of the indexed documents, best first."""
+    from pydantic import Field
+
+    async def search(
+        query: Annotated[str, Field(description="a question or its key words")],
+    ) -> Observation:
+        """Search the local documents for passages."""
+        hits = await index.search(query, top)
+        hits = [hit for hit in hits if hit.score >= RELEVANT * hits[0].score]
+        if not hits:
+            count = len(await index.names())
+            return Observation(f"nothing found for {query!r} in {count} {'document' if count == 1 else 'documents'}")
+        return Observation(passages=tuple(map(_passage, hits)))
+
+    made: Tool = tool(search, pure=True)
+    return made
+
+
+def _passage(hit: PassageHit) -> Passage:
+    """Return the hit as a passage, without the document's title in its heading, because the title is shown with it."""
+    text = hit.piece.full
+    heading = hit.piece.heading.removeprefix(hit.title).strip()
+    shown = (f"({hit.piece.place})" if hit.piece.place else "", heading, hit.piece.text)
+    return Passage(Source(hit.name, hit.title, text, "file"), "\n".join(line for line in shown if line))
+
+
+def browse_documents(index: Index) -> Tool:
+    """Create the tool "browse": a document of the index, whole, or the passages of a long one that fit the intent."""
+    from pydantic import Field
+
+    async def browse(
+        url: Annotated[str, Field(description="its path, as the search shows it")],
+        intent: Annotated[str, Field(description="what to look for")] = "",
+    ) -> Observation:
+        """Open a local document; of a long one, the passages that fit the intent."""
+        entry = await index.open(url) or await index.open(await _find_name(index, url))
+        if entry is None or not entry.pieces:
+            raise ToolError(f"{url!r} holds no text" + (f" ({entry.note})" if entry and entry.note else ""))
+        return await asyncio.to_thread(show, entry, intent)  # it may be as long as a file
+
+    made: Tool = tool(browse, seconds=300.0, pure=True)
+    return made
+
+
+async def _find_name(index: Index, url: str) -> str:
+    """Return the one document that a path means, apart from quotes, case, "./" and missing leading folders."""
+    names = await index.names()
+    wanted = url.strip().strip("\"'`<>").removeprefix("file://").removeprefix("./").replace("\\", "/").casefold()
+    paths = [name for name in names if name.casefold() == wanted]
+    paths = paths or [name for name in names if name.casefold().endswith("/" + wanted)]
+    if len(paths) == 1:
+        return paths[0]
+    last = {PurePosixPath(name).name.casefold(): name for name in names}
+    near = paths or [last[one] for one in get_close_matches(PurePosixPath(wanted).name, last, _NEAR, 0.5)] or names
+    if not near:
+        raise ToolError("there are no documents")
+    raise ToolError(f"{url!r} is not one of the documents; did you mean: {', '.join(near[:_NEAR])}")
+
+
+def show(entry: IndexedFile, intent: str) -> Observation:
+    """Return a document of at most about 3,000 tokens whole, else the passages that fit the intent, in order."""
+    texts = [piece.full for piece in entry.pieces]
+    order, note = choose_passages(texts, intent)
+    source = Source(entry.name, entry.title, "\n\n".join(texts[at] for at in order), "file")
+    return Observation(note, (Passage(source, write_pieces(entry.pieces, order)),))
+
+
+def choose_passages(texts: list[str], intent: str) -> tuple[list[int], str]:
+    """Choose the passages to show, in their order: all, or those that fit the intent; and return a note about it."""
+    sizes = [tokens.count(text) for text in texts]
+    if sum(sizes) <= LONG:
+        return list(range(len(texts))), ""
+    near = find_nearest(texts, intent)
+    order = fit_within(sizes, near or range(len(texts)), LONG)
+    why = "those nearest to your intent" if near else "its beginning"
+    if intent.strip() and not near:
+        why += ", as nothing in it matches your intent"
+    return order, f"{len(order)} of {len(texts)} passages are shown: {why}; open it with another intent to see others"
+
+
+def find_nearest(texts: list[str], intent: str) -> list[int]:
+    """Return the indexes of texts that share a word with the intent, best first, each followed by its neighbours."""
+    best = BM25(texts).best(intent, len(texts))
+    return list(dict.fromkeys(near for at in best for near in (at, at + 1, at - 1) if 0 <= near < len(texts)))
+
+
+def fit_within(sizes: list[int], order: Sequence[int], limit: int) -> list[int]:
+    """Return as many of `order`, from its beginning, as fit into the limit, at least one; sorted."""
+    chosen: list[int] = []
+    left = limit
+    for at in order:
+        if sizes[at] > left and chosen:
+            break
+        chosen.append(at)
+        left -= sizes[at]
+    return sorted(chosen)
