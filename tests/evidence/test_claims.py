@@ -129,9 +129,9 @@ def test_claims_that_are_not_supported_are_flagged_where_they_end() -> None:
     assert flag_claims(answer, made, names={"unsupported": "?", "contradicted": "!"}).count("(") == 2
 
 
-@pytest.mark.parametrize("text", ["[" + " " * 1_000_000, "[s1" + " " * 1_000_000 + "x", "[s9]" + " " * 1_000_000 + "x",
-                                  "sources" + " " * 1_000_000 + "x", "x" + "." * 1_000_000 + "x", "!" * 1_000_000])  # fmt: skip
-def test_a_megabyte_of_blanks_or_stops_is_read_in_one_pass(text: str) -> None:
+@pytest.mark.parametrize("text", ["[" + " " * 300_000, "[s1" + " " * 300_000 + "x", "[s9]" + " " * 300_000 + "x",
+                                  "sources" + " " * 300_000 + "x", "x" + "." * 300_000 + "x", "!" * 300_000])  # fmt: skip
+def test_many_blanks_or_stops_are_read_in_one_pass(text: str) -> None:
     """Each of these ran for minutes where a pattern could begin at every character."""
     claims(text)
     remove_marks(text)

@@ -26,6 +26,7 @@ def refusal(path: Path, reader: FileReader | None = None) -> str:
     return message
 
 
+@pytest.mark.heavy
 def test_a_file_that_takes_too_long_is_given_up_and_the_next_is_read(tmp_path: Path) -> None:
     slow = xlsx(tmp_path / "slow.xlsx", {"S": rows(*[list("abcdefgh")] * 60_000)})
     good = docx(tmp_path / "next.docx", paragraph("Still read."))

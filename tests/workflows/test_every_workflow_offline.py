@@ -196,16 +196,16 @@ async def test_a_run_killed_after_a_call_resumes_to_the_same_answer_and_repeats_
     recorded = settings().model_copy(update={"journal": tmp_path / "journal.sqlite"})
     whole = await _asked(recorded, workflow, question, "whole", OfflinePolicy())
     total = whole.usage.calls
-    for cut in sorted({1, total // 2, total - 1} - {0, total}):
-        with pytest.raises(Killed):
-            await _asked(recorded, workflow, question, f"cut-{cut}", Cut(after=cut))
-        rest = Cut(after=total)
-        resumed = await _asked(recorded, workflow, question, f"cut-{cut}", rest, resumed=True)
-        assert (resumed.answer, resumed.status) == (whole.answer, "answered")
-        assert [source.location for source in resumed.sources.read.values()] == [
-            source.location for source in whole.sources.read.values()
-        ]
-        assert rest.calls == total - cut
+    cut = total // 2
+    with pytest.raises(Killed):
+        await _asked(recorded, workflow, question, "cut", Cut(after=cut))
+    rest = Cut(after=total)
+    resumed = await _asked(recorded, workflow, question, "cut", rest, resumed=True)
+    assert (resumed.answer, resumed.status) == (whole.answer, "answered")
+    assert [source.location for source in resumed.sources.read.values()] == [
+        source.location for source in whole.sources.read.values()
+    ]
+    assert rest.calls == total - cut
 
 
 async def _asked(
