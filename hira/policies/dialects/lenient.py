@@ -3,6 +3,7 @@ bracket at the end. Ambiguous text is not read."""
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from hira.core.patterns import compile_lazily
@@ -115,7 +116,7 @@ class _ValueReader:
     def arguments(self) -> tuple[list[Any], dict[str, Any]]:
         positional: list[Any] = []
         named: dict[str, Any] = {}
-        while not self._takes(")"):
+        for _ in self._items(")"):
             self._skip()
             if key := _KEY.match(self.text, self.at):
                 self.at = key.end()
@@ -124,28 +125,28 @@ class _ValueReader:
                 named[key[0]] = self.value()
             else:
                 positional.append(self.value())
-            if not self._takes(",") and self.text[self.at : self.at + 1] != ")":
-                raise _Unclear(f"neither a comma nor an end at {self.at}")
         return positional, named
 
     def _object(self, depth: int) -> dict[str, Any]:
-        self.at += 1
         found: dict[str, Any] = {}
-        while not self._closes("}"):
+        self.at += 1
+        for _ in self._items("}"):
             key = self._key()
             if not self._takes(":"):
                 raise _Unclear(f"no value behind {key!r}")
             found[key] = self.value(depth + 1)
-            self._separates("}")
         return found
 
     def _list(self, depth: int) -> list[Any]:
         self.at += 1
-        found: list[Any] = []
-        while not self._closes("]"):
-            found.append(self.value(depth + 1))
-            self._separates("]")
-        return found
+        return [self.value(depth + 1) for _ in self._items("]")]
+
+    def _items(self, bracket: str) -> Iterator[None]:
+        """Yield at each item, until the bracket comes or the text ends without it."""
+        while not (self._takes(bracket) or self._is_over()):
+            yield
+            if not (self._takes(",") or self.text.startswith(bracket, self.at) or self._is_over()):
+                raise _Unclear(f"neither a comma nor an end at {self.at}")
 
     def _key(self) -> str:
         self._skip()
@@ -170,15 +171,8 @@ class _ValueReader:
             return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # two halves make one character
         raise _Unclear("a string without an end")
 
-    def _closes(self, bracket: str) -> bool:
-        """Return whether the bracket comes next, or the text ends without it."""
-        return self._takes(bracket) or bool(self.loose and _OVER.match(self.text, self.at))
-
-    def _separates(self, bracket: str) -> None:
-        if self._takes(",") or self.text[self.at : self.at + 1] == bracket:
-            return
-        if not (self.loose and _OVER.match(self.text, self.at)):
-            raise _Unclear(f"neither a comma nor an end at {self.at}")
+    def _is_over(self) -> bool:
+        return bool(self.loose and _OVER.match(self.text, self.at))
 
     def _takes(self, mark: str) -> bool:
         self._skip()
