@@ -35,7 +35,11 @@ the second run in a thread, which is faster than sending them to a child, and so
 because sending them would block the loop."""
 _NICE = 5
 """The child yields to the process whose event loop it relieves."""
-_START = "from hira.core.worker import main; main()"
+# Python runs with -S: `site` is loaded once replies have a descriptor that the user's `.pth` files do not print to.
+_START = (
+    "import os, site, sys; replies = os.dup(1); os.dup2(2, 1); site.main(); sys.stdout.flush()\n"
+    "from hira.core.worker import main; main(replies)"
+)
 _KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR")
 
 
@@ -170,7 +174,7 @@ def _start(limits: WorkerLimits) -> subprocess.Popen[bytes]:
     home = str(Path(__file__).parent.parent.parent)
     try:
         return subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-P", "-c", _START, str(limits.cpu_seconds), str(limits.memory)],
+            [sys.executable, "-S", "-P", "-c", _START, str(limits.cpu_seconds), str(limits.memory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -203,10 +207,9 @@ def _explain_end(child: subprocess.Popen[bytes], said: bytes, limits: WorkerLimi
     return f"its parser failed (exit status {child.returncode})"
 
 
-def main() -> None:
-    """Answer calls until the parent closes the pipe. Output of libraries is not part of the replies."""
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+def main(descriptor: int) -> None:
+    """Answer calls, each with a line on this descriptor, until the parent closes the pipe."""
+    replies = os.fdopen(descriptor, "wb")
     cpu_seconds, memory = map(int, sys.argv[1:])
     _limit_memory(memory)
     if sys.platform != "win32":

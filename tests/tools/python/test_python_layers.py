@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hira.core.errors import ToolError
+from hira.tools.documents import read_file
 from hira.tools.python import (
     TRIES,
     Mode,
@@ -62,20 +63,33 @@ def test_the_filter_refuses_pretends_and_misses_what_its_tables_say(machine: str
         assert decide(machine, 0x40000001) == -1
 
 
-@pytest.mark.parametrize("mode", ["auto", "process", "off"])
-async def test_what_a_pth_file_of_the_user_prints_reaches_neither_the_channel_nor_a_call(
-    mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, able: None
-) -> None:
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The packages of a Python at whose start a `.pth` file of the user reads and prints."""
     venv.create(tmp_path / "venv", symlinks=True)
     (library,) = (tmp_path / "venv").glob("lib/*/site-packages")
+    (library / "all.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
     (library / "noisy.pth").write_text(
-        "import os, sys; print('hello'); os.write(1, b'raw'); sys.noisy = os.read(0, 9)\n"
+        "import os, sys; print('hello'); os.write(1, b'raw\\n'); sys.noisy = os.read(0, 9)"
     )
     (library / "own.py").write_text("NAME = 'own'")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "venv" / "bin" / "python"))
-    async with PythonSandbox(tmp_path / "work", sandbox=mode) as sandbox:
+    return library
+
+
+@pytest.mark.parametrize("mode", ["auto", "process", "off"])
+async def test_what_a_pth_file_prints_reaches_neither_the_channel_nor_a_call(
+    mode: Mode, library: Path, able: None
+) -> None:
+    async with PythonSandbox(library / "work", sandbox=mode) as sandbox:
         outcome = await sandbox.run("import own, sys\nown.NAME, sys.noisy")
     assert (outcome.output, outcome.value) == ("", "('own', b'')"), outcome
+
+
+def test_what_a_pth_file_prints_is_no_part_of_a_file_that_is_read(library: Path) -> None:
+    (library / "noisy.pth").write_text("import os; os.write(1, b'raw\\n')")
+    (library / "a.csv").write_text("town,people\nPerm,7")
+    assert read_file(library / "a.csv").text == "town: Perm | people: 7"
 
 
 def test_every_layer_is_reported_with_what_it_holds_or_why_it_is_missing() -> None:
