@@ -256,6 +256,8 @@ def _observation(record: Mapping[str, Any]) -> Observation:
 
 
 PASSAGE = Prompt(__file__, "passage")
+SEARCHES = frozenset({"search", "scholar"})
+"""The names of the tools that search: without a hit, a call of theirs has no result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +296,7 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
         result = context.once(spelled if shared else "", get_result, lambda one: one.ok)
         observation = _drop_blocked(await context.unless_stopped(result), tool)
         took = time.monotonic() - began
+        conversation.has_result |= observation.ok and bool(observation.passages or tool.name not in SEARCHES)
         if earlier:
             await earlier.wait()
         seen = CallResult(observation, _format_observation(observation, conversation), observation.ok)
@@ -332,7 +335,6 @@ def _drop_blocked(observation: Observation, tool: Tool) -> Observation:
 def _format_observation(observation: Observation, conversation: Conversation) -> Filled:
     """Format the tool's text and its passages, grouped by source."""
     shown = [inert(observation.text)] if observation.text else []
-    conversation.has_read |= bool(observation.passages)
     parts: dict[str, tuple[Source, list[str]]] = {}
     for passage in observation.passages:
         source = conversation.context.read(passage.source)

@@ -43,7 +43,7 @@ class Conversation:
     tool's name. `closes` says whose answer is written by the last call, for which a reserve is kept: nobody's, the
     role's own, or the run's. `callable` are the tools whose calls are kept back from who watches the text; `fell_back`
     says that the dialect is another than the conversation began in. `latest_call` is set when the tool call that began
-    last has ended, `has_read` says that some call brought a text that can be cited.
+    last has ended, `has_result` says that some call had a result.
     """
 
     context: "RunContext"
@@ -57,7 +57,7 @@ class Conversation:
     fell_back: bool = False
     instructions: str = ""
     latest_call: asyncio.Event | None = None
-    has_read: bool = False
+    has_result: bool = False
     _sized: tuple[int, Message | None, int] = (0, None, 0)
     _streamed: list[str] = field(default_factory=list)
     _shown_notes: set[str] = field(default_factory=set)

@@ -9,9 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from hira.agents.calls import SEARCHES
 from hira.evaluation.page import page
 from hira.evaluation.run import Evaluation, EvaluationPlan, digest
-from hira.evaluation.summary import FETCHES, SEARCHES, SummaryRow, as_json, rows
+from hira.evaluation.summary import FETCHES, SummaryRow, as_json, rows
 
 PACKAGES = ("hira", "openai", "httpx", "litellm", "tiktoken", "torch", "transformers", "trl", "peft")
 

@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
+from hira.agents.calls import SEARCHES
 from hira.evaluation.cells import Cell, join_way
 from hira.evaluation.files import labels_of
 from hira.evaluation.record import Record
 from hira.evaluation.rewards.match import extract_answer
 from hira.evaluation.statistics import Interval, bootstrap, majority, pass_at, wilson
 
-SEARCHES = frozenset({"search", "scholar"})
 FETCHES = frozenset({"browse"})
 
 

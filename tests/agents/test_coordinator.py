@@ -18,7 +18,7 @@ from hira.core.events import Notice, SubtaskAssigned, SubtaskDone
 from hira.core.memory import DualMemory, Fact, Resource
 from hira.core.prompts import Prompt
 from hira.evidence import Source
-from hira.testing import ScriptedPolicy
+from hira.testing import ScriptedPolicy, calling
 from hira.testing.script import ScriptError, make_context
 from hira.tools import Observation, Passage, Toolbox, tool
 from hira.workflows import HiRA
@@ -391,6 +391,22 @@ async def test_a_search_that_fails_is_never_remembered_as_a_fact(expert: Any, ok
     assert (finding.ok, finding.facts, context.rollout.memory.facts) == (ok, (), [])
     if not ok:
         assert finding.conclusion == "simple_search failed: search failed: no connection"
+
+
+@pytest.mark.parametrize(("name", "kept"), [("search", []), ("book", ["It is done."])])
+async def test_a_search_without_a_hit_brings_no_fact_and_any_other_call_that_succeeds_does(
+    name: str, kept: list[str]
+) -> None:
+    @tool(name=name)
+    async def quiet(query: str) -> Observation:
+        "Search, or book."
+        return Observation("0 of 12")
+
+    said = [calling(name, query="tower"), "It is done."]
+    box = Toolbox(scoped={"deep_search": (quiet,)})
+    context = make_context(ScriptedPolicy({"deep_search": said}), dialect="native", tools=box)
+    await Coordinator(context, [DeepSearch()]).delegate([TASK], context.rollout.memory)
+    assert [fact.text for fact in context.rollout.memory.facts] == kept
 
 
 async def test_what_an_expert_found_before_its_endpoint_failed_reaches_the_planner() -> None:

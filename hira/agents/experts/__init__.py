@@ -53,7 +53,7 @@ class SimpleSearch:
             answer = strip_thought(await ask_for_text(conversation, prompt))
         except (EndpointError, Stop) as error:
             return Account(searched, documents, error.what)
-        return Account(f"{searched}\n\n{answer}", answer, found=conversation.has_read)
+        return Account(f"{searched}\n\n{answer}", answer, found=conversation.has_result)
 
     async def _plan(self, context: RunContext, task: Task) -> list[str]:
         """At most three queries; the task itself where it is short or no plan can be read, with the facts that it was
