@@ -18,6 +18,7 @@ from hira.core.tokens import count
 from hira.policies.chat import TURN_ENDS
 from hira.policies.failures import gist
 from hira.policies.repetition import find_repetition
+from hira.policies.retrying import EmptyReply
 
 _FINISH: Mapping[str, Finish] = {
     "length": "length",
@@ -43,14 +44,6 @@ _DIGITS = 12
 _SUSPECT_BYTES = 6000
 _SUSPECT_TOKENS = 2000
 _BYTES_A_TOKEN = 7  # of what was read; English has four or five, so half of it left unread is seen
-
-
-class EmptyReply(BadReply):
-    """A reply without text and without calls. `completion` is the reply, for callers that can use it."""
-
-    def __init__(self, completion: Completion, *, where: str) -> None:
-        super().__init__("the model's reply is empty", where=where, retryable=True)
-        self.completion = completion
 
 
 @dataclass(slots=True)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, TimedOut, ToolsRefused
 from hira.core.policy import Completion, Policy, Request, Usage, Watch
-from hira.policies.reply import EmptyReply
 
 if TYPE_CHECKING:
     from hira.policies.limited import RateLimiter
@@ -110,6 +109,14 @@ LEAST_LEFT = 100
 """Tokens of a budget for which it is not worth to ask again."""
 TOLD_WAIT = 1.0
 """The shortest wait, in seconds, that is reported to the person."""
+
+
+class EmptyReply(BadReply):
+    """A reply without text and without calls. `completion` is the reply, for callers that can use it."""
+
+    def __init__(self, completion: Completion, *, where: str) -> None:
+        super().__init__("the model's reply is empty", where=where, retryable=True)
+        self.completion = completion
 
 
 @dataclass(slots=True)

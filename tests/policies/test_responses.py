@@ -9,7 +9,7 @@ from hira.core.errors import BadReply, EndpointError, UsageError
 from hira.core.messages import Media, Message, ToolCall, assistant, system, user
 from hira.core.policy import Completion, Delta, Request, Sampling, Usage
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.reply import EmptyReply
+from hira.policies.retrying import EmptyReply
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, calling
 from hira.testing.faults import Fault, error, refuses, streams

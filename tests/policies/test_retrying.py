@@ -10,8 +10,7 @@ from hira.core.messages import user
 from hira.core.policy import Completion, Request, Usage
 from hira.policies import names_of, place_of
 from hira.policies.limited import Down
-from hira.policies.reply import EmptyReply
-from hira.policies.retrying import Fallback, Retrying
+from hira.policies.retrying import EmptyReply, Fallback, Retrying
 from hira.testing import ScriptedPolicy
 
 ASKED = Request((user("x"),), conversation="planner")
