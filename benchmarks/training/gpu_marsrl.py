@@ -41,7 +41,7 @@ from hira.testing.script import role_of
 from hira.trainers import records
 from hira.trainers.agentic import Agentic
 from hira.trainers.configuration import Configuration, ModelConfig, RolloutConfig, StageConfig, TrainConfig
-from hira.trainers.credit.masking import mask_credit
+from hira.trainers.credit.masking import drop_mastered
 from hira.trainers.engines import LivePolicy
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.pipeline import PipelinedCollector, Segmented
@@ -164,7 +164,7 @@ class Way:
                 self.words,
                 self.updates("sampler" if piped else "trainer"),
                 course.collecting(collector),
-                course.crediting(mask_credit(RECIPE.credit)),
+                course.crediting(lambda groups: drop_mastered(RECIPE.credit(groups))),
                 self.folder,
                 on_update=course.updating(record_update),
             )

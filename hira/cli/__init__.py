@@ -79,10 +79,10 @@ def code_of(error: HiraError) -> int:
     return USAGE if isinstance(error, UsageError) else ENDPOINT if isinstance(error, EndpointError) else BUG
 
 
-def explain(error: HiraError, shell: Shell) -> None:
+def explain(error: HiraError, shell: Shell, program: str = "hira") -> None:
     """The error in at most three lines: what failed, where, what to do; among events as one more of them."""
     if shell.events:
         shell.event(Error(error.what, error.where, error.fix))
         return
     first, *rest = [line for line in (error.what, error.where, error.fix) if line]
-    shell.tell("\n".join([f"hira: {' '.join(first.split())}", *(f"  {' '.join(line.split())}" for line in rest)]))
+    shell.tell("\n".join([f"{program}: {' '.join(first.split())}", *(f"  {' '.join(line.split())}" for line in rest)]))

@@ -2,9 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -26,10 +25,11 @@ from hira.runtime.settings import Settings, did_you_mean
 from hira.runtime.settings import load as load_settings
 from hira.trainers.configuration import Configuration, DataConfig, ModelConfig, RewardConfig
 from hira.trainers.credit import Credit
-from hira.trainers.credit.masking import exclude_overlong, mask_credit
+from hira.trainers.credit.masking import drop_mastered, drop_overlong
 from hira.trainers.recipes import RECIPES, Data, Judges, Recipe
 from hira.trainers.records import unwritable
 from hira.trainers.rollouts import Problem
+from hira.trainers.rows import Credited, Group
 from hira.workflows import BuiltIn
 
 BEGUN = "configuration.json"
@@ -221,10 +221,14 @@ def credit_of(plan: TrainingPlan) -> Credit:
     part, options = plan.configuration.marsrl, dict[str, Any](plan.configuration.credit)
     if plan.recipe.staged and part.roles:
         options["roles"] = frozenset(part.roles)
-    credit: Credit = partial(plan.recipe.credit, **options)
-    if plan.recipe.staged and part.masking:
-        credit = mask_credit(credit, tau=part.mastered, target=part.entropy)
-    return exclude_overlong(credit) if plan.configuration.train.mask_overlong else credit
+
+    def credit(groups: Sequence[Group]) -> Credited:
+        credited = plan.recipe.credit(groups, **options)
+        if plan.recipe.staged and part.masking:
+            credited = drop_mastered(credited, tau=part.mastered, target=part.entropy)
+        return drop_overlong(credited) if plan.configuration.train.mask_overlong else credited
+
+    return credit
 
 
 def read_start(folder: Path) -> float:

@@ -8,7 +8,7 @@ bits, in those.
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -142,8 +142,8 @@ def _small(own: Mapping[str, Any], hidden: int, inner: int, query: int, key: int
 @dataclass(frozen=True, slots=True)
 class TrainingWork:
     """The sizes of a run. `adapters` are trained at once; `budget` bounds the tokens of a micro-batch, `longest` those
-    of a row; `at_once` rows are sampled together, their prompts `reads` tokens at a time. `scored` is the share of a
-    micro-batch's tokens that are trained, `bits` the precision of the base."""
+    of a row; `at_once` rows are sampled together. `scored` is the share of a micro-batch's tokens that are trained,
+    `bits` the precision of the base."""
 
     adapters: int = 1
     rank: int = 16
@@ -151,7 +151,6 @@ class TrainingWork:
     budget: int = 16_384
     longest: int = 8_192
     at_once: int = 64
-    reads: int = READS
     scored: float = 0.5
     bits: int = 16
     checkpointing: bool = True
@@ -159,13 +158,11 @@ class TrainingWork:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """Bytes by purpose, in each phase. A phase's peak is the sum of its lines."""
+    """Parameters by kind, and bytes by purpose in each phase. A phase's peak is the sum of its lines."""
 
-    shape: DecoderShape
-    work: TrainingWork
+    parameters: Mapping[str, int]
     rollout: Mapping[str, int]
     update: Mapping[str, int]
-    parameters: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def peaks(self) -> dict[str, int]:
@@ -190,7 +187,7 @@ def sheet(shape: DecoderShape, work: TrainingWork) -> Sheet:
     one = shape.lora(work.rank, work.targets)
     held = {"base weights": base(shape, work.bits), **adapters(shape, work)}
     parameters = {"base": shape.parameters, "one adapter": one, "trained": one * work.adapters}
-    return Sheet(shape, work, held | _rollout(shape, work), held | _update(shape, work), parameters)
+    return Sheet(parameters, held | _rollout(shape, work), held | _update(shape, work))
 
 
 WIDTHS = {4: 2, 16: 2, 32: 4, 64: 8}
@@ -225,7 +222,7 @@ def _rollout(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
     row's logits."""
     width = WIDTHS[work.bits]
     cache = work.at_once * (work.longest + GROWTH) * shape.kv * width // 2
-    read = min(work.reads, work.at_once * work.longest)
+    read = min(READS, work.at_once * work.longest)
     a_token = 12 * shape.inner + 10 * shape.hidden if width == 2 else 4 * width * (shape.inner + shape.hidden)
     return {
         "keys and values": cache,
@@ -243,9 +240,9 @@ def _update(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
     each = _get_trained_width(work.bits)
     trained = shape.lora(work.rank, work.targets)
     kept = width * shape.hidden * shape.layers * tokens
-    layer = tokens * layer_bytes(shape, work.rank, width)
+    layer = tokens * count_layer_bytes(shape, work.rank, width)
     if not work.checkpointing:
-        kept = shape.layers * tokens * count_saved_bytes(shape, work.rank, width)
+        kept = shape.layers * tokens * count_layer_bytes(shape, work.rank, width, saved=True)
         layer = tokens * (6 if width == 2 else 7 * width // 4) * (shape.inner + shape.hidden)
     scored = round(tokens * work.scored)
     scoring = width * (min(scored, TILE_TOKENS) * TILE_WORDS + 4 * scored * shape.hidden + 2 * tokens * shape.hidden)
@@ -258,25 +255,19 @@ def _update(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
     }
 
 
-def layer_bytes(shape: DecoderShape, rank: int, width: int = 2) -> int:
-    """Return the bytes per token at the peak of one layer's backward pass, its recomputed forward pass included;
-    `width` is the bytes of a number.
+def count_layer_bytes(shape: DecoderShape, rank: int, width: int, *, saved: bool = False) -> int:
+    """Return the bytes per token at the peak of one layer's backward pass, its recomputed forward pass included; with
+    `saved` those that it keeps for its backward pass without recomputation. `width` is the bytes of a number.
 
     In bf16: five copies of the MLP's inner width and one in fp32; about eighteen of the hidden width, four of them by
     the norms in fp32; keys and values; the adapters' narrow outputs. Wider numbers need no wider copies: six and seven.
     """
     rest = 8 * shape.kv_heads * shape.head + 14 * rank + 4 * shape.heads + 256
     if width == 2:
-        return 14 * shape.inner + 36 * shape.hidden + rest
-    return width * (6 * shape.inner + 7 * shape.hidden) + rest * width // 4
-
-
-def count_saved_bytes(shape: DecoderShape, rank: int, width: int = 2) -> int:
-    """Return the bytes per token that one layer keeps for its backward pass without recomputation."""
-    rest = 8 * shape.kv_heads * shape.head + 14 * rank + 4 * shape.heads + 256
-    if width == 2:
-        return 8 * shape.inner + 24 * shape.hidden + rest
-    return width * (4 * shape.inner + 6 * shape.hidden) + rest * width // 4
+        inner, hidden = (8, 24) if saved else (14, 36)
+        return inner * shape.inner + hidden * shape.hidden + rest
+    inner, hidden = (4, 6) if saved else (6, 7)
+    return width * (inner * shape.inner + hidden * shape.hidden) + rest * width // 4
 
 
 def _measure_unpacked(shape: DecoderShape, bits: int) -> int:

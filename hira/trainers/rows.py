@@ -92,11 +92,8 @@ class _OpenRow:
 
 def _fits(tokens: Tokens) -> bool:
     """Return whether each sampled id has its log-probability: a server may omit the last one (an off-by-one at EOS)."""
-    return len(tokens.sampled) == len(tokens.logprobs) and all(map(_possible, tokens.logprobs))
-
-
-def _possible(logprob: float) -> bool:
-    return math.isfinite(logprob) and logprob <= 1e-3
+    possible = all(math.isfinite(one) and one <= 1e-3 for one in tokens.logprobs)
+    return possible and len(tokens.sampled) == len(tokens.logprobs)
 
 
 def rows_of(rollout: Rollout, roles: Collection[str] | None = None, question: str = "") -> Cut:

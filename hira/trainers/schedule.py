@@ -140,17 +140,14 @@ class Schedule(Generic[T]):
         return any(version < oldest for version in self._sampling.values())
 
     def _admit(self) -> None:
-        while not self._exhausted and len(self._under_way) < self.limits.problems and self._room:
+        limits = self.limits
+        while not self._exhausted and len(self._under_way) < limits.problems and len(self.queue) <= limits.most:
             number = next(self._numbers, None)
             if number is None:
                 self._exhausted = True
                 return
             self.next = max(self.next, number + 1)
             self._under_way[number] = asyncio.create_task(self._work_through(number))
-
-    @property
-    def _room(self) -> bool:
-        return len(self.queue) <= self.limits.most
 
     async def _work_through(self, number: int) -> None:
         """Do all steps of one problem."""

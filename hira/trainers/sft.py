@@ -16,7 +16,7 @@ from transformers import PrinterCallback, Trainer, TrainingArguments
 from hira.core.errors import HiraError, UsageError
 from hira.policies.local.template import Template
 from hira.trainers import records
-from hira.trainers.assembly import TrainingPlan
+from hira.trainers.assembly import TrainingPlan, credit_of, reward_of
 from hira.trainers.batches import adapter_of
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import HALF, Configuration
@@ -25,7 +25,7 @@ from hira.trainers.grpo import RecordCallback
 from hira.trainers.profile import save_adapters
 from hira.trainers.records import count_of, last_checkpoint, step_of
 from hira.trainers.rows import Row
-from hira.trainers.training import make_training, open_weights
+from hira.trainers.training import Training, open_weights
 from hira.trainers.weights import activate
 
 Changed = Callable[[Row, random.Random], Row]
@@ -246,7 +246,8 @@ def read_row(one: Mapping[str, Any]) -> Row:
 def sample_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -> list[Row]:
     """Return the rows of the model's own rollouts with enough reward: rejection sampling."""
     config = plan.configuration.sft
-    training = make_training(plan, tokenizer, model, tell=tell)
+    reward, credit = reward_of(plan), credit_of(plan)
+    training = Training(plan=plan, model=model, tokenizer=tokenizer, reward=reward, credit=credit, tell=tell)
     rows: list[Row] = []
     with asyncio.Runner() as runner, training.open(runner) as (context, _, _):
         rollouts = training.rollouts(context)

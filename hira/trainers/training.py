@@ -228,27 +228,7 @@ def run_grpo(
         cpu=not torch.cuda.is_available()
     )  # must come first: on a CPU it finds other processes only with `cpu`
     tokenizer, model = open_weights(plan)
-    training = make_training(plan, tokenizer, model, tell=tell, on_step=on_step)
-    on_start()
-    training.run(resume=resume)
-    if own.is_main_process:
-        if plan.configuration.exam.best and (plan.folder / BEST).is_dir():
-            shutil.copytree(plan.folder / BEST, plan.folder / ADAPTERS, dirs_exist_ok=True)
-        else:
-            save_adapters(plan, model, tokenizer)
-    own.wait_for_everyone()
-
-
-def make_training(
-    plan: TrainingPlan,
-    tokenizer: Any,
-    model: Any,
-    *,
-    tell: Tell = lambda _: None,
-    on_step: Callable[[Mapping[str, Any]], None] = lambda _: None,
-) -> Training:
-    """Return the run of a plan with its weights."""
-    return Training(
+    training = Training(
         plan=plan,
         model=model,
         tokenizer=tokenizer,
@@ -257,3 +237,11 @@ def make_training(
         tell=tell,
         on_step=on_step,
     )
+    on_start()
+    training.run(resume=resume)
+    if own.is_main_process:
+        if plan.configuration.exam.best and (plan.folder / BEST).is_dir():
+            shutil.copytree(plan.folder / BEST, plan.folder / ADAPTERS, dirs_exist_ok=True)
+        else:
+            save_adapters(plan, model, tokenizer)
+    own.wait_for_everyone()

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 import hira
-from hira.cli import BUG, INTERRUPTED, OK, code_of
+from hira.cli import INTERRUPTED, OK, code_of, explain
 from hira.cli.shell import Shell, open_shell
 from hira.cli.training.parser import parser
-from hira.core.errors import HiraError
+from hira.core.errors import HiraError, fault
 
 
 def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
@@ -37,15 +37,12 @@ def run_command(command: Callable[[Shell], int], shell: Shell | None = None, *, 
     except KeyboardInterrupt:
         shell.tell("hira-train: interrupted; run the same command to resume from the last checkpoint")
         return INTERRUPTED
-    except HiraError as error:
-        explain(error, shell)
-        trace, code = traceback.format_exc(), code_of(error)
     except Exception as error:  # noqa: BLE001 - the last resort: a fault of hira itself, in three lines
-        explain(_describe(error), shell)
-        trace, code = traceback.format_exc(), BUG
-    if debug:
-        shell.tell(trace)
-    return code
+        known = error if isinstance(error, HiraError) else _describe(error)
+        explain(known, shell, "hira-train")
+        if debug:
+            shell.tell(traceback.format_exc())
+        return code_of(known)
 
 
 def _describe(error: Exception) -> HiraError:
@@ -53,11 +50,4 @@ def _describe(error: Exception) -> HiraError:
 
     if is_full(error):
         return full(f"{type(error).__name__}: {error}".partition("\n")[0])
-    return HiraError(f"a fault in hira-train: {type(error).__name__}: {error}", fix="--debug shows where; report it")
-
-
-def explain(error: HiraError, shell: Shell) -> None:
-    """Print the error in at most three lines: what failed, where, what to do."""
-    first, *rest = [line for line in (error.what, error.where, error.fix) if line]
-    lines = [f"hira-train: {' '.join(first.split())}", *(f"  {' '.join(line.split())}" for line in rest)]
-    shell.tell("\n".join(lines))
+    return fault(error, fix="--debug shows where; report it")

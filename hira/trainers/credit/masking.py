@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import log
 
-from hira.trainers.credit import Credit
-from hira.trainers.rows import Credited, Group, Row, Weighted
+from hira.trainers.rows import Credited, Row, Weighted
 
 MASTERED = 0.99
 ENTROPY = 0.2
@@ -55,15 +54,6 @@ def drop_mastered(credited: Credited, *, tau: float = MASTERED, target: float = 
     return replace(credited, rows=tuple(kept), figures={**credited.figures, **record})
 
 
-def mask_credit(credit: Credit, *, tau: float = MASTERED, target: float = ENTROPY) -> Credit:
-    """Return the credit followed by the masking, for the trainer."""
-
-    def mask(groups: Sequence[Group]) -> Credited:
-        return drop_mastered(credit(groups), tau=tau, target=target)
-
-    return mask
-
-
 def drop_overlong(credited: Credited) -> Credited:
     """Return the update without overlong conversations. Their rewards stay in the baselines: a cut reply says little
     about its tokens, and only these are left out.
@@ -80,8 +70,3 @@ def drop_overlong(credited: Credited) -> Credited:
 
 def _weight(rows: Sequence[Weighted]) -> float:
     return sum(one.weight * one.row.tokens for one in rows)
-
-
-def exclude_overlong(credit: Credit) -> Credit:
-    """Return the credit without overlong conversations, for the trainer."""
-    return lambda groups: drop_overlong(credit(groups))
