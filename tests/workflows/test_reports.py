@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
-from hira.core.errors import EndpointError
+from hira.core.errors import EndpointError, OutOfBudget
 from hira.core.policy import Completion, Request, Watch
 from hira.evidence import Source, find_cited
 from hira.policies.dialects import DIALECTS
@@ -168,6 +168,15 @@ async def test_react_reports_in_one_conversation_and_its_last_turn_is_the_report
     first, second, _ = policy.requests
     assert second.messages[: len(first.messages)] == first.messages
     policy.assert_done()
+
+
+async def test_a_react_report_that_its_budget_ends_quotes_what_was_read() -> None:
+    replies = ["I will search. " + query("one"), OutOfBudget("the time is over"), OutOfBudget("the time is over")]
+    box = Toolbox(search=pages("The tide rises twice a day."))
+    record = await rollout(ReActReport(), TOPIC, make_context(ScriptedPolicy({"report": replies}), tools=box))
+    assert record.status == "partial"
+    assert "“The tide rises twice a day.” [s1]" in record.answer
+    assert "I will search" not in record.answer
 
 
 GARBAGE: tuple[Any, ...] = (

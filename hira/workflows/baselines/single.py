@@ -238,6 +238,8 @@ class ReActReport:
             loop.observe(list(zip(step.calls, results, strict=True)))
             left -= 1
             step = await (loop.think() if left else loop.close(f"all {self.max_turns} turns are used"))
+        if not step.answer:
+            keep_read(context, question)
         return without_references(step.answer)
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
