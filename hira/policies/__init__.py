@@ -1,9 +1,11 @@
 """Policies by name. Each is loaded at its first use, because their SDKs are heavy."""
 
+import ipaddress
 from collections.abc import Mapping
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from hira.core.errors import UsageError
 from hira.core.policy import Policy
@@ -94,6 +96,24 @@ def place_of(name: str) -> tuple[str, str]:
 OPENAI_URL = "https://api.openai.com/v1"
 # Where model servers usually listen: Ollama, LM Studio, vLLM, llama.cpp, SGLang.
 LOCAL_PORTS = (11434, 1234, 8000, 8080, 30000)
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def is_nearby(base_url: str) -> bool:
+    """Return whether an endpoint is on this machine or in its network, judging by its address."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith((".local", ".internal")))
 
 
 def open_policy(  # noqa: PLR0913 - each says one thing of the place

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited, ToolsRefused
 from hira.core.patterns import compile_lazily
+from hira.policies import is_loopback
 
 RETRYABLE = frozenset({408, 409, 425, 429, 499, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529, 530, 598, 599})
 OVERFLOW = compile_lazily(
@@ -255,8 +256,6 @@ def _status_of(codes: str, said: str) -> int:
 
 def no_connection(error: BaseException, *, where: str, base_url: str) -> EndpointError:
     """The error for a request that never got a response."""
-    from hira.policies.transport import is_loopback
-
     causes = _causes(error)
     said = gist(str(causes[-1]) or type(causes[-1]).__name__, 120)
     if "<class" in said or "h11" in said:  # what h11 says of its own states is for nobody

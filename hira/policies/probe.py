@@ -8,9 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import httpx
 
-from hira.policies import LOCAL_PORTS
+from hira.policies import LOCAL_PORTS, is_nearby
 from hira.policies.reply import whole
-from hira.policies.transport import StreamTransport, is_nearby, transport_for
+from hira.policies.transport import StreamTransport, transport_for
 
 SECONDS = 2.0
 LLAMA_FALLBACK = "{%- for message in messages -%} {{- '<|im_start|>' + message.role + ' ' + message.content"

@@ -5,18 +5,18 @@ CPU time. Here a request takes the idle connection used last, or opens a new one
 """
 
 import asyncio
-import ipaddress
 import re
 import ssl
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import h11
 import httpx
+
+from hira.policies import is_loopback
 
 IDLE_SECONDS = 45.0
 MAX_HEADER_BYTES = 100_000
@@ -32,24 +32,6 @@ def ssl_context() -> ssl.SSLContext:
     context = httpx.create_ssl_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-def is_nearby(base_url: str) -> bool:
-    """Return whether an endpoint is on this machine or in its network, judging by its address."""
-    host = urlsplit(base_url).hostname or ""
-    try:
-        return not ipaddress.ip_address(host).is_global
-    except ValueError:
-        return bool(host) and ("." not in host or host.endswith((".local", ".internal")))
 
 
 def transport_for(base_url: str) -> httpx.AsyncBaseTransport:

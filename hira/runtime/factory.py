@@ -16,10 +16,9 @@ from hira.core.policy import Policy, Sampling
 from hira.core.prices import FREE, Price, Prices, litellm_table
 from hira.evidence import Verifier
 from hira.journal import Journal
-from hira.policies import LOCAL_PORTS, OFFLINE, OPENAI_URL, names_of
+from hira.policies import LOCAL_PORTS, OFFLINE, OPENAI_URL, is_nearby, names_of
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect, LearnedDialects
 from hira.policies.retrying import Timeout
-from hira.policies.transport import is_nearby
 from hira.runtime.endpoints import Places, find_model, with_client
 from hira.runtime.registry import (
     AnyOf,
