@@ -6,6 +6,7 @@ Decisions are recorded like calls, so that a resumed or replayed run asks nobody
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 from hira.agents.hooks import refuse_call
@@ -75,16 +76,9 @@ async def _get_decisions(subtasks: Sequence[Subtask], context: RunContext) -> Se
     log = context.log
     if context.approve is None and not (log and log.holds(APPROVAL)):
         return subtasks
-
-    async def ask() -> Sequence[Decision]:
-        return await _ask_person(subtasks, context)
-
-    if log is None:
-        decisions = await ask()
-    else:
-        request = {"run": log.run, "subtasks": [[one.id, one.text] for one in subtasks]}  # no other run decides for it
-        asked = CallSpec("tool", APPROVAL, digest_of_tool(APPROVAL, request), PERSON, lambda: request)
-        decisions = await log.call(asked, ask, _record, _decisions)
+    request = {"run": context.rollout.run, "subtasks": [[one.id, one.text] for one in subtasks]}  # for no other run
+    spec = CallSpec("tool", APPROVAL, digest_of_tool(APPROVAL, request), PERSON, lambda: request)
+    decisions = await context.call_recorded(spec, partial(_ask_person, subtasks, context), _record, _decisions)
     for issued, one in zip(subtasks, decisions, strict=True):
         if isinstance(one, Rejected):
             context.events(SubtaskRejected(issued.id, one.reason))
@@ -172,14 +166,10 @@ async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, n
     def decode(record: Mapping[str, Any]) -> ToolUse | Refusal:
         return Refusal(record["refused"]) if "refused" in record else replace(use, arguments=record["arguments"])
 
-    log = context.log
-    if log is None:
-        decision = await ask()
-    else:
-        values = {"conversation": conversation.name, "arguments": dict(use.arguments), "nth": nth}
-        digest = digest_of_tool(f"{log.run} {use.name}", values)  # no other run decides for it
-        asked = CallSpec("tool", APPROVAL_OF_CALLS, digest, PERSON, lambda: {"tool": use.name, **values}, anywhere=True)
-        decision = await log.call(asked, ask, _record_decision, decode)
+    values = {"conversation": conversation.name, "arguments": dict(use.arguments), "nth": nth}
+    digest = digest_of_tool(f"{context.rollout.run} {use.name}", values)  # no other run decides for it
+    spec = CallSpec("tool", APPROVAL_OF_CALLS, digest, PERSON, lambda: {"tool": use.name, **values}, anywhere=True)
+    decision = await context.call_recorded(spec, ask, _record_decision, decode)
     if isinstance(decision, Refusal):
         context.events(CallRefused(use.id, use.name, decision.reason))
         return refuse_call(tool, decision)

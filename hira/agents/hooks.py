@@ -157,11 +157,8 @@ async def _call_recorded(
 ) -> Any:
     """Return the hook's recorded value if the run was here before, otherwise call it now."""
     within = conversation.within(last=last)
-    log = conversation.context.log
-    if log is None:
-        return await within(make())
-    asked = CallSpec("tool", f"{conversation.name}/{name}", digest, name, dict)
-    return await log.call(asked, make, encode, decode, within)
+    spec = CallSpec("tool", f"{conversation.name}/{name}", digest, name, dict)
+    return await conversation.context.call_recorded(spec, make, encode, decode, within)
 
 
 async def _run(name: str, hook: Callable[..., Any] | None, *given: Any) -> Any:

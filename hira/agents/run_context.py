@@ -21,7 +21,8 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tool import Context
 from hira.evidence import Source, Verifier
-from hira.journal import Log
+from hira.journal import CallSpec, Log
+from hira.journal.log import Within
 from hira.policies.dialects import NATIVE, Dialect
 from hira.tools import Tool, Toolbox
 
@@ -98,6 +99,7 @@ class RunContext:
     approves all. `verify` says how the answer is checked, unless a `verifier` of the program does it. `output` is the
     type of the answer's value, `instructions` are additional ones for the roles that plan and answer. `hooks` see tool
     calls and turns, `approve_tool` decides about calls of tools that need approval, `deps` belong to the program.
+    `once` keeps results of calls by key.
     """
 
     roles: Mapping[str, RoleConfig]
@@ -121,9 +123,9 @@ class RunContext:
     hooks: Hooks = NO_HOOKS
     approve_tool: ApproveTool | None = None
     deps: Any = None
+    once: Once = field(default_factory=Once)
     _stopping: asyncio.Future[None] | None = None
     _reason: Stop | None = None
-    _once: Once = field(default_factory=Once)
     _noted: set[str] = field(default_factory=set)
     _thinking: set[str] = field(default_factory=set)
     _person: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -173,12 +175,18 @@ class RunContext:
             if self._stopping:
                 self._stopping.set_result(None)
 
-    async def once(self, key: str, call: Callable[[], Awaitable[T]], good: Callable[[T], bool] = lambda _: True) -> T:
-        """Return the result of the call; calls with the same key are performed once, even concurrently.
-
-        Exceptions and results that are not `good` are not kept, and an empty key keeps nothing.
-        """
-        return await self._once(key, call, good)
+    async def call_recorded(
+        self,
+        spec: CallSpec,
+        make: Callable[[], Awaitable[T]],
+        encode: Callable[[T], Any],
+        decode: Callable[[Any], T],
+        within: Within[T] | None = None,
+    ) -> T:
+        """Return what `make` returns, or what it returned in the record of this run. It is awaited `within`."""
+        if self.log:
+            return await self.log.call(spec, make, encode, decode, within)
+        return await (within(make()) if within else make())
 
     @property
     def stopped(self) -> Stop | None:

@@ -196,18 +196,12 @@ class RecordedVerifier:
         return self.verifier.name
 
     async def verify(self, claims: Sequence[SourcedClaim], question: str) -> Sequence[Judgement]:
-        if self.context.log is None:
-            return await self.verifier.verify(claims, question)
         values: Mapping[str, Any] = {
             "question": question,
             "claims": [[one.text, *(_identify(source) for source in one.sources)] for one in claims],
         }
-        asked = CallSpec("tool", ROLE, digest_of_tool(ROLE, values), self.name, lambda: values)
-
-        async def make() -> Sequence[Judgement]:
-            return await self.verifier.verify(claims, question)
-
-        return await self.context.log.call(asked, make, _encode, _decode)
+        spec = CallSpec("tool", ROLE, digest_of_tool(ROLE, values), self.name, lambda: values)
+        return await self.context.call_recorded(spec, lambda: self.verifier.verify(claims, question), _encode, _decode)
 
 
 def _identify(source: Source) -> str:

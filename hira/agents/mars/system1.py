@@ -36,21 +36,19 @@ async def pack_bins(documents: Sequence[Filled], frame: str, window: int, contex
     because a replayed or resumed run may count differently: it may have no model to count with, or another vocabulary.
     Raises `Stop` if the run is stopped before or during the count.
     """
-    config, log = context.config_of("system1"), context.log
+    config = context.config_of("system1")
     own, name = counting(config.policy), f"{under}/{PACKING}"
 
     async def make() -> Bins:
         counted = own.count if own else counter(config.policy.model)
         packing = asyncio.to_thread(_pack, documents, frame, window, counted)
-        return await (
-            context.unless_stopped(packing) if own else packing
-        )  # its own tokenizer may have to be read first
+        return await (context.unless_stopped(packing) if own else packing)  # its tokenizer may have to be read first
 
-    if log is None:
-        return await make()
     inputs = {"tokens": config.policy.model, "window": window, "of": [_digest(frame), *map(_digest, documents)]}
-    asked = CallSpec("tool", name, digest_of_tool(PACKING, inputs), PACKING, lambda: inputs)
-    return await log.call(asked, make, lambda bins: _record(bins, documents), lambda kept: _bins(kept, documents))
+    spec = CallSpec("tool", name, digest_of_tool(PACKING, inputs), PACKING, lambda: inputs)
+    return await context.call_recorded(
+        spec, make, lambda bins: _record(bins, documents), lambda kept: _bins(kept, documents)
+    )
 
 
 def shorten_document(document: Filled, limit: int, counted: Counter) -> Filled:
