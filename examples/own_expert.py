@@ -27,8 +27,8 @@ class Harbour:
     async def work(self, task: Task, context: RunContext) -> Account:
         lines = [line for island, line in FERRIES.items() if island in task.text]
         read = [context.read(Source("ferries", "Timetable", line)) for line in lines]
-        told = " ".join(f"{source.text} [{source.id}]" for source in read) or "Nothing was found."
-        return Account(f"Looked into the timetable.\n\n{told}", told)
+        report = " ".join(f"{source.text} [{source.id}]" for source in read) or "Nothing was found."
+        return Account(f"Looked into the timetable.\n\n{report}", report)
 
 
 with Hira("offline", workflow=HiRA(experts=(Harbour(),))) as hira:

@@ -4,15 +4,10 @@ one per line, that follow up on each other."""
 import argparse
 import asyncio
 import json
-import os
-import signal
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 from hira.agents.output import OutputType
 from hira.agents.trajectory import Status
@@ -21,25 +16,14 @@ from hira.cli import INTERRUPTED, OK, code_of, explain, output
 from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.dry_run import print_bound
 from hira.cli.parser import LIMITS, check_options
-from hira.cli.progress import View, open_view
+from hira.cli.running import announce_model, open_view, show_progress
 from hira.cli.runs import load_settings
 from hira.cli.shell import Shell, read_text
 from hira.core.errors import HiraError, UsageError
-from hira.core.sanitize import printable, without_userinfo
+from hira.core.sanitize import printable
 from hira.runtime.answer import Answer
-from hira.runtime.endpoints import NOTHING_FOUND
 from hira.runtime.run import Run
-from hira.runtime.session import Session
 from hira.runtime.validation import present
-
-NO_MODEL = "no model is connected: `offline` {does}; --model NAME connects one (hira doctor)"
-QUIT_AFTER = 1.0
-
-
-class Stoppable(Protocol):
-    """Work that can end soon with the results so far: a run, a batch."""
-
-    def stop(self) -> None: ...
 
 
 def ask(args: argparse.Namespace, shell: Shell) -> int:
@@ -176,68 +160,6 @@ async def work_shown(
             shell.remark(f"to resume: hira resume {run.id}")
         return None
     return run
-
-
-def announce_model(session: Session, files: Sequence[Path] = ()) -> str:
-    """Describe the automatically chosen model; empty if the person chose it."""
-    origin = session.settings.origin("model")
-    if origin == NOTHING_FOUND:
-        documents = ["your documents"] if session.settings.docs or files else []
-        searched = " and ".join([*documents, *(["the web"] if session.toolset.backends else [])])
-        does = f"quotes {searched}" if searched else "only computes without documents (--docs PATH)"
-        return NO_MODEL.format(does=does)
-    if "found on" in origin or "only model" in origin:
-        return (
-            f"using {session.model} at {without_userinfo(session.settings.base_url)} ({origin}); --model names another"
-        )
-    return ""
-
-
-@asynccontextmanager
-async def show_progress(run: Stoppable, view: View) -> AsyncIterator[None]:
-    """Keep the progress of the work inside the context shown, and handle Ctrl-C as `interruptible` does."""
-    with interruptible(run, view.say):
-        keeping = asyncio.create_task(view.keep())
-        try:
-            yield
-        finally:
-            keeping.cancel()
-            with suppress(asyncio.CancelledError):
-                await keeping
-
-
-@contextmanager
-def interruptible(run: Stoppable, say: Callable[[str], None]) -> Iterator[None]:
-    """Handle Ctrl-C: the first one answers from the results so far; the second one, or SIGTERM, cancels this task and
-    cleans up on the way."""
-    loop, working = asyncio.get_running_loop(), asyncio.current_task()
-    assert working is not None  # noqa: S101 - only a task has a running loop
-    asked = False
-
-    def stop() -> None:
-        say("ending with the results so far; Ctrl-C again quits")
-        run.stop()
-
-    def hear(number: int, _frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked or number != signal.SIGINT:
-            killer = threading.Timer(QUIT_AFTER, os._exit, [INTERRUPTED])
-            killer.daemon = True
-            killer.start()
-            loop.call_soon_threadsafe(working.cancel)
-        else:
-            asked = True
-            loop.call_soon_threadsafe(stop)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def chat(args: argparse.Namespace, shell: Shell) -> int:

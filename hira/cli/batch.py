@@ -11,10 +11,10 @@ from pathlib import Path
 from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, code_of, explain
-from hira.cli.ask import announce_model, show_progress
 from hira.cli.batch_files import Answers, questions_of
 from hira.cli.output import CODES
-from hira.cli.progress import CellCounts, open_view
+from hira.cli.progress import CellCounts
+from hira.cli.running import announce_model, open_view, show_progress
 from hira.cli.shell import Shell, read_text, short_pauses
 from hira.core.errors import UsageError
 from hira.core.events import Event, Reader, record

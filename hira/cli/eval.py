@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hira.cli import INTERRUPTED, OK, code_of, explain
-from hira.cli.ask import show_progress
 from hira.cli.parser import collect_flags
-from hira.cli.progress import CellCounts, open_view
+from hira.cli.progress import CellCounts
+from hira.cli.running import open_view, show_progress
 from hira.cli.shell import Shell, short_pauses
 from hira.core.errors import UsageError
 from hira.evaluation import report

@@ -19,9 +19,9 @@ import hira
 from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, OK, output
-from hira.cli.ask import announce_model
 from hira.cli.parser import collect_flags
 from hira.cli.progress import brief, describe_event
+from hira.cli.running import announce_model
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.runtime.answer import Answer

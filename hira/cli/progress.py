@@ -1,6 +1,5 @@
 """How far work is, of one run or of many questions: plain lines here, drawings on a terminal in `hira.cli.live`."""
 
-import argparse
 import asyncio
 import sys
 import time
@@ -210,20 +209,6 @@ class Lines(View):
             yield
         finally:
             self.still, self.last = False, time.monotonic()
-
-
-def open_view(args: argparse.Namespace, shell: Shell, counts: CellCounts | None = None) -> View:
-    """The view of one run, or of the `counts` of many questions, that the flags and the streams ask for: JSON lines,
-    nothing, a drawing on a terminal, plain lines elsewhere."""
-    if shell.events:
-        return JsonLines(shell)
-    if args.quiet:
-        return View(shell)
-    if shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":
-        from hira.cli.live import CountTable, RunTree  # rich is only loaded where it draws
-
-        return CountTable(shell, counts) if counts else RunTree(shell)
-    return Lines(shell, counts)
 
 
 def brief(text: str, width: int = WIDTH) -> str:

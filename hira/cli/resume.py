@@ -13,7 +13,7 @@ from hira.cli.ask import describe_resumption, finish_run
 from hira.cli.flags import REPORTING
 from hira.cli.output import print_answer
 from hira.cli.parser import LIMITS
-from hira.cli.progress import open_view
+from hira.cli.running import open_view
 from hira.cli.runs import as_flags, load_recorded, open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError

@@ -8,8 +8,8 @@ import socket
 from ipaddress import ip_address
 
 from hira.cli import OK
-from hira.cli.ask import announce_model
 from hira.cli.parser import collect_flags
+from hira.cli.running import announce_model
 from hira.cli.shell import Shell, read_text, short_pauses
 from hira.core.errors import UsageError
 from hira.runtime.settings import KeySettings, Settings, load

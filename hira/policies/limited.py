@@ -18,7 +18,6 @@ from weakref import WeakKeyDictionary
 
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, RateLimited, ToolsRefused
 from hira.core.policy import Completion, Policy, Request, Watch
-from hira.policies.retrying import FIRST_WAIT, GROWN_WAIT, LONGEST_WAIT, TOLD_WAIT
 
 FAILURES = 5
 SHUT_SECONDS = 30.0
@@ -31,6 +30,11 @@ COOL_DOWN_SECONDS = 15.0
 OFTEN, OFTEN_SHARE = 3, 0.2
 CROWDED = 10
 SERVER_FAULT = 500
+FIRST_WAIT = 0.5
+GROWN_WAIT = 8.0
+LONGEST_WAIT = 60.0
+REPORTED_WAIT = 1.0
+"""The shortest wait, in seconds, that is reported to the person."""
 
 
 class Down(EndpointError):
@@ -210,7 +214,7 @@ class RateLimiter:
 
 def _tell_wait(tell: Callable[[str], None] | None, what: str, wait: float) -> None:
     """Say that a long wait begins."""
-    if tell and wait >= TOLD_WAIT:
+    if tell and wait >= REPORTED_WAIT:
         tell(f"{what}; continuing in {round(wait)} s")
 
 

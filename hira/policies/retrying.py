@@ -7,13 +7,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING
 
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, TimedOut, ToolsRefused
 from hira.core.policy import Completion, Policy, Request, Usage, Watch
-
-if TYPE_CHECKING:
-    from hira.policies.limited import RateLimiter
+from hira.policies.limited import FIRST_WAIT, GROWN_WAIT, LONGEST_WAIT, REPORTED_WAIT, RateLimiter
 
 PATIENCE = 3.0
 """The factor by which an endpoint may exceed its measured times."""
@@ -97,18 +94,13 @@ def _blend(known: float, seen: float) -> float:
 
 
 NOTHING = Usage()
-LONGEST_WAIT = 60.0
 SHORTEST_WAIT = 0.1
-FIRST_WAIT = 0.5
-GROWN_WAIT = 8.0
 BAD_REPLIES = 3
 SILENCES = 2
 """Attempts where each of them may wait for minutes in vain."""
 LEAST_ROOM = 1024
 LEAST_LEFT = 100
 """Tokens of a budget for which it is not worth to ask again."""
-TOLD_WAIT = 1.0
-"""The shortest wait, in seconds, that is reported to the person."""
 
 
 class EmptyReply(BadReply):
@@ -178,7 +170,7 @@ class Retrying:
                         error.what = f"{error.what}; asked {attempt} times"
                     raise
                 wait = self._wait(error, attempt)
-                if request.tell and (wait >= TOLD_WAIT or attempt > 1 or isinstance(error, TimedOut)):
+                if request.tell and (wait >= REPORTED_WAIT or attempt > 1 or isinstance(error, TimedOut)):
                     request.tell(f"{error.what}; trying again in {max(1, round(wait))} s ({attempt + 1} of {limit})")
                 await self.sleep(wait)
 

@@ -16,7 +16,7 @@ import pytest
 from command import Command, at
 
 from hira.cli import main
-from hira.cli.ask import announce_model
+from hira.cli.running import announce_model
 from hira.cli.shell import encodable
 from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings

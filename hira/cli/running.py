@@ -1,0 +1,104 @@
+"""Announcing the model, showing progress and answering early at Ctrl-C, for every command that asks questions."""
+
+import argparse
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+from hira.cli import INTERRUPTED
+from hira.cli.progress import CellCounts, JsonLines, Lines, View
+from hira.cli.shell import Shell
+from hira.core.sanitize import without_userinfo
+from hira.runtime.endpoints import NOTHING_FOUND
+from hira.runtime.session import Session
+
+NO_MODEL = "no model is connected: `offline` {does}; --model NAME connects one (hira doctor)"
+QUIT_AFTER = 1.0
+
+
+class Stoppable(Protocol):
+    """Work that can end soon with the results so far: a run, a batch."""
+
+    def stop(self) -> None: ...
+
+
+def announce_model(session: Session, files: Sequence[Path] = ()) -> str:
+    """Describe the automatically chosen model; empty if the person chose it."""
+    origin = session.settings.origin("model")
+    if origin == NOTHING_FOUND:
+        documents = ["your documents"] if session.settings.docs or files else []
+        searched = " and ".join([*documents, *(["the web"] if session.toolset.backends else [])])
+        does = f"quotes {searched}" if searched else "only computes without documents (--docs PATH)"
+        return NO_MODEL.format(does=does)
+    if "found on" in origin or "only model" in origin:
+        return (
+            f"using {session.model} at {without_userinfo(session.settings.base_url)} ({origin}); --model names another"
+        )
+    return ""
+
+
+def open_view(args: argparse.Namespace, shell: Shell, counts: CellCounts | None = None) -> View:
+    """The view of one run, or of the `counts` of many questions, that the flags and the streams ask for: JSON lines,
+    nothing, a drawing on a terminal, plain lines elsewhere."""
+    if shell.events:
+        return JsonLines(shell)
+    if args.quiet:
+        return View(shell)
+    if shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":
+        from hira.cli.live import CountTable, RunTree  # rich is only loaded where it draws
+
+        return CountTable(shell, counts) if counts else RunTree(shell)
+    return Lines(shell, counts)
+
+
+@asynccontextmanager
+async def show_progress(run: Stoppable, view: View) -> AsyncIterator[None]:
+    """Keep the progress of the work inside the context shown, and handle Ctrl-C as `interruptible` does."""
+    with interruptible(run, view.say):
+        keeping = asyncio.create_task(view.keep())
+        try:
+            yield
+        finally:
+            keeping.cancel()
+            with suppress(asyncio.CancelledError):
+                await keeping
+
+
+@contextmanager
+def interruptible(run: Stoppable, say: Callable[[str], None]) -> Iterator[None]:
+    """Handle Ctrl-C: the first one answers from the results so far; the second one, or SIGTERM, cancels this task and
+    cleans up on the way."""
+    loop, working = asyncio.get_running_loop(), asyncio.current_task()
+    assert working is not None  # noqa: S101 - only a task has a running loop
+    asked = False
+
+    def stop() -> None:
+        say("ending with the results so far; Ctrl-C again quits")
+        run.stop()
+
+    def hear(number: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked or number != signal.SIGINT:
+            killer = threading.Timer(QUIT_AFTER, os._exit, [INTERRUPTED])
+            killer.daemon = True
+            killer.start()
+            loop.call_soon_threadsafe(working.cancel)
+        else:
+            asked = True
+            loop.call_soon_threadsafe(stop)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
