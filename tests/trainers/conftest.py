@@ -4,9 +4,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from terminal import Terminal
 
 if TYPE_CHECKING:
     from small_place import Place
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    return Terminal(tmp_path)
 
 
 @pytest.fixture(scope="session")

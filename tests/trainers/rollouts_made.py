@@ -1,9 +1,16 @@
-"""Rollouts and groups made by hand, for the tests of rows and credit."""
+"""Rollouts and groups made by hand, and rollouts of a policy that a test scripts."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
+from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout, Trajectory, Turn
-from hira.core.policy import Completion, Request, Tokens
+from hira.core.events import Events, Reader
+from hira.core.policy import Completion, Request, Tokens, Watch
+from hira.testing import make_context
+from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Attempt, Group, Row, Status
 
 
@@ -38,3 +45,38 @@ def attempt(
 
 def group(*attempts: Attempt, problem: str = "q") -> Group:
     return Group(problem, attempts)
+
+
+class Letters:
+    """A policy whose tokens are the letters of what it says; it may fail or hang, and is cut off after `…`."""
+
+    model = "letters"
+
+    def __init__(self, say: Callable[[Request], str | BaseException], *, hang: bool = False) -> None:
+        self.say = say
+        self.hang = hang
+        self.requests: list[Request] = []
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        self.requests.append(request)
+        if self.hang:
+            await asyncio.Event().wait()
+        said = self.say(request)
+        if isinstance(said, BaseException):
+            raise said
+        prompt = tuple(map(ord, "".join(message.text for message in request.messages)))
+        tokens = Tokens(prompt, tuple(map(ord, said)), (-0.1,) * len(said))
+        return Completion(said, finish="length" if said.endswith("…") else "stop", tokens=tokens)
+
+    async def aclose(self) -> None:
+        pass
+
+
+def contexts(policy: Any, **given: Any) -> Any:
+    """Opens run contexts in which the policy plays every role."""
+
+    @asynccontextmanager
+    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
+        yield make_context(policy, events=Events(reader), rollout=Rollout(run, problem.question, "made"), **given)
+
+    return opened

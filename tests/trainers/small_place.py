@@ -5,19 +5,15 @@ The runs are real ones of the `offline` policy, exported by `hira runs export`; 
 prompts as one token, so that a model of a hundred thousand parameters can read them within seconds on a CPU.
 """
 
-import io
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from terminal import Terminal
 
-from hira.cli import main as hira_main
-from hira.cli.shell import Shell
-from hira.cli.training import main as train_main
 from hira.policies.local.template import Template
 from hira.trainers.configuration import Configuration, ModelConfig, SftConfig, TrainConfig
 from hira.trainers.demo.tiny import TinyShape, make_model, make_tokenizer
@@ -65,25 +61,8 @@ def question(town: str) -> str:
     return f"Which river flows through {town}?"
 
 
-class Place:
-    """Commands as a user gives them in the folder. `environ` has no key and no endpoint."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.environ: Mapping[str, str] = {}
-        self.out, self.err = "", ""
-
-    def hira(self, *arguments: str) -> int:
-        return self._given(hira_main, arguments)
-
-    def train(self, *arguments: str) -> int:
-        return self._given(train_main, arguments)
-
-    def _given(self, command: Any, arguments: Sequence[str]) -> int:
-        out, err = io.StringIO(), io.StringIO()
-        code: int = command(list(arguments), Shell(io.StringIO(), out, err, self.environ, self.folder, self.folder))
-        self.out, self.err = out.getvalue(), err.getvalue()
-        return code
+class Place(Terminal):
+    """Commands as a user gives them in the folder."""
 
     def copy(self, folder: Path) -> "Place":
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)

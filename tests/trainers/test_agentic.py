@@ -1,21 +1,18 @@
 """Grouped agentic rollouts: who is grouped with whom, what goes on, what each role is paid."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from rollouts_made import Letters, contexts
 
 from hira.agents.marsrl import MarsProblem as Posed
 from hira.agents.marsrl import Review, Solution
-from hira.agents.run_context import RunContext
-from hira.agents.trajectory import Rollout
 from hira.core.errors import HiraError
-from hira.core.events import Events, Reader
-from hira.core.policy import Completion, Request, Tokens, Watch
+from hira.core.policy import Request
 from hira.evaluation.rewards.answers import ByWords, RolloutScore, of_verdict
 from hira.evaluation.rewards.match import exact
-from hira.testing import make_context
 from hira.trainers.agentic import Agentic, Input, MemberOutput, picks
 from hira.trainers.configuration import RolloutConfig, StageConfig
 from hira.trainers.credit import marsrl
@@ -23,43 +20,22 @@ from hira.trainers.metrics import measure_parts
 from hira.trainers.rollouts import Problem, Rollouts
 from hira.trainers.rows import Attempt, Cut, Group, Row, ScoredRollout
 
-Say = Callable[[str, int], str | Exception]
+Say = Callable[[str, int], str]
 RIGHT, WRONG = r"\boxed{4}", r"\boxed{5}"
 GOOD, BAD = "Verdict: correct", "It is not.\nVerdict: incorrect"
 
 
-class Letters:
-    """A policy whose tokens are letters. `say` is told the conversation and how many asked in such a one before."""
-
-    model = "letters"
-
-    def __init__(self, say: Say) -> None:
-        self.say = say
-        self.asked: dict[str, int] = {}
-
-    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        number = self.asked[request.conversation] = self.asked.get(request.conversation, -1) + 1
-        said = self.say(request.conversation, number)
-        if isinstance(said, Exception):
-            raise said
-        cut = said.endswith("…")
-        prompt = tuple(map(ord, "".join(message.text for message in request.messages)))
-        tokens = Tokens(prompt, tuple(map(ord, said)), (-0.1,) * len(said))
-        return Completion(said, finish="length" if cut else "stop", tokens=tokens, model="letters@0")
-
-    async def aclose(self) -> None:
-        pass
-
-
 def agentic(say: Say, *, size: int = 4, questions: int = 1, **settings: Any) -> Agentic:
-    policy = Letters(say)
+    """`say` gets the conversation and how many asked in it before."""
+    asked: Counter[str] = Counter()
 
-    @asynccontextmanager
-    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
-        yield make_context(policy, events=Events(reader), rollout=Rollout(run, problem.question, "marsrl"))
+    def reply(request: Request) -> str:
+        asked[request.conversation] += 1
+        return say(request.conversation, asked[request.conversation] - 1)
 
     problems = [Problem(f"p{at}", "2 + 2?", ("4",)) for at in range(3)]
-    made = Rollouts(opened, None, problems, ByWords(exact), config=RolloutConfig(questions=questions, attempts=size))  # type: ignore[arg-type]
+    config = RolloutConfig(questions=questions, attempts=size)
+    made = Rollouts(contexts(Letters(reply)), None, problems, ByWords(exact), config=config)  # type: ignore[arg-type]
     return Agentic(made, StageConfig(**settings))
 
 

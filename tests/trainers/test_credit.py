@@ -105,6 +105,8 @@ def test_mars_balances_system_one_to_exactly_as_many_samples_as_rollouts(chunks:
     credited = mars(made, baseline="trajectory")
     taken = [one.weight * one.row.tokens for one in credited.rows if one.row.role == "system1"]
     assert sum(taken) == pytest.approx(2)
+    before = {(one.row, one.reward): one.advantage for one in mars(made, baseline="trajectory", balance=False).rows}
+    assert all(one.advantage == before[one.row, one.reward] for one in credited.rows), "balanced after the advantages"
     assert credited == mars(made, baseline="trajectory")
     assert [sum(count_draws(there, 4, "seed")) for there in (1, 4, 9)] == [4, 4, 4]
     draws = [count_draws(6, 2, str(seed)) for seed in range(300)]

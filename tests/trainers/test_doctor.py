@@ -1,15 +1,13 @@
 """Each rule of the doctor: a healthy run passes all of them, and each is made to fail."""
 
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from terminal import Terminal
 
-from hira.cli.shell import Shell
-from hira.cli.training import main
 from hira.trainers import records
 from hira.trainers.assembly import write_configuration
 from hira.trainers.configuration import Configuration, load_configuration
@@ -95,38 +93,34 @@ def test_each_rule_finds_what_it_is_there_for_and_says_what_to_do(rule: str, ver
     assert one.fix
 
 
-def test_the_command_ends_with_1_where_there_is_a_fault(tmp_path: Path) -> None:
+def test_the_command_ends_with_1_where_there_is_a_fault(terminal: Terminal, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     began = {"began": 0.0, "configuration": configured("out=run", "train.steps=30").to_json()}
     (folder / "configuration.json").write_text(json.dumps(began))
     records.append(folder / records.METRICS, [step(at, dead_groups=1.0) for at in range(1, STEPS + 1)])
-    out = io.StringIO()
-    assert main(["doctor", "run"], Shell(io.StringIO(), out, io.StringIO(), {}, tmp_path, tmp_path)) == 1
-    assert "FAULT    dead groups: 100 % of the groups have no signal" in out.getvalue()
-    assert "hira-train curate" in out.getvalue()
+    assert terminal.train("doctor", "run") == 1
+    assert "FAULT    dead groups: 100 % of the groups have no signal" in terminal.out
+    assert "hira-train curate" in terminal.out
 
 
-def test_the_folder_of_a_demo_is_examined_like_that_of_any_run(tmp_path: Path) -> None:
+def test_the_folder_of_a_demo_is_examined_like_that_of_any_run(terminal: Terminal, tmp_path: Path) -> None:
     demo = Demo(tmp_path / "demo", MATPO_DEMO, 0, MATPO_DEMO.small)
     write_configuration(demo.plan)
     demo.place.mkdir()
     (demo.place / "config.json").write_text(json.dumps({"max_position_embeddings": MATPO_DEMO.shape.window}))
     records.append(tmp_path / "demo" / records.METRICS, HEALTHY.steps)
     records.append(tmp_path / "demo" / records.EXAMS, HEALTHY.exams)
-    out = io.StringIO()
-    assert main(["doctor", "demo"], Shell(io.StringIO(), out, io.StringIO(), {}, tmp_path, tmp_path)) == 0
-    assert "held-out questions: 2 exams" in out.getvalue()
-    assert "window: 256 tokens; the model itself takes 256" in out.getvalue()
-    assert "skipped  questions: the run names no file of questions" in out.getvalue()
+    assert terminal.train("doctor", "demo") == 0
+    assert "held-out questions: 2 exams" in terminal.out
+    assert "window: 256 tokens; the model itself takes 256" in terminal.out
+    assert "skipped  questions: the run names no file of questions" in terminal.out
 
 
-def test_the_rules_that_wait_for_steps_say_so_and_when_to_check_them(tmp_path: Path) -> None:
+def test_the_rules_that_wait_for_steps_say_so_and_when_to_check_them(terminal: Terminal, tmp_path: Path) -> None:
     write_configuration(Demo(tmp_path / "demo", MATPO_DEMO, 0, MATPO_DEMO.small).plan)
-    out = io.StringIO()
-    shell = Shell(io.StringIO(), out, io.StringIO(), {}, tmp_path, tmp_path)
     records.append(tmp_path / "demo" / records.METRICS, [step(1)])
-    assert main(["doctor", "demo"], shell) == 0
-    assert "skipped  entropy, reward hacking: 20 steps are needed, 1 made" in out.getvalue()
-    assert "during or after the run: hira-train doctor demo" in out.getvalue()
-    assert main(["doctor", "demo", "train.lr=1"], shell) == 2
+    assert terminal.train("doctor", "demo") == 0
+    assert "skipped  entropy, reward hacking: 20 steps are needed, 1 made" in terminal.out
+    assert "during or after the run: hira-train doctor demo" in terminal.out
+    assert terminal.train("doctor", "demo", "train.lr=1") == 2

@@ -87,4 +87,5 @@ def test_two_updates_in_the_pipeline_and_on_after_a_kill_between_them(folder: Pa
     assert [one["step"] for one in told] == [1, 2]
     assert all(one["infra_failed"] == one["unscored"] == one["problems_lost"] == 0 for one in told)
     assert told[0]["solver/groups"] >= 1
+    assert all(one["staleness/most"] <= 2 and one["groups"] >= 2 for one in told)
     assert (folder / "run" / "adapters" / "default" / "adapter_config.json").is_file()

@@ -1,9 +1,9 @@
-"""The MarsRL recipe with real weights: synchronous and through the pipeline, stopped and resumed, some roles frozen."""
+"""The MarsRL recipe with real weights: all roles learn, or some while the others stay. `test_marsrl_recipe` has the
+pipeline."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,16 +32,8 @@ from hira.trainers.configuration import Configuration, ModelConfig, RolloutConfi
 from hira.trainers.credit import Credit, marsrl  # noqa: E402
 from hira.trainers.engines import LivePolicy  # noqa: E402
 from hira.trainers.grpo import RoleTrainer  # noqa: E402
-from hira.trainers.pipeline import (  # noqa: E402
-    PipelinedCollector,
-    Segmented,
-)
 from hira.trainers.rollouts import Collector, Problem, Rollouts  # noqa: E402
 from hira.trainers.rows import Collected  # noqa: E402
-from hira.trainers.schedule import (  # noqa: E402
-    Gate,
-    ScheduleLimits,
-)
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
 torch.set_num_threads(1)
@@ -75,31 +67,19 @@ def model() -> Any:
     return tiny.adapted(base(), ("one", "two", "three"), rank=4)
 
 
-@dataclass(frozen=True)
-class Pipeline:
-    """As `learned` makes rollouts in a pipeline."""
-
-    limits: ScheduleLimits = field(default_factory=lambda: ScheduleLimits(problems=8, least=12, staleness=2))
-    segment: int | None = None
-
-
 def learned(
     folder: Path,
     made: Any,
     *,
     steps: int,
-    pipeline: Pipeline | None = None,
     credit: Credit = marsrl,
-    resume: bool = False,
-    stop: int = 1000,
-    roles: frozenset[str] | None = None,
+    roles: frozenset[str] = frozenset(),
     kept: list[Collected] | None = None,
 ) -> list[dict[str, Any]]:
-    """A run of so many steps, or until the update `stop`; what was told of each."""
-    words, gate = tokenizer(), Gate()
+    """A run of so many steps; what was told of each."""
+    words = tokenizer()
     engine = BatchingEngine(made, Template(words), seed=0)
-    behind = Segmented(engine, gate, pipeline.segment) if pipeline else engine
-    part = RoleConfig(LivePolicy("tiny", words, behind, ADAPTERS), Sampling(max_tokens=5), DIALECTS["tags"])
+    part = RoleConfig(LivePolicy("tiny", words, engine, ADAPTERS), Sampling(max_tokens=5), DIALECTS["tags"])
 
     @asynccontextmanager
     async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
@@ -107,34 +87,17 @@ def learned(
 
     with asyncio.Runner() as runner:
         own = Rollouts(opened, None, PROBLEMS, ByWords(exact), config=TWO)  # type: ignore[arg-type]
-        agentic = Agentic(own, StageConfig(roles=tuple(sorted(roles or ()))))
-        piped = PipelinedCollector(
-            runner, agentic, pipeline.limits, gate, folder, pause=engine.pause
-        ) if pipeline else None  # fmt: skip
-
-        def record_update(step: int) -> None:
-            engine.record_update(step)
-            gate.open()
-
-        collector = piped or Collector(runner, agentic.collect, engine.pause)
+        collector = Collector(runner, Agentic(own, StageConfig(roles=tuple(sorted(roles)))).collect, engine.pause)
 
         def collect(update: int) -> Collected:
-            if update == stop:
-                raise KeyboardInterrupt
             found = collector(update)
             if kept is not None:
                 kept.append(found)
             return found
 
-        train = TrainConfig(steps=steps, lr=0.02, save_every=2, checkpointing=False, keep=5,
-                            old="sampler" if pipeline else "trainer")  # fmt: skip
+        train = TrainConfig(steps=steps, lr=0.02, save_every=2, checkpointing=False, keep=5)
         whole = Configuration(model=ModelConfig(adapters=ADAPTERS, bits=32), train=train)
-        run = RoleTrainer(made, words, whole, collect, credit, folder, on_update=record_update)
-        try:
-            run.run(resume=resume)
-        finally:
-            if piped:
-                piped.close()
+        RoleTrainer(made, words, whole, collect, credit, folder, on_update=engine.record_update).run()
     return [one for one in records.read(folder / records.METRICS) if "reward" in one]
 
 
@@ -161,17 +124,6 @@ def test_all_roles_learn_in_groups_of_one_input(tmp_path: Path) -> None:
     assert {"solver", "verifier", "corrector"} <= {
         row.role for one in kept for group in one.groups for attempt in group.attempts for row in attempt.rows
     }
-
-
-def test_the_pipeline_trains_complete_groups_once_and_no_token_that_is_too_old(tmp_path: Path) -> None:
-    kept: list[Collected] = []
-    told = learned(tmp_path, model(), steps=8, pipeline=Pipeline(segment=1), kept=kept)
-    assert max(one["staleness/most"] for one in told) in (1, 2)
-    rows = [(at, row) for at, one in enumerate(kept) for group in one.groups for a in group.attempts for row in a.rows]
-    assert {len(group.attempts) for one in kept for group in one.groups} == {8}
-    assert all(at - 2 <= int(row.model.rpartition("@")[2]) <= at for at, row in rows)
-    assert len({(row.rollout, row.conversation) for _, row in rows}) == len(rows)
-    assert all(len(one.groups) >= 12 for one in kept)
 
 
 @pytest.mark.parametrize(

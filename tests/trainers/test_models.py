@@ -1,15 +1,13 @@
 """Bases and adapters: converted from GGUF, merged, and a fingerprint that sees every change of their weights."""
 
-import io
 from pathlib import Path
 from typing import Any
 
 import pytest
 from later import later, needs
+from terminal import Terminal
 from tiny_llama import make_model
 
-from hira.cli.shell import Shell
-from hira.cli.training import main
 from hira.core.errors import UsageError
 from hira.trainers.configuration import ModelConfig
 from hira.trainers.profile import ADAPTERS
@@ -18,11 +16,6 @@ torch, transformers = later("torch"), later("transformers")
 models, fingerprint = later("hira.trainers.models"), later("hira.trainers.weights:fingerprint")
 model, tokenizer = later("tiny:model"), later("tiny:tokenizer")
 pytestmark = [needs("torch", "peft", "trl", "gguf"), pytest.mark.filterwarnings("default")]
-
-
-def base(folder: Path, *arguments: str) -> tuple[int, str]:
-    said = io.StringIO()
-    return main(["base", *arguments], Shell(io.StringIO(), said, said, {}, folder, folder)), said.getvalue()
 
 
 @pytest.mark.heavy
@@ -48,10 +41,12 @@ def test_a_merged_model_says_what_base_and_adapter_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_a_gguf_file_becomes_a_base_that_can_be_saved_and_opened_with_an_adapter(tmp_path: Path) -> None:
+def test_a_gguf_file_becomes_a_base_that_can_be_saved_and_opened_with_an_adapter(
+    terminal: Terminal, tmp_path: Path
+) -> None:
     make_model(tmp_path / "tiny.gguf")
-    code, said = base(tmp_path, "tiny.gguf", "made")
-    assert (code, said.splitlines()[-1]) == (0, "model.name=made")
+    assert terminal.train("base", "tiny.gguf", "made") == 0, terminal.err
+    assert terminal.out == "model.name=made\n"
     known = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, gguf_file="tiny.gguf").state_dict()
     words, adapted = models.open_model(ModelConfig(name=str(tmp_path / "made")))
     saved = {name.removeprefix("base_model.model.").replace(".base_layer", ""): one
@@ -70,14 +65,14 @@ def test_a_gguf_file_becomes_a_base_that_can_be_saved_and_opened_with_an_adapter
     ],
 )
 def test_what_cannot_become_a_base_is_told_before_anything_is_written(
-    arguments: tuple[str, str], told: str, tmp_path: Path
+    arguments: tuple[str, str], told: str, terminal: Terminal, tmp_path: Path
 ) -> None:
     make_model(tmp_path / "tiny.gguf")
     make_model(tmp_path / "bare.gguf", base=True)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")
-    code, said = base(tmp_path, *arguments)
-    assert (code, told in said) == (2, True), said
+    assert terminal.train("base", *arguments) == 2
+    assert told in terminal.err
     assert not (tmp_path / "made").exists()
 
 

@@ -3,56 +3,27 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rollouts_made import Letters, contexts
 
 from hira.agents.loop import Loop
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import AccessDenied, ContextOverflow, EndpointError, HiraError, ToolDown
-from hira.core.events import Events, Reader
 from hira.core.messages import user
-from hira.core.policy import Completion, Request, Tokens, Watch
+from hira.core.policy import Request
 from hira.evaluation.rewards.answers import RolloutScore
 from hira.policies.failures import tools_refused
 from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
-from hira.testing import make_context
 from hira.tools import Toolbox, tool
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.rollouts import Problem, Rollouts, choose_problems, open_contexts
-
-Say = Callable[[Request], str | BaseException]
-
-
-class Letters:
-    """A policy whose tokens are the letters of what it says; it may fail, hang or lack log-probabilities."""
-
-    model = "letters"
-
-    def __init__(self, say: Say, *, hang: bool = False) -> None:
-        self.say = say
-        self.hang = hang
-        self.requests: list[Request] = []
-
-    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        self.requests.append(request)
-        if self.hang:
-            await asyncio.Event().wait()
-        said = self.say(request)
-        if isinstance(said, BaseException):
-            raise said
-        prompt = "".join(message.text for message in request.messages)
-        tokens = Tokens(tuple(map(ord, prompt)), tuple(map(ord, said)), (-0.1,) * len(said))
-        return Completion(said, tokens=tokens)
-
-    async def aclose(self) -> None:
-        pass
 
 
 @dataclass(frozen=True)
@@ -68,15 +39,6 @@ class Asking:
         step = await Loop(planner, tools, final=True).run()
         worker = context.conversation("worker", "1")
         return step.answer + await worker.reply(user("and now?"))
-
-
-def contexts(policy: Any, **given: Any) -> Any:
-    @asynccontextmanager
-    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
-        made = make_context(policy, events=Events(reader), rollout=Rollout(run, problem.question, "asking"), **given)
-        yield made
-
-    return opened
 
 
 async def right(rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:

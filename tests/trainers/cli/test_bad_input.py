@@ -3,16 +3,13 @@ template, and prompts longer than the window (test_runs_of_commands), without a 
 without tools (test_rollouts), a full disk (test_training_runs), Ctrl-C amid rollouts and an update
 (test_repeated_and_killed)."""
 
-import io
 import json
 from pathlib import Path
 
 import pytest
 from later import needs
+from terminal import Terminal
 from tiny_hf import tiny_model, tiny_tokenizer
-
-from hira.cli.shell import Shell
-from hira.cli.training import main
 
 pytestmark = [needs("torch", "transformers", "peft", "trl"), pytest.mark.filterwarnings("default")]
 QUESTIONS = [{"question": f"How many hills has river {at % 20}?", "answer": "4"} for at in range(30)]
@@ -35,15 +32,13 @@ def folder(tmp_path: Path) -> Path:
         (["grpo", "reward.judge=m", "reward.judge_url=http://127.0.0.1:9/v1"], 3, "the judge cannot be reached"),
         (["doctor"], 1, "rollouts.window is 16,384 tokens, but the model takes only 2,048"),
         (["doctor", "rollouts.window=2048"], 0, "30 questions, 8 for each update; 10 duplicates"),
-        (["grpo", 'settings.docs=["docs", "missing"]'], 2, "missing"),
         (["grpo", 'train.report_to=["wandbs"]'], 2, "unknown reporter 'wandbs'"),
     ],
-    ids=["a judge that is down", "a window of 2k", "10 duplicates of 30 questions", "a folder that does not exist", "a tracker that does not exist"],
+    ids=["a judge that is down", "a window of 2k", "10 duplicates of 30 questions", "a tracker that does not exist"],
 )  # fmt: skip
 def test_it_is_said_before_anything_is_sampled(arguments: list[str], code: int, line: str, folder: Path) -> None:
-    out, err = io.StringIO(), io.StringIO()
-    shell = Shell(io.StringIO(), out, err, {}, folder, folder)
+    terminal = Terminal(folder)
     own = ["recipe=grpo", "model.name=model", "data.train=questions.jsonl", 'settings.docs=["docs"]', "out=run"]
-    assert main([arguments[0], *own, *arguments[1:]], shell) == code, err.getvalue()
-    assert line in out.getvalue() + err.getvalue()
+    assert terminal.train(arguments[0], *own, *arguments[1:]) == code, terminal.err
+    assert line in terminal.out + terminal.err
     assert not (folder / "run").exists()

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 from later import later, needs
+from terminal import Terminal
 
-from hira.cli import main as hira_main
 from hira.cli.shell import Shell
-from hira.cli.training import main
 from hira.cli.training.demo import ask_held_out
 from hira.policies.local.template import Template
 from hira.trainers import records
@@ -22,7 +21,6 @@ from hira.trainers.demo.recipe import Demo
 from hira.trainers.demonstrations import demonstrations_of, list_messages
 
 torch = later("torch")
-Muon, orthogonal = later("hira.trainers.weights:Muon"), later("hira.trainers.weights:orthogonal")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 
 
@@ -61,7 +59,9 @@ def test_a_demo_whose_model_cannot_be_asked_ends_with_the_exit_code_of_the_comma
 
 
 @pytest.mark.heavy
-def test_a_demo_that_is_stopped_goes_on_as_if_nothing_had_happened_to_a_model_that_can_be_asked(tmp_path: Path) -> None:
+def test_a_demo_that_is_stopped_goes_on_as_if_nothing_had_happened_to_a_model_that_can_be_asked(
+    terminal: Terminal, tmp_path: Path
+) -> None:
     sizes = replace(MATPO_DEMO.small, updates=6)
     Demo(tmp_path / "whole", MATPO_DEMO, 0, sizes).run()
 
@@ -72,24 +72,20 @@ def test_a_demo_that_is_stopped_goes_on_as_if_nothing_had_happened_to_a_model_th
     with pytest.raises(KeyboardInterrupt):
         Demo(tmp_path / "half", MATPO_DEMO, 0, sizes, on_step=stopped).run()
     assert not (tmp_path / "half" / "adapters").exists()
-    err = io.StringIO()
-    shell = Shell(io.StringIO(), io.StringIO(), err, {}, tmp_path, tmp_path)
     again = ["demo", "--small", "--updates", "6", "--output", "half"]
-    assert main([*again, "--seed", "1"], shell) == 2
-    assert "already exists" in err.getvalue()
-    assert main(again, shell) == 0, err.getvalue()
-    assert "resuming from checkpoint-5" in err.getvalue()
-    assert main(again, shell) == 2, "a demo that has ended is not made anew"
+    assert terminal.train(*again, "--seed", "1") == 2
+    assert "already exists" in terminal.err
+    assert terminal.train(*again) == 0, terminal.err
+    assert "resuming from checkpoint-5" in terminal.err
+    assert "so it is not asked" in terminal.err, "what has learned next to nothing is not asked"
+    assert terminal.train(*again) == 2, "a demo that has ended is not made anew"
     for name in ("adapters/default/adapter_model.safetensors", records.EXAMS, records.ROLLOUTS):
         half, whole = ((tmp_path / one / name).read_bytes() for one in ("half", "whole"))
         assert half.replace(b"/half/", b"/whole/") == whole, name
-    assert "so it is not asked" in err.getvalue(), "what has learned next to nothing is not asked"
     steps = [one for one in records.read(tmp_path / "half" / records.METRICS) if "loss" in one]
     assert [one["step"] for one in steps] == [1, 2, 3, 4, 5, 6]
     assert {"planner/length", "worker/length", "reward", "dead_groups"} <= steps[0].keys()
-    told = io.StringIO()
-    asked = Shell(io.StringIO(), told, io.StringIO(), {}, tmp_path, tmp_path)
-    hira_main(["ask", "Which river flows through the town where Vigdis works?", "--profile", "half", "--json"], asked)
-    answer = json.loads(told.getvalue())
+    terminal.hira("ask", "Which river flows through the town where Vigdis works?", "--profile", "half", "--json")
+    answer = json.loads(terminal.out)
     assert answer["usage"]["completion_tokens"] > 0, "it is the model that spoke"
     assert answer["model"] == f"hf:{tmp_path}/half/model+{tmp_path}/half/adapters/default"

@@ -1,15 +1,13 @@
 """`hira-train demo --model …`: a pretrained model learns to name the source of every statement."""
 
-import io
 from pathlib import Path
 
 import pytest
 from later import needs
+from terminal import Terminal
 from tiny_llama import make_model
 
 from hira.agents.trajectory import Rollout
-from hira.cli.shell import Shell
-from hira.cli.training import main
 from hira.evidence import Source
 from hira.trainers import records
 from hira.trainers.demo.cited import CITED, score_cited
@@ -48,16 +46,14 @@ async def test_the_fact_and_its_source_are_paid_for_and_more_than_was_asked_cost
 
 @pytest.mark.heavy(seconds=60)
 @needs("torch", "trl", "gguf")
-def test_a_gguf_file_goes_the_whole_way_from_a_base_to_a_profile(tmp_path: Path) -> None:
+def test_a_gguf_file_goes_the_whole_way_from_a_base_to_a_profile(terminal: Terminal, tmp_path: Path) -> None:
     make_model(tmp_path / "tiny.gguf")
-    err = io.StringIO()
-    shell = Shell(io.StringIO(), io.StringIO(), err, {}, tmp_path, tmp_path)
-    assert main(["demo", "--model", "tiny.gguf", "--small", "--output", "run"], shell) == 0, err.getvalue()
+    assert terminal.train("demo", "--model", "tiny.gguf", "--small", "--output", "run") == 0, terminal.err
     exams = records.read(tmp_path / "run" / records.EXAMS)
     assert [one["step"] for one in exams] == [-1, 0, CITED.small.updates], (
         "before the demonstrations, after them, at the end"
     )
-    assert "before any training, held-out questions" in err.getvalue()
+    assert "before any training, held-out questions" in terminal.err
     profile = (tmp_path / "run" / "profile.toml").read_text(encoding="utf-8")
     assert 'workflow = "rag"' in profile
     assert (tmp_path / "run" / "adapters" / "default" / "adapter_model.safetensors").is_file()

@@ -1,15 +1,13 @@
 """`hira-train` at the command line: errors in three lines, exit codes, and what needs no torch."""
 
-import io
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from terminal import Terminal
 
-from hira.cli.shell import Shell
-from hira.cli.training import main
 from hira.runtime.settings import Settings, load
 from hira.trainers import records
 from hira.trainers.assembly import TrainingPlan
@@ -17,26 +15,6 @@ from hira.trainers.configuration import Configuration, ModelConfig
 from hira.trainers.profile import write_profiles
 from hira.trainers.recipes import MATPO
 from hira.workflows import WORKFLOWS
-
-
-class Terminal:
-    """A command line in a folder, and what it said."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.out, self.err = "", ""
-
-    def __call__(self, *arguments: str) -> int:
-        out, err = io.StringIO(), io.StringIO()
-        shell = Shell(io.StringIO(), out, err, {}, self.folder, self.folder)
-        code = main(list(arguments), shell)
-        self.out, self.err = out.getvalue(), err.getvalue()
-        return code
-
-
-@pytest.fixture
-def terminal(tmp_path: Path) -> Terminal:
-    return Terminal(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +44,7 @@ def terminal(tmp_path: Path) -> Terminal:
 def test_what_is_wrong_is_told_in_three_lines_with_code_2(
     arguments: tuple[str, ...], told: list[str], terminal: Terminal
 ) -> None:
-    assert terminal(*arguments) == 2
+    assert terminal.train(*arguments) == 2
     assert terminal.err.startswith("hira-train: ")
     assert len(terminal.err.splitlines()) <= 3
     assert all(one in terminal.err for one in told), terminal.err
@@ -90,10 +68,10 @@ def test_the_example_for_24_gb_has_room_there_and_its_sheet_in_the_docs_is_what_
     root = Path(__file__).parents[3]
     (terminal.folder / "config.json").write_text(json.dumps(QWEN3_4B))
     file = root / "examples" / "training" / "one_24gb.toml"
-    assert terminal("plan", str(file), "model.name=.", "--gpu", "rtx-4090") == 0, terminal.err
+    assert terminal.train("plan", str(file), "model.name=.", "--gpu", "rtx-4090") == 0, terminal.err
     assert terminal.out in (root / "docs" / "training.md").read_text(encoding="utf-8")
     assert "of 32 wanted; the others wait" in terminal.err
-    assert terminal("plan", str(file), "model.name=.", "model.bits=16", "train.budget=200000", "--gpu", "l4") == 0
+    assert terminal.train("plan", str(file), "model.name=.", "model.bits=16", "train.budget=200000", "--gpu", "l4") == 0
     assert "too small" in terminal.out
 
 
@@ -134,7 +112,7 @@ def test_serve_prints_the_command_with_each_adapter_by_its_name(terminal: Termin
     run = run_folder(terminal.folder / "run")
     for adapter in (run / "adapters").iterdir():
         (adapter / "chat_template.jinja").write_text("{{ '<tool_call>\\n' }}")
-    assert terminal("serve", "run", "--port", "9000") == 0
+    assert terminal.train("serve", "run", "--port", "9000") == 0
     words = terminal.out.split()
     assert words[:3] == ["vllm", "serve", "some/base"]
     assert f"planner={run}/adapters/planner" in words
@@ -165,13 +143,13 @@ def test_show_prints_exams_metrics_by_role_and_samples_as_harmless_text(terminal
     records.append(
         run / "exams.jsonl", [{"step": 0, "sampled": 0.1, "greedy": 0.2}, {"step": 2, "sampled": 0.8, "greedy": None}]
     )
-    assert terminal("show", "run") == 0
+    assert terminal.train("show", "run") == 0
     assert "step    2  held-out questions right: 80 % at temperature 1, unknown greedy" in terminal.out
     assert any(line.split()[:4] == ["reward", "0.5", "→", "0.75"] for line in terminal.out.splitlines())
     assert "planner/length" in terminal.out
     assert "worker/tool_success" not in terminal.out
-    assert terminal("show", "run", "tool_success") == 0
+    assert terminal.train("show", "run", "tool_success") == 0
     assert terminal.out.startswith("worker/tool_success/search")
-    assert terminal("show", "run", "--samples", "1") == 0
+    assert terminal.train("show", "run", "--samples", "1") == 0
     assert "### planner: 2 turns, 9 tokens, advantage +1.25" in terminal.out
     assert "\x1b" not in terminal.out
