@@ -76,8 +76,7 @@ def browse_tool(fetcher: Fetcher, *, seen: set[str]) -> Tool:
         seen.update(shows)
         return observation
 
-    made: Tool = tool(browse, pure=True)
-    return made
+    return tool(browse, pure=True)
 
 
 def _find_url(url: str, seen: set[str]) -> str:

@@ -230,8 +230,7 @@ def search_documents(index: Index, *, top: int = 10) -> Tool:
             return Observation(f"nothing found for {query!r} in {count} {'document' if count == 1 else 'documents'}")
         return Observation(passages=tuple(map(_passage, hits)))
 
-    made: Tool = tool(search, pure=True)
-    return made
+    return tool(search, pure=True)
 
 
 def _passage(hit: PassageHit) -> Passage:
@@ -256,8 +255,7 @@ def browse_documents(index: Index) -> Tool:
             raise ToolError(f"{url!r} holds no text" + (f" ({entry.note})" if entry and entry.note else ""))
         return await asyncio.to_thread(show, entry, intent)  # it may be as long as a file
 
-    made: Tool = tool(browse, seconds=300.0, pure=True)
-    return made
+    return tool(browse, seconds=300.0, pure=True)
 
 
 async def _find_name(index: Index, url: str) -> str:

@@ -1,6 +1,4 @@
-"""System calls by name: their numbers on x86-64 and ARM64, and what the filter does with them. Data only.
-
-The system-call filter: no network, no other programs, nothing aimed at other processes (Linux, x86-64 and ARM64).
+"""The system-call filter: no network, no other programs, nothing aimed at other processes (Linux, x86-64 and ARM64).
 
 Landlock closes files; this closes what Landlock does not see. Calls that need a decision by argument have a rule in
 `_rules`; the rest are refused, pretended or missing as the tables below say, and all others pass. Imports nothing of

@@ -1,9 +1,9 @@
-"""Files that a program wrote, as sources separate from its output: figures to look at, files to cite.
+"""The tool `python`: a computed number becomes a source that can be cited and checked.
 
-The tool `python`: a computed number becomes a source that can be cited and checked.
+Files that a program wrote are separate sources: figures to look at, texts to cite.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import cache
@@ -21,6 +21,9 @@ from hira.tools.python.layers import IMAGE, Mode
 from hira.tools.python.sandbox import Outcome, PythonSandbox
 from hira.tools.python.usage import PythonLimits
 
+DESCRIPTION = Prompt(__file__, "description")
+NAMED = Prompt(__file__, "named")
+BESIDE = Prompt(__file__, "beside")
 FIGURE = Prompt(__file__, "figure")
 
 PICTURES = frozenset([".png", ".jpg", ".jpeg", ".gif", ".webp"])
@@ -29,37 +32,6 @@ MOST = 5
 LARGEST = 100_000
 """The most bytes of a text file that are kept as its source."""
 _SHOWN = 400
-
-
-def candidates(files: Sequence[Path]) -> list[Path]:
-    """Return the files of a call that may become sources, the pictures first."""
-    pictures = [path for path in files if path.suffix.lower() in PICTURES]
-    return [*pictures, *(path for path in files if path not in pictures)][:MOST]
-
-
-def source_of(name: str, content: bytes, code: str, place: str) -> Passage | None:
-    """Return a picture as media, with a text about its origin; a text as a computation; None for anything else.
-
-    `name` is the shown path, `place` names the program.
-    """
-    title = Path(name).name
-    if Path(name).suffix.lower() in PICTURES:
-        told = FIGURE.fill(place=place, name=name)
-        return Passage(Source(name, title, told, "media"), told)
-    try:
-        text = content[:LARGEST].decode("utf-8", "strict" if len(content) <= LARGEST else "ignore")
-    except UnicodeDecodeError:
-        return None
-    if "\0" in text or not text.strip():
-        return None
-    rest = " …" if len(content) > LARGEST else ""
-    head = text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
-    return Passage(Source(name, title, f"{code.strip()}{OUTPUT}{text}{rest}", "computation"), head)
-
-
-DESCRIPTION = Prompt(__file__, "description")
-NAMED = Prompt(__file__, "named")
-BESIDE = Prompt(__file__, "beside")
 _TITLE = 80
 _QUEUE = 5
 """The number of calls of one turn that may wait for each other within the tool's time."""
@@ -139,15 +111,32 @@ def _locate_call(outcome: Outcome, sandbox: PythonSandbox) -> str:
 
 
 async def _read_yields(outcome: Outcome, code: str, sandbox: PythonSandbox) -> list[Passage]:
-    """Return the pictures and texts that a call wrote, as separate sources."""
-    paths = candidates(outcome.files)
+    """Return the pictures and texts that a call wrote, as separate sources, the pictures first."""
+    paths = sorted(outcome.files, key=lambda path: path.suffix.lower() not in PICTURES)[:MOST]
     contents = await sandbox.contents(paths, LARGEST + 1)
-    made = (
-        source_of(str(_name_written(path, sandbox)), contents[path], code, _locate_call(outcome, sandbox))
-        for path in paths
-        if path in contents
-    )
+    place = _locate_call(outcome, sandbox)
+    made = (_make_source(str(_name_written(path, sandbox)), content, code, place) for path, content in contents.items())
     return [passage for passage in made if passage]
+
+
+def _make_source(name: str, content: bytes, code: str, place: str) -> Passage | None:
+    """Return a picture as media, with a text about its origin; a text as a computation; None for anything else.
+
+    `name` is the shown path, `place` names the program.
+    """
+    title = Path(name).name
+    if Path(name).suffix.lower() in PICTURES:
+        told = FIGURE.fill(place=place, name=name)
+        return Passage(Source(name, title, told, "media"), told)
+    try:
+        text = content[:LARGEST].decode("utf-8", "strict" if len(content) <= LARGEST else "ignore")
+    except UnicodeDecodeError:
+        return None
+    if "\0" in text or not text.strip():
+        return None
+    rest = " …" if len(content) > LARGEST else ""
+    head = text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
+    return Passage(Source(name, title, f"{code.strip()}{OUTPUT}{text}{rest}", "computation"), head)
 
 
 def open_python(

@@ -179,8 +179,7 @@ def search_tool(
         note = "" if hits else f"nothing found; try other words for {clean(query)!r}"
         return Observation(note, tuple(map(_passage, hits)))
 
-    made: Tool = tool(search, pure=True)
-    return made
+    return tool(search, pure=True)
 
 
 def scholar_tool(
