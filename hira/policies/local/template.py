@@ -157,14 +157,12 @@ class Template:
     @property
     def notices(self) -> tuple[str, ...]:
         """Notices for a person who trains or runs with this template, one line each."""
-        lines = []
-        if not self.can.keeps:
-            lines.append("the chat template removes earlier thoughts from the prompt: each later turn begins a new row")
-        if not self.can.tools:
-            lines.append("the chat template has no place for tools: calls are written as text")
-        if not self.can.system:
-            lines.append("the chat template has no system messages: they are joined to the user's")
-        return tuple(lines)
+        lacks = {
+            "removes earlier thoughts from the prompt: each later turn begins a new row": not self.can.keeps,
+            "has no place for tools: calls are written as text": not self.can.tools,
+            "has no system messages: they are joined to the user's": not self.can.system,
+        }
+        return tuple(f"the chat template {what}" for what, so in lacks.items() if so)
 
     def prompt(self, request: Request) -> str:
         """Return the text that the model continues: all messages, and the beginning of its turn or of its message."""
@@ -186,16 +184,13 @@ class Template:
 
     def _ends(self) -> frozenset[int]:
         """The tokens that end a turn: the tokenizer's own, and the one that the template writes after a reply."""
-        own = self.tokenizer.eos_token_id
-        after = self._after_reply()
-        special = {id_ for id_ in after[:1] if id_ in self.tokenizer.all_special_ids}
-        return frozenset({own} | special if own is not None else special)
-
-    def _after_reply(self) -> list[int]:
         said = self._render_messages((user(_ASKED), assistant(_SAID)), (), generation=False)
         if _SAID not in said:
             raise UsageError("the model's chat template leaves out what the model said", where=self.where)
-        return self.encode(said[said.rindex(_SAID) + len(_SAID) :])
+        after = self.encode(said[said.rindex(_SAID) + len(_SAID) :])
+        special = {id_ for id_ in after[:1] if id_ in self.tokenizer.all_special_ids}
+        own = self.tokenizer.eos_token_id
+        return frozenset({own} | special if own is not None else special)
 
     def _decode(self, ids: Sequence[int]) -> str:
         text: str = self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)

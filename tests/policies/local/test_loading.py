@@ -25,7 +25,6 @@ pytestmark = [
     needs("torch", "transformers", "peft"),
     pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning"),
 ]
-DOCS = Path(__file__).parent.parent.parent / "data" / "asean"
 ASKED = Request((user("Question?"),), Sampling(0.0, max_tokens=12), conversation="planner")
 
 
