@@ -48,9 +48,11 @@ class ContextTrimmer:
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         if not self._asked:
             await self._learn()
-        request, reported = self._with_room(request), False
+        if self.window:
+            request = self._leave_room(request)
+        reported = False
         for again in range(SHORTENED + 1):
-            sent = self._shorten(request)
+            sent = self._shorten(request) if self.window or self.limit else request
             if sent is not request and request.tell and not reported:
                 request.tell(self._note)
                 reported = True
@@ -89,10 +91,10 @@ class ContextTrimmer:
             fix = "serve its instruct version, or give the server a template (llama.cpp: --chat-template-file FILE)"
             raise EndpointError(UNTAUGHT, where=getattr(inner, "where", f"model {self.model!r}"), fix=fix)
 
-    def _with_room(self, request: Request) -> Request:
+    def _leave_room(self, request: Request) -> Request:
         """The request for a reply no longer than the window leaves room for."""
         asked = request.sampling.max_tokens
-        if not self.window or asked is None or self._size(request, self.window - asked) <= self.window - asked:
+        if asked is None or self._size(request, self.window - asked) <= self.window - asked:
             return request
         room = max(self.window // LEAST_REPLY, self.window - int(COUNTED_AS * self._size(request, 0)))
         return replace(request, sampling=replace(request.sampling, max_tokens=min(asked, room)))
@@ -111,7 +113,7 @@ class ContextTrimmer:
             tools = count(str(request.tools)) if request.tools else 0
             room = max(SHORTEST, self.window - reply - tools)
             limit = min(limit or room, room)
-        if not limit or self._size(request, limit) <= limit:
+        if self._size(request, limit) <= limit:
             return request
         messages = trim_messages(request.messages, limit)
         return request if messages == request.messages else replace(request, messages=messages)
