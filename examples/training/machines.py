@@ -40,7 +40,7 @@ from hira.policies.offline.solving import OfflineRequest as Seen
 from hira.policies.offline.solving import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.configuration import RewardConfig
-from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, record_demonstrations
+from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, Reply, record_demonstrations
 from hira.trainers.demo.tiny import TinyShape, find_phrases, make_tokenizer
 from hira.trainers.demonstrations import list_messages
 from hira.trainers.recipes import RUBRIC, Judges, hybrid_reward
@@ -246,19 +246,14 @@ CARELESS = Faults()
 class Teacher:
     """Writes one rubric. `cares` is what matters to people, of which it asks for some; `chance` makes its faults."""
 
-    model = "teacher"
-
     def __init__(self, chance: random.Random, cares: dict[str, int], faults: Faults) -> None:
         self.chance = chance
         self.cares = [one for one, much in cares.items() if much > 0]
         self.faults = faults
 
-    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        del request, watch
-        return Completion(written(self.items()), model=self.model)
-
-    async def aclose(self) -> None:
-        """There is nothing to let go of."""
+    def reply(self, request: Request) -> Completion:
+        del request
+        return Completion(written(self.items()))
 
     def items(self) -> list[dict[str, object]]:
         """Six to nine aspects, always in the same order, and a flaw."""
@@ -316,9 +311,9 @@ def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Dem
     write(folder / "pairs.jsonl", problems)
     write(folder / "pairs_held_out.jsonl", here.problems(HELD_OUT, held_out=True))
 
-    def teacher(chance: random.Random, problem: Problem) -> Teacher:
+    def teacher(chance: random.Random, problem: Problem) -> Reply:
         reader, machine, _ = problem.id.split("-")
-        return Teacher(chance, here.cares(reader, machine), faults)
+        return Teacher(chance, here.cares(reader, machine), faults).reply
 
     rollouts = asyncio.run(record_demonstrations(settings_of(folder), WORKFLOW, problems, times, seed, teacher))
     valid = sum(read_rubric(record) is not None for record in rollouts) / len(rollouts)

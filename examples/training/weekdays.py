@@ -29,7 +29,7 @@ from hira.agents.trajectory import Rollout
 from hira.cli.training.demo import run
 from hira.core.errors import BadReply
 from hira.core.messages import Message
-from hira.core.policy import Completion, Request, Usage, Watch, cut_at_stop
+from hira.core.policy import Completion, Request, Usage
 from hira.evaluation.rewards.answers import ByWords, Reward, RolloutScore
 from hira.evaluation.rewards.match import exact, extract_answer
 from hira.policies.dialects.answer import find_final_answer, read_verdict, strip_thought
@@ -188,20 +188,14 @@ CARELESS = Faults()
 class Teacher:
     """Plays all roles of MarsRL in one rollout. `chance` makes its faults."""
 
-    model = "teacher"
-
     def __init__(self, chance: random.Random, faults: Faults = CARELESS) -> None:
         self.chance = chance
         self.faults = faults
 
-    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        del watch
+    def reply(self, request: Request) -> Completion:
         seen = read_request(request)
         play = {"marsrl_solver": self.solver, "marsrl_verifier": self.verifier}.get(seen.prompt, self.corrector)
-        return cut_at_stop(Completion(play(seen), model=self.model), request.stop)
-
-    async def aclose(self) -> None:
-        """There is nothing to let go of."""
+        return Completion(play(seen))
 
     def solver(self, seen: Seen) -> str:
         if self._fails(self.faults.hasty):
@@ -266,7 +260,7 @@ def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Dem
 def by_teacher(folder: Path, asked: Sequence[Problem], times: int, seed: int, faults: Faults) -> list[Rollout]:
     return asyncio.run(
         record_demonstrations(
-            settings_of(folder), WORKFLOW, asked, times, seed, lambda chance, _: Teacher(chance, faults)
+            settings_of(folder), WORKFLOW, asked, times, seed, lambda chance, _: Teacher(chance, faults).reply
         )
     )
 

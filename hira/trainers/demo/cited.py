@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hira.agents.trajectory import Rollout
-from hira.core.policy import Completion, Request, Watch, cut_at_stop
+from hira.core.policy import Completion, Request
 from hira.evaluation.rewards.answers import Reward, RolloutScore
 from hira.evaluation.rewards.match import contains
 from hira.policies.offline.solving import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.demo.matpo import HILLS, PEOPLE, RIVERS, TOWNS
-from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, record_demonstrations
+from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, Reply, record_demonstrations
 from hira.trainers.recipes import GRPO as RECIPE
 from hira.trainers.rollouts import Problem
 from hira.workflows.baselines.single import Rag
@@ -98,8 +98,6 @@ class CitedTeacherFaults:
 class CitedTeacher:
     """Answers from the page in its prompt, carelessly."""
 
-    model = "teacher"
-
     def __init__(
         self, chance: random.Random, fact: TownFact, facts: Sequence[TownFact], faults: CitedTeacherFaults
     ) -> None:
@@ -108,8 +106,7 @@ class CitedTeacher:
         self.others = [one for one in facts if one != fact]
         self.faults = faults
 
-    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        del watch
+    def reply(self, request: Request) -> Completion:
         shown = read_request(request).value("documents")
         ids = {title: id_ for id_, title in re.findall(r"\[(s\d+)\] (\w+) \(", shown)}
         fact = self.chance.choice(self.others) if self._fails(self.faults.misread) else self.fact
@@ -118,10 +115,7 @@ class CitedTeacher:
             said = f"{said.removesuffix('.')} [{ids[fact.town]}]."
         if self._fails(self.faults.wordy):
             said += f" {self.chance.choice(self.others).sentence}"
-        return cut_at_stop(Completion(said, model=self.model), request.stop)
-
-    async def aclose(self) -> None:
-        """Do nothing: there is nothing to close."""
+        return Completion(said)
 
     def _fails(self, often: float) -> bool:
         return self.chance.random() < often
@@ -156,9 +150,9 @@ def teach(folder: Path, seed: int, times: int, faults: CitedTeacherFaults = Cite
         text = " ".join(fact.sentence for fact in facts)
         (folder / "documents" / f"{town}.md").write_text(f"# {town}\n\n{text}\n", encoding="utf-8")
 
-    def teacher(chance: random.Random, problem: Problem) -> CitedTeacher:
+    def teacher(chance: random.Random, problem: Problem) -> Reply:
         fact = asked[problem.question]
-        return CitedTeacher(chance, fact, here[fact.town], faults)
+        return CitedTeacher(chance, fact, here[fact.town], faults).reply
 
     rollouts = asyncio.run(
         record_demonstrations(settings_of(folder), Rag(), problems(seed)[:DEMONSTRATIONS], times, seed, teacher)

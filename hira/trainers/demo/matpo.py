@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.agents.trajectory import Rollout
-from hira.core.policy import Completion, Request, Watch, cut_at_stop
+from hira.core.policy import Completion, Request
 from hira.evaluation.rewards.answers import ByWords, Reward, WithFormat
 from hira.evaluation.rewards.match import exact
 from hira.policies.offline.solving import Act, read_request, write_act
@@ -129,21 +129,15 @@ CARELESS = MatpoTeacherFaults()
 class MatpoTeacher:
     """Plays planner and worker of MATPO in one rollout, in the dialect of the request. `chance` decides its faults."""
 
-    model = "teacher"
-
     def __init__(self, chance: random.Random, faults: MatpoTeacherFaults) -> None:
         self.chance = chance
         self.faults = faults
 
-    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        del watch
+    def reply(self, request: Request) -> Completion:
         seen = read_request(request)
         act = self.planner(seen) if seen.prompt == "matpo_question" else self.worker(seen)
         text, calls = write_act(act, seen)
-        return cut_at_stop(Completion(text, calls=calls, model=self.model), request.stop)
-
-    async def aclose(self) -> None:
-        """Do nothing: there is nothing to close."""
+        return Completion(text, calls=calls)
 
     def planner(self, seen: Seen) -> Act:
         thing, person, link = _parts(_QUESTION, seen.value("question"))
@@ -225,7 +219,7 @@ def by_teacher(
     """Return the teacher's rollouts over the documents of the folder."""
     return asyncio.run(
         record_demonstrations(
-            settings_of(folder), WORKFLOW, problems, times, seed, lambda chance, _: MatpoTeacher(chance, faults)
+            settings_of(folder), WORKFLOW, problems, times, seed, lambda chance, _: MatpoTeacher(chance, faults).reply
         )
     )
 

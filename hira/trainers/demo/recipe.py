@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from hira.agents.run_context import together
 from hira.agents.trajectory import Rollout
-from hira.core.policy import Policy
+from hira.core.policy import Completion, Request, Watch, cut_at_stop
 from hira.evaluation.rewards.answers import Reward
 from hira.policies.local.template import Template
+from hira.policies.offline import OfflinePolicy
 from hira.runtime.factory import open_session
 from hira.runtime.settings import PROFILE, Settings
 from hira.trainers import records
@@ -131,23 +132,36 @@ class DemoRecipe:
 
 
 AT_ONCE = 16
-Teaches = Callable[[random.Random, Problem], Policy]
-"""Makes the teacher of one rollout, from the random numbers for its faults and from the problem."""
+Reply = Callable[[Request], Completion]
+Teaches = Callable[[random.Random, Problem], Reply]
+"""Returns the teacher of one rollout, given the random numbers for its faults and the problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Teacher:
+    """The policy of all roles of a demonstration."""
+
+    reply: Reply
+    model: str = "teacher"
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        del watch
+        return cut_at_stop(replace(self.reply(request), model=self.model), request.stop)
+
+    async def aclose(self) -> None:
+        """Do nothing: there is nothing to close."""
 
 
 async def record_demonstrations(
     settings: Settings, workflow: Workflow, problems: Sequence[Problem], times: int, seed: int, teacher: Teaches
 ) -> list[Rollout]:
     """Return the teacher's rollouts: `times` per problem."""
-    if not problems:
-        return []
-    stand_in = teacher(random.Random(seed), problems[0])  # noqa: S311
-    context = await open_session(settings, policies={"*": stand_in}, workflow=workflow)
+    context = await open_session(settings, policies={"*": OfflinePolicy()}, workflow=workflow)
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(problem: Problem, number: int) -> Rollout:
         chance = random.Random(seed_of(seed, "teacher", problem.id, number))  # noqa: S311 - demonstrations of that seed
-        policy = teacher(chance, problem)
+        policy = Teacher(teacher(chance, problem))
         async with gate, open_contexts(context)(f"{problem.id}-{number}", problem, lambda _: None) as opened:
             opened.rollout.began = DAY
             opened.roles = {role: replace(config, policy=policy) for role, config in opened.roles.items()}
