@@ -22,6 +22,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -64,14 +65,18 @@ def row_of(mutation: Mutation, rows: dict[str, list[str]]) -> str:
 
 def place_of(mutation: Mutation, tree: Path) -> Path:
     """The file in which the text stands, once."""
-    package = [path for kind in ("*.py", "*.md") for path in (tree / "hira").rglob(kind)]
-    searched = [tree / mutation.file] if mutation.file else package
+    searched = [tree / mutation.file] if mutation.file else list_package(tree)
     found = [(path, path.read_text(encoding="utf-8").count(mutation.old)) for path in searched]
     places = [(path, count) for path, count in found if count]
     if len(places) != 1 or places[0][1] != 1:
         where = ", ".join(f"{path.relative_to(tree)} ({count})" for path, count in places)
         raise LookupError(f"{mutation.old!r} stands in {where or 'no file'}")
     return places[0][0]
+
+
+@cache
+def list_package(tree: Path) -> list[Path]:
+    return [path for kind in ("*.py", "*.md") for path in (tree / "hira").rglob(kind)]
 
 
 def copy_tree() -> Path:

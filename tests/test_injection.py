@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape, unescape
+from xml.sax.saxutils import escape
 
 import httpx
 import pytest
@@ -105,23 +105,30 @@ async def test_a_hostile_search_result_is_shown_as_data(hostile: str) -> None:
             held(await shown(tool, query="anything"), "tags")
 
 
-@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE.keys())
-async def test_hostile_names_titles_and_cells_of_files_are_shown_as_data(hostile: str, tmp_path: Path) -> None:
-    cell = escape("".join(sign for sign in hostile if sign.isprintable() or sign in "\n\u200b\u2060\u00ad"))
-    book = xlsx(tmp_path / "book.xlsx", {cell.replace('"', "&quot;"): rows(["name", cell], ["a", cell])})
-    letter = docx(tmp_path / "letter.docx", paragraph("The harbour notes."), title=unescape(cell))
-    named = tmp_path / f"notes {hostile.replace('/', '∕').replace(chr(0), '')}.txt"
-    named.write_text("The harbour notes.", encoding="utf-8")
-    long = tmp_path / "long.md"
-    long.write_text(f"# {hostile}\n\nThe harbour notes. {hostile}\n\n" * 400, encoding="utf-8")
-    tool = files_tool([book, letter, named, long])
-    for path in (book, letter, named, long):
+async def test_hostile_names_titles_and_cells_of_files_are_shown_as_data(tmp_path: Path) -> None:
+    """All stand in one folder and one book: each file that is no plain text starts a process of its own."""
+    letters, sheets, files = [], {}, []
+    for at, hostile in enumerate(HOSTILE.values()):
+        text = "".join(sign for sign in hostile if sign.isprintable() or sign in "\n\u200b\u2060\u00ad")
+        sheets[escape(text, {'"': "&quot;"})] = rows(["name", text], ["a", text])
+        letters.append(docx(tmp_path / f"{at}.docx", paragraph("The harbour notes."), title=text))
+        named = tmp_path / f"notes {hostile.replace('/', '∕').replace(chr(0), '')}.txt"
+        named.write_text("The harbour notes.", encoding="utf-8")
+        long = tmp_path / f"long {at}.md"
+        long.write_text(f"# {hostile}\n\nThe harbour notes. {hostile}\n\n" * 400, encoding="utf-8")
+        files += [named, long]
+    book = xlsx(tmp_path / "book.xlsx", sheets)
+    tool = files_tool([book, *files])
+    for path in (book, *files):
         held(await shown(tool, path=str(path)), "tags")
-    held(await shown(tool, path=str(book), part=hostile), "tags")
-    held(await shown(tool, path=hostile), "tags")
     index = Index([tmp_path])
-    held(await shown(search_documents(index), query="harbour notes"), "tags")
-    held(await shown(browse_documents(index), url=hostile, intent=hostile), "tags")
+    search, browse = search_documents(index), browse_documents(index)
+    held(await shown(search, query="harbour notes"), "tags")
+    for letter, hostile in zip(letters, HOSTILE.values(), strict=True):
+        held(await shown(browse, url=letter.name, intent=hostile), "tags")
+        held(await shown(browse, url=hostile, intent=hostile), "tags")
+        held(await shown(tool, path=str(book), part=hostile), "tags")
+        held(await shown(tool, path=hostile), "tags")
     index.close()
 
 

@@ -36,7 +36,7 @@ from hira.workflows.baselines import (
 from hira.workflows.bound import Sizes
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
-FILES = sorted(path for path in LIBRARY.rglob("*.*") if path.is_file())
+FILES = sorted(LIBRARY.rglob("*.md"))
 QUESTIONS = {
     "When was the lighthouse at Skerry Point built?": "1871",
     "Who was the last keeper of Skerry Point?": "Agnes Halloran",
@@ -68,8 +68,14 @@ def named(workflow: Any) -> str:
 reading = pytest.mark.parametrize("workflow", READING, ids=named)
 
 
-def settings(**more: Any) -> Settings:
-    return Settings(model="offline", docs=(LIBRARY,), journal=None, cache=None, **more)
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keeps the index of the documents: they are read once, not for each run."""
+    return tmp_path_factory.mktemp("cache")
+
+
+def settings(cache: Path, **more: Any) -> Settings:
+    return Settings(model="offline", docs=(LIBRARY,), journal=None, cache=cache, **more)
 
 
 def files_for(workflow: Any) -> list[Path]:
@@ -79,8 +85,8 @@ def files_for(workflow: Any) -> list[Path]:
 
 @needs_python
 @reading
-async def test_questions_are_answered_from_documents_with_citations_that_hold(workflow: Any) -> None:
-    async with Hira(settings=settings(), workflow=workflow) as hira:
+async def test_questions_are_answered_from_documents_with_citations_that_hold(workflow: Any, cache: Path) -> None:
+    async with Hira(settings=settings(cache), workflow=workflow) as hira:
         for question, answer in QUESTIONS.items():
             told = await hira.ask(question, files=files_for(workflow))
             assert told.status == "answered", (question, told.text)
@@ -92,9 +98,9 @@ async def test_questions_are_answered_from_documents_with_citations_that_hold(wo
                 assert sum(usage.tokens for usage in used) <= bound.tokens
 
 
-async def test_what_no_document_holds_is_not_answered() -> None:
+async def test_what_no_document_holds_is_not_answered(cache: Path) -> None:
     for workflow in (Rag(), SearchO1(), WebThinker(), PlanAndSolve(), ReAct()):
-        async with Hira(settings=settings(), workflow=workflow) as hira:
+        async with Hira(settings=settings(cache), workflow=workflow) as hira:
             told = await hira.ask("Who painted the ceiling of the Sistine Chapel?")
             assert told.status == "insufficient_evidence", (workflow.name, told.text)
             assert told.citations == ()
@@ -134,17 +140,17 @@ async def test_offline_sees_no_picture_and_says_so(tmp_path: Path) -> None:
     assert "cannot see" in told.text
 
 
-async def test_the_answer_to_a_question_that_stands_in_another_is_no_answer_to_the_other() -> None:
+async def test_the_answer_to_a_question_that_stands_in_another_is_no_answer_to_the_other(cache: Path) -> None:
     question = "Who built the lighthouse whose last keeper was Agnes Halloran?"
-    async with Hira(settings=settings(), workflow=SearchO1()) as hira:
+    async with Hira(settings=settings(cache), workflow=SearchO1()) as hira:
         told = await hira.ask(question)
     assert told.status == "insufficient_evidence"
     assert told.rollout.usage.calls > 2
 
 
 @pytest.fixture
-async def tools(tmp_path: Path) -> AsyncIterator[Toolbox]:
-    index = Index([LIBRARY])
+async def tools(tmp_path: Path, cache: Path) -> AsyncIterator[Toolbox]:
+    index = Index([LIBRARY], cache)
     box = Toolbox(search=search_documents(index), browse=browse_documents(index))
     yield (
         box
@@ -190,10 +196,10 @@ class Cut:
 @needs_python
 @reading
 async def test_a_run_killed_after_a_call_resumes_to_the_same_answer_and_repeats_none(
-    workflow: Any, tmp_path: Path
+    workflow: Any, tmp_path: Path, cache: Path
 ) -> None:
     question = "Who was the last keeper of Skerry Point?"
-    recorded = settings().model_copy(update={"journal": tmp_path / "journal.sqlite"})
+    recorded = settings(cache).model_copy(update={"journal": tmp_path / "journal.sqlite"})
     whole = await _asked(recorded, workflow, question, "whole", OfflinePolicy())
     total = whole.usage.calls
     cut = total // 2
@@ -227,10 +233,10 @@ async def _asked(
 @pytest.mark.parametrize(
     "limit", [{"max_calls": 1}, {"max_calls": 2}, {"max_calls": 4}, {"max_tokens": 1_500}], ids=str
 )
-async def test_a_run_that_its_budget_ends_says_so(workflow: Any, limit: dict[str, int]) -> None:
+async def test_a_run_that_its_budget_ends_says_so(workflow: Any, limit: dict[str, int], cache: Path) -> None:
     """An answer, or an ending that names the budget. Calls are never more than allowed; of tokens the answer may take a
     little more, since this policy writes it as long as it is."""
-    async with Hira(settings=settings(**limit), workflow=workflow) as hira:
+    async with Hira(settings=settings(cache, **limit), workflow=workflow) as hira:
         told = await hira.ask("Who was the last keeper of Skerry Point?", files=files_for(workflow))
     spent = told.rollout.usage
     assert spent.calls <= limit.get("max_calls", spent.calls)
@@ -239,10 +245,10 @@ async def test_a_run_that_its_budget_ends_says_so(workflow: Any, limit: dict[str
     assert told.status != "partial" or "budget of" in told.error
 
 
-async def test_a_run_that_is_stopped_answers_from_what_is_known() -> None:
+async def test_a_run_that_is_stopped_answers_from_what_is_known(cache: Path) -> None:
     heard: list[Any] = []
     for workflow in (SearchO1(), WebThinker(), PlanAndSolve(), ReAct()):
-        made = await open_session(settings(), workflow=workflow)
+        made = await open_session(settings(cache), workflow=workflow)
         async with made.open_context("r", "q", (), (heard.append,)) as context:
             _stop_after(context, 2)
             record = await rollout(workflow, "Who was the last keeper of Skerry Point?", context)

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,16 @@ LIBRARY = Path(__file__).parent.parent / "data" / "library"
 TOPIC = "Lighthouses, tides and ferries of the coast"
 
 
+@pytest.fixture(scope="module")
+def index() -> Iterator[Index]:
+    made = Index([LIBRARY])
+    yield made
+    made.close()
+
+
 @pytest.fixture
-async def tools() -> AsyncIterator[Toolbox]:
-    index = Index([LIBRARY])
-    yield Toolbox(search=search_documents(index), browse=browse_documents(index))
-    index.close()
+def tools(index: Index) -> Toolbox:
+    return Toolbox(search=search_documents(index), browse=browse_documents(index))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
