@@ -1,7 +1,7 @@
 """The workflows on real documents with `offline`: answers with citations, every dialect, resume, budgets."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +10,18 @@ import pytest
 from hira import Hira
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
-from hira.core.errors import UsageError
+from hira.core.errors import OutOfBudget, UsageError
 from hira.core.events import Notice
 from hira.core.policy import Completion, Policy, Request, Watch
 from hira.policies.dialects import DIALECTS
 from hira.policies.offline import OfflinePolicy
 from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
-from hira.testing import ScriptedPolicy
+from hira.testing import ScriptedPolicy, calling
 from hira.testing.script import make_context
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
+from hira.tools.files import files_tool
 from hira.tools.python import open_python, refusal
 from hira.workflows import MARS, MATPO, WORKFLOWS, HiRA, MaMs, MarsRL, rollout
 from hira.workflows.baselines import (
@@ -255,6 +256,46 @@ async def test_a_run_that_is_stopped_answers_from_what_is_known(cache: Path) -> 
         await made.aclose()
         assert record.status == "interrupted"
     assert any(isinstance(event, Notice) for event in heard)
+
+
+PLAN = "First I look for the keeper, then I compare."
+
+
+class Planning:
+    """Writes a plan and calls a tool, as long as it may, and then has no time left."""
+
+    model = "planning"
+
+    def __init__(self, calls: int) -> None:
+        self.left = calls
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        self.left -= not request.schema
+        if self.left < 0:
+            raise OutOfBudget("the time is over")
+        if request.schema:
+            return Completion('{"reason": "", "expert": "deep_search", "queries": ["keeper"], "steps": ["a", "b"]}')
+        if not request.tools:
+            return Completion("<report>unchanged</report>")
+        function = request.tools[0]["function"]
+        fields = function["parameters"]["properties"].items()
+        arguments = {name: ["keeper"] if one.get("type") == "array" else f"{name} {self.left}" for name, one in fields}
+        return replace(calling(function["name"], **arguments), text=PLAN)
+
+    async def aclose(self) -> None:
+        pass
+
+
+@needs_python
+@pytest.mark.parametrize("calls", [1, 2, 3])
+@pytest.mark.parametrize("name", [name for name in WORKFLOWS if name not in ("direct", "rag", "marsrl")])
+async def test_a_plan_is_never_the_answer_when_the_time_is_over(name: str, calls: int, tools: Toolbox) -> None:
+    box = replace(tools, files=files_tool(FILES[:1])) if name == "multimodal" else tools
+    record = await rollout(
+        WORKFLOWS[name](), "Who was the keeper?", make_context(Planning(calls), dialect="native", tools=box)
+    )
+    assert record.status == "partial"
+    assert "First I look" not in record.answer
 
 
 def _stop_after(context: RunContext, calls: int) -> None:
