@@ -20,7 +20,7 @@ import asyncio
 import math
 import random
 import statistics
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -179,18 +179,19 @@ class Way:
         return self._told(course, engine, gate)
 
     def rollouts(self, live: LivePolicy) -> Rollouts:
-        def part(run: str, problem: Problem) -> RoleConfig:
-            return RoleConfig(Ending(live, run, problem.references[0], self.load.scale), dialect=DIALECTS["tags"])
+        problems = sums()
+        answers = {one.question: one.references[0] for one in problems}
 
         @asynccontextmanager
-        async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
-            record = Rollout(run, problem.question, "marsrl", began=1_800_000_000.0)
-            yield RunContext({"*": part(run, problem)}, record, Events(reader))
+        async def opened(run: str, question: str, _: Any, readers: Sequence[Reader]) -> AsyncIterator[RunContext]:
+            ending = Ending(live, run, answers[question], self.load.scale)
+            record = Rollout(run, question, "marsrl", began=1_800_000_000.0)
+            yield RunContext({"*": RoleConfig(ending, dialect=DIALECTS["tags"])}, record, Events(*readers))
 
         return Rollouts(
             opened,
             MarsRL(search=False),
-            sums(),
+            problems,
             ByWords(equal),
             config=RolloutConfig(
                 questions=self.load.questions, attempts=self.load.attempts, concurrency=self.load.places

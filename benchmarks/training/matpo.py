@@ -39,7 +39,7 @@ from hira.runtime.settings import Settings
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit import Credit, matpo
 from hira.trainers.metrics import summarise_scores
-from hira.trainers.rollouts import Rollouts, open_contexts
+from hira.trainers.rollouts import Rollouts
 from hira.trainers.rows import Credited, Group, Row
 from hira.workflows.matpo import MATPO
 
@@ -161,7 +161,7 @@ async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0
     world.write(folder / "documents")
     settings = Settings(model="offline", docs=(folder / "documents",), workflow="matpo", sandbox="off")
     context = await open_session(settings, policies={"*": novice}, workflow=variant.workflow)
-    asked, workflow = open_contexts(context), variant.workflow
+    asked, workflow = context.open_context, variant.workflow
     exam = Rollouts(asked, workflow, world.problems(held_out=True), REWARD, seed=seed, day=DAY)
     rollouts = Rollouts(
         asked,

@@ -6,7 +6,7 @@ tools, its documents, the conversations and their lengths are those of a real ru
 """
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.trainers.engines import LivePolicy
 from hira.trainers.plan import DecoderShape
-from hira.trainers.rollouts import Problem
+from hira.trainers.rollouts import OpenContext, Problem
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "benchmarks" / "data" / "offline"
@@ -158,15 +158,15 @@ class Speaking:
         await self.policy.aclose()
 
 
-def contexts(live: LivePolicy, index: Index) -> Callable[[str, Problem, Reader], Any]:
+def contexts(live: LivePolicy, index: Index) -> OpenContext:
     """Run contexts whose roles all speak through the live policy, with hira's own documents and tools."""
     tools = Toolbox(search=search_documents(index), browse=browse_documents(index))
     part = RoleConfig(Speaking(live, OfflinePolicy()), dialect=DIALECTS["xml"])
 
     @asynccontextmanager
-    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
-        record = Rollout(run, problem.question, "matpo", began=1_800_000_000.0)
-        yield RunContext({"*": part}, record, Events(reader), tools=tools)
+    async def opened(run: str, question: str, _: Any, readers: Sequence[Reader]) -> AsyncIterator[RunContext]:
+        record = Rollout(run, question, "matpo", began=1_800_000_000.0)
+        yield RunContext({"*": part}, record, Events(*readers), tools=tools)
 
     return opened
 

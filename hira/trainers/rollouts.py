@@ -7,8 +7,8 @@ the deviation and the loss.
 import asyncio
 import random
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,7 @@ from hira.trainers.rows import Attempt, Collected, Cut, Group, ScoredRollout, St
 from hira.workflows.workflow import Workflow, rollout
 
 if TYPE_CHECKING:
-    from hira.runtime.session import Session
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +55,9 @@ class Problem:
     files: tuple[Path, ...] = ()
 
 
-OpenContext = Callable[[str, Problem, Reader], AbstractAsyncContextManager[RunContext]]
-"""Opens the run context of one run, given its name, its problem and a reader of its events."""
-
-
-def open_contexts(session: "Session") -> OpenContext:
-    """Return a function that opens run contexts like those of a user: the same tools, budgets and dialects."""
-
-    @asynccontextmanager
-    async def open_context(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
-        async with session.open_context(run, problem.question, problem.files, (reader,)) as context:
-            yield context
-
-    return open_context
+OpenContext = Callable[[str, str, Sequence[Path], Sequence[Reader]], AbstractAsyncContextManager[RunContext]]
+"""Opens the run context of one run, given its name, its question, files and readers of its events, like that of a user:
+`Session.open_context`."""
 
 
 @dataclass(slots=True)
@@ -167,7 +157,10 @@ class Rollouts:
         record: Rollout | None = None
         trouble: list[HiraError] = []
         try:
-            async with asyncio.timeout(self.config.rollout_seconds), self.context(run, problem, outcomes) as context:
+            async with (
+                asyncio.timeout(self.config.rollout_seconds),
+                self.context(run, problem.question, problem.files, (outcomes,)) as context,
+            ):
                 self._prepare(context, run, seed, trouble)
                 record = context.rollout
                 await rollout(self.workflow, problem.question, context)

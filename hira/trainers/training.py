@@ -31,7 +31,7 @@ from hira.trainers.models import open_model
 from hira.trainers.pipeline import PipelinedCollector, Segmented
 from hira.trainers.profile import ADAPTERS, BEST, save_adapters
 from hira.trainers.records import last_checkpoint, print_progress, step_of
-from hira.trainers.rollouts import Collector, Rollouts, open_contexts
+from hira.trainers.rollouts import Collector, Rollouts
 from hira.trainers.schedule import Gate, ScheduleLimits
 from hira.workflows.workflow import Workflow
 
@@ -88,7 +88,7 @@ class Training:
     def rollouts(self, context: Session, share: tuple[int, int] = (0, 1)) -> Rollouts:
         """Return the rollouts of this run, in an open session."""
         return Rollouts(
-            open_contexts(context),
+            context.open_context,
             self.plan.workflow,
             self.plan.problems,
             self.reward,

@@ -10,7 +10,6 @@ from hira.agents.trajectory import Rollout, Trajectory, Turn
 from hira.core.events import Events, Reader
 from hira.core.policy import Completion, Request, Tokens, Watch
 from hira.testing import make_context
-from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Attempt, Group, Row, Status
 
 
@@ -76,7 +75,7 @@ def contexts(policy: Any, **given: Any) -> Any:
     """Opens run contexts in which the policy plays every role."""
 
     @asynccontextmanager
-    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
-        yield make_context(policy, events=Events(reader), rollout=Rollout(run, problem.question, "made"), **given)
+    async def opened(run: str, question: str, _: Any, readers: Sequence[Reader]) -> AsyncIterator[RunContext]:
+        yield make_context(policy, events=Events(*readers), rollout=Rollout(run, question, "made"), **given)
 
     return opened

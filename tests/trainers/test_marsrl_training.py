@@ -82,8 +82,8 @@ def learned(
     part = RoleConfig(LivePolicy("tiny", words, engine, ADAPTERS), Sampling(max_tokens=5), DIALECTS["tags"])
 
     @asynccontextmanager
-    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
-        yield RunContext({"*": part}, Rollout(run, problem.question, "marsrl"), Events(reader))
+    async def opened(run: str, question: str, _: Any, readers: Sequence[Reader]) -> AsyncIterator[RunContext]:
+        yield RunContext({"*": part}, Rollout(run, question, "marsrl"), Events(*readers))
 
     with asyncio.Runner() as runner:
         own = Rollouts(opened, None, PROBLEMS, ByWords(exact), config=TWO)  # type: ignore[arg-type]

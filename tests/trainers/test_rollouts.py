@@ -23,7 +23,7 @@ from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
 from hira.tools import Toolbox, tool
 from hira.trainers.configuration import RolloutConfig
-from hira.trainers.rollouts import Problem, Rollouts, choose_problems, open_contexts
+from hira.trainers.rollouts import Problem, Rollouts, choose_problems
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ async def test_a_model_that_takes_no_tool_calls_is_asked_in_tags_and_its_rollout
 
     opened = await open_session(settings, policies={"*": (policy := Letters(say))})
     made = await Rollouts(
-        open_contexts(opened), opened.workflow, PROBLEMS, right, config=RolloutConfig(questions=1, attempts=2)
+        opened.open_context, opened.workflow, PROBLEMS, right, config=RolloutConfig(questions=1, attempts=2)
     ).collect(0)
     await opened.aclose()
     assert {bool(request.tools) for request in policy.requests} == {True, False}

@@ -34,7 +34,7 @@ from hira.trainers.demonstrations import demonstrations_of
 from hira.trainers.profile import save_adapters, write_profiles
 from hira.trainers.recipes import Recipe
 from hira.trainers.records import last_checkpoint
-from hira.trainers.rollouts import Problem, open_contexts
+from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
 from hira.workflows import BuiltIn
 from hira.workflows.workflow import Workflow, rollout
@@ -162,7 +162,7 @@ async def record_demonstrations(
     async def one(problem: Problem, number: int) -> Rollout:
         chance = random.Random(seed_of(seed, "teacher", problem.id, number))  # noqa: S311 - demonstrations of that seed
         policy = Teacher(teacher(chance, problem))
-        async with gate, open_contexts(context)(f"{problem.id}-{number}", problem, lambda _: None) as opened:
+        async with gate, context.open_context(f"{problem.id}-{number}", problem.question, (), ()) as opened:
             opened.rollout.began = DAY
             opened.roles = {role: replace(config, policy=policy) for role, config in opened.roles.items()}
             return await rollout(workflow, problem.question, opened)
