@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hira.agents.mams.state import Memory, MemoryEntry, Update, WrittenEntry, find_unsourced, ids, merge, missing
-from hira.core.errors import EndpointError
+from hira.core.errors import EndpointError, OutOfBudget
 from hira.core.events import Notice
 from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Request, Watch
@@ -209,6 +209,9 @@ async def test_a_search_agent_that_only_plans_at_the_beginning_is_asked_for_its_
     assert record.answer.endswith("three burned down in 1950 [s3].")
     assert "Make the first calls now." in policy.requests[1].messages[-1].text
     policy.assert_done()
+    late = ScriptedPolicy({"search": ["First I look for mills.", OutOfBudget("the time is over")]})
+    record = await rollout(SMALL, TOPIC, make_context(late, dialect="native", tools=searching(*PAGES)))
+    assert (record.status, record.answer) == ("partial", ""), "a plan is no report"
 
 
 async def test_without_a_report_a_run_that_ends_early_answers_with_its_notes() -> None:
