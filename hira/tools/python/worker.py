@@ -21,6 +21,7 @@ import traceback
 import types
 import warnings
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 from .confine import confine
@@ -118,11 +119,11 @@ class CodeSession:
         self._prepare()
 
     def run(self, code: str, number: int) -> dict[str, Any]:
-        """Run the code as a notebook would. The answer has the `value` of the last expression, or an `error`; `spent`
-        means that no other code can run here afterwards."""
+        """Run the code as a notebook would, also if all of it is indented. The answer has the `value` of the last
+        expression, or an `error`; `spent` means that no other code can run here afterwards."""
         try:
             self.running = True
-            value = self._evaluate(code, f"{_OWN}{number}>", vars(self.module))
+            value = self._evaluate(dedent(code), f"{_OWN}{number}>", vars(self.module))
             self._save_figures(number)
             answer: dict[str, Any] = {"value": self._format_value(value)}
         except BaseException as error:  # noqa: BLE001 - whatever the code raises is its result
