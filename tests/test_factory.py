@@ -131,19 +131,6 @@ def test_a_model_of_litellm_is_given_what_was_given_for_it(tmp_path: Path) -> No
     assert placed(load({"model": "litellm/openai/x"}, {}, tmp_path, tmp_path)) == {"*": ("", "")}
 
 
-def test_a_policy_that_is_handed_in_speaks_for_its_role() -> None:
-    everyone, planner = ScriptedPolicy([]), ScriptedPolicy([])
-    configs, opened = configure_roles(Settings(), {"*": everyone, "planner": planner})
-    assert (configs["*"].policy, configs["planner"].policy, opened) == (everyone, planner, ())
-
-
-async def test_an_unknown_role_or_workflow_gets_the_nearest_name() -> None:
-    with pytest.raises(UsageError, match="did you mean 'deep_search'"):
-        await open_session(Settings(model="offline", roles={"deep_serch": RoleSettings(model="m")}), ports=NO_PORTS)
-    with pytest.raises(UsageError, match="did you mean 'hira'"):
-        await open_session(Settings(model="offline", workflow="hirra"), ports=NO_PORTS)
-
-
 class Lookup:
     """A workflow of one's own."""
 

@@ -12,8 +12,6 @@ from hira.runtime.registry import check_roles, make_workflow, options_of
 from hira.runtime.settings import Settings, load
 from hira.workflows import WORKFLOWS, HiRA
 from hira.workflows.bound import Sizes
-from hira.workflows.mars import MARS
-from hira.workflows.marsrl import MarsRL
 
 
 def from_command_line(tmp_path: Path, *words: str) -> Settings:
@@ -50,7 +48,7 @@ def test_options_of_files_and_of_the_command_line_are_merged(tmp_path: Path) -> 
         (["--workflow", "mars", "--set", "mars.queries=0"], "must be at least 1, got 0"),
         (["--workflow", "marsrl", "--set", "marsrl.rounds=0"], "must be at least 1, got 0"),
         (["--workflow", "rag", "--set", "rag.pages=-1"], "must be at least 0, got -1"),
-        (["--workflow", "hirra"], "unknown workflow 'hirra'"),
+        (["--workflow", "hirra"], r"unknown workflow 'hirra'(.|\n)*did you mean 'hira'"),
     ],
 )
 def test_an_option_that_is_wrong_is_named(tmp_path: Path, words: list[str], says: str) -> None:
@@ -63,22 +61,10 @@ def test_a_workflow_may_read_no_page_behind_its_hits(tmp_path: Path) -> None:
     assert workflow.pages == 0
 
 
-@pytest.mark.parametrize("limits", [{"rounds": 0}, {"passes": 0}, {"tries": -1}, {"rounds": -3}], ids=str)
-def test_marsrl_takes_no_limits_within_which_nothing_can_be_solved(limits: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="nothing can be solved so"):
-        MarsRL(**limits)
-
-
-@pytest.mark.parametrize("limits", [{"max_turns": 0}, {"queries": -1}], ids=str)
-def test_mars_takes_no_limits_within_which_nothing_can_be_found(limits: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="nothing can be found so"):
-        MARS(**limits)
-
-
 def test_a_role_of_another_workflow_may_stand_in_a_file_but_not_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "hira.toml").write_text('[roles.coordinator]\nmodel = "m"\n')
     check_roles(from_command_line(tmp_path), HiRA(), {})
-    with pytest.raises(UsageError, match="unknown role 'coordinater'"):
+    with pytest.raises(UsageError, match=r"unknown role 'coordinater'(.|\n)*did you mean 'coordinator'"):
         check_roles(from_command_line(tmp_path, "--role", "coordinater=m"), HiRA(), {})
 
 

@@ -267,15 +267,6 @@ def test_a_projects_file_gives_the_users_model_of_litellm_no_address_either(fold
     load({"roles": {"code": {"model": "litellm/openai/x"}}}, {TRUST: "https://evil.example/v1"}, folder, home)
 
 
-def test_a_projects_base_url_is_not_given_the_key_of_a_role(folder: Path, home: Path) -> None:
-    config(home, '[roles.planner]\napi_key = "mine"\n[roles.code]\nbase_url = "https://mine/v1"\napi_key = "mine"')
-    project(folder, 'base_url = "https://evil.example/v1"\n[roles.look]\napi_key = "theirs"')
-    settings = load({}, {TRUST: "https://evil.example/v1"}, folder, home)
-    keys = {name: role.api_key.get_secret_value() for name, role in settings.roles.items()}
-    assert keys == {"planner": "", "code": "mine", "look": "theirs"}
-    assert "the key of role 'planner' is not sent" in settings.withheld[0]
-
-
 def test_a_password_in_a_url_is_a_secret_and_is_not_recorded() -> None:
     def url(password: str) -> str:
         return f"https://me:{password}@host.example/v1"

@@ -4,6 +4,7 @@ use."""
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -58,9 +59,14 @@ SAYS = re.compile(
 """The end of the name of a call that takes words for a person."""
 
 
+@cache
+def parse(module: Path) -> ast.Module:
+    return ast.parse(module.read_text(encoding="utf-8"))
+
+
 def words_for_people(module: Path) -> Iterator[tuple[int, str]]:
     """The line and the text of each string in a call that raises, notes or helps; a value in it is `X`."""
-    for call in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for call in ast.walk(parse(module)):
         if not isinstance(call, ast.Call) or not SAYS.search(ast.unparse(call.func)):
             continue
         for node in ast.walk(call):
@@ -93,7 +99,7 @@ def test_messages_and_help_texts_are_in_plain_english(package: Path) -> None:
 def docstrings(module: Path) -> Iterator[tuple[int, str]]:
     """The line and the text, without code, of each string that documents a module, class, function or constant; the
     models read those of tools, and not all of their prompts are in this style."""
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in ast.walk(parse(module)):
         body = getattr(node, "body", None)
         returns = getattr(node, "returns", None)
         is_tool = returns is not None and ast.unparse(returns) == "Observation"

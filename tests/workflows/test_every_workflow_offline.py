@@ -119,10 +119,10 @@ async def test_without_the_tools_that_it_needs_a_run_fails_before_any_call_and_s
 @pytest.mark.parametrize(
     ("workflow", "limits"),
     [
-        (MARS, [{"window": 500}, {"queries": 0}]),
+        (MARS, [{"window": 500}, {"queries": 0}, {"max_turns": 0}]),
         (MATPO, [{"max_subtasks": 0}, {"parallel": 0}, {"window": 10, "reply": 10}, {"results": "system"}]),
         (MaMs, [{"max_turns": 0}, {"several": 0}, {"chunk": 50}, {"chunk": 600, "window": 500}]),
-        (MarsRL, [{"passes": 0}]),
+        (MarsRL, [{"passes": 0}, {"rounds": 0}, {"tries": -1}]),
         (ReActReport, [{"max_turns": 1}]),
     ],
 )
