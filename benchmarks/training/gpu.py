@@ -117,7 +117,7 @@ def trained(size: Size, adapters: dict[str, str], folder: Path, words: Any) -> M
         return credited
 
     with asyncio.Runner() as runner, tempfile.TemporaryDirectory() as cache:
-        index = Index([DATA / "documents"], Path(cache))
+        index = Index([DATA / "docs"], Path(cache))
         live = LivePolicy("random", words, thinking, adapters)
         rollouts = Rollouts(
             contexts(live, index),

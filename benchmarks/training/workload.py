@@ -34,7 +34,7 @@ from hira.trainers.plan import DecoderShape
 from hira.trainers.rollouts import OpenContext, Problem
 
 ROOT = Path(__file__).parents[2]
-DATA = ROOT / "benchmarks" / "data" / "offline"
+DATA = ROOT / "hira" / "evaluation" / "mini"
 QWEN_05B = DecoderShape(24, 896, 14, 2, 64, 4864, 151_936, tied=True, small=2 * 896 + 18 * 64)
 TINY = DecoderShape(2, 64, 4, 2, 16, 128, 8_000, tied=True, small=2 * 64 + 8 * 16)
 START, END = "<|im_start|>", "<|im_end|>"
@@ -172,7 +172,7 @@ def contexts(live: LivePolicy, index: Index) -> OpenContext:
 
 
 def problems() -> list[Problem]:
-    """The questions of hira's own benchmark over small documents."""
+    """The questions of the set `mini`, over its documents."""
     lines = (DATA / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     asked = [json.loads(line) for line in lines]
     return [Problem(str(at), one["question"], ("",)) for at, one in enumerate(asked)]
