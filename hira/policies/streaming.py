@@ -209,8 +209,10 @@ def _silent(heard: Heard, bounds: Bounds, now: float, *, where: str) -> TimedOut
     """The error for a stream from which nothing comes."""
     if heard.pieces:
         return TimedOut(f"the stream paused for {now - heard.last:.3g} seconds", where=where, retryable=True)
-    waited = min(bounds.first, bounds.reply)
-    return TimedOut(f"no token came within {waited:.3g} seconds", where=where, fix=SLOW_FIX, retryable=True)
+    patient = min(bounds.first, bounds.reply)
+    waited = patient if bounds.cut is None else min(patient, bounds.cut)
+    again = waited == patient  # otherwise the run has no time for another try
+    return TimedOut(f"no token came within {waited:.3g} seconds", where=where, fix=SLOW_FIX, retryable=again)
 
 
 async def _hear(heard: Heard, pieces: AsyncIterator[bytes], watch: Watch | None, bounds: Bounds, *, where: str) -> None:
