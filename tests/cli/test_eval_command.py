@@ -61,6 +61,14 @@ def test_questions_of_a_file_are_asked_scored_and_reported(folder: Path) -> None
     assert "6 of 6 questions are finished" in again.err
 
 
+def test_an_evaluation_and_a_sweep_of_one_file_have_folders_of_their_own(folder: Path) -> None:
+    assert hira(folder, "eval", "q.jsonl", *OFFLINE, "--limit", "1").code == 0
+    said = hira(folder, "eval", "sweep", "q.jsonl", *OFFLINE, "--limit", "1", "--max-subtasks", "1")
+    assert said.code == 0, said.err
+    assert sorted(one.name for one in (folder / "eval").iterdir()) == ["q", "q-sweep"]
+    assert f"the report is in {folder / 'eval' / 'q-sweep' / 'report.html'}" in said.err
+
+
 def test_known_answers_that_lie_among_the_documents_are_not_read(folder: Path) -> None:
     (folder / "q.jsonl").rename(folder / "docs" / "q.jsonl")
     asked = ("--model", "offline", "--docs", "docs")
