@@ -53,16 +53,25 @@ COMPLETION = Completion(
 )  # fmt: skip
 
 
+async def pay() -> Completion:
+    return COMPLETION
+
+
+async def bring() -> str:
+    return "brought"
+
+
+async def never() -> Any:
+    raise AssertionError("asked again")
+
+
+async def fail() -> Completion:
+    raise RateLimited("too many", where="at x", fix="wait", status=429, retryable=True, retry_after=2.0)
+
+
 async def test_a_completion_is_read_back_the_same_and_not_asked_for_again(journal: Journal) -> None:
     request = Request((user("hello"),), conversation="planner")
-
-    async def ask() -> Completion:
-        return COMPLETION
-
-    async def never() -> Completion:
-        raise AssertionError("asked again")
-
-    assert await begun(journal).policy("m", request, ask) == COMPLETION
+    assert await begun(journal).policy("m", request, pay) == COMPLETION
     assert await journal.resume("r1").policy("m", request, never) == COMPLETION
 
 
@@ -77,12 +86,9 @@ async def test_a_completion_is_read_back_the_same_and_not_asked_for_again(journa
     ],
 )
 async def test_another_request_is_another_call(journal: Journal, other: Request) -> None:
-    async def ask() -> Completion:
-        return COMPLETION
-
-    await begun(journal).policy("m", Request((user("hello"),), conversation="planner"), ask)
+    await begun(journal).policy("m", Request((user("hello"),), conversation="planner"), pay)
     with pytest.raises(NotRecorded, match="the record ends before call 1"):
-        await journal.replay("r1").policy("m", other, ask)
+        await journal.replay("r1").policy("m", other, pay)
 
 
 RECORDS_AND_DIES = """
@@ -111,9 +117,6 @@ def died(journal: Journal) -> None:
 async def test_results_are_recorded_before_another_call_is_made_of_them(journal: Journal) -> None:
     died(journal)
 
-    async def never() -> str:
-        raise AssertionError("asked again")
-
     log = journal.resume("r1")
     for number in range(3):
         asked = CallSpec("tool", "c", f"d{number}", "t", dict)
@@ -139,10 +142,7 @@ async def test_calls_wait_for_a_journal_that_another_process_holds_and_are_recor
     await log.settle()
     holding = held(journal.path)
 
-    async def make() -> str:
-        return "brought"
-
-    calls = [log.call(CallSpec("tool", "c", f"d{at}", "t", dict), make, str, str) for at in range(6)]
+    calls = [log.call(CallSpec("tool", "c", f"d{at}", "t", dict), bring, str, str) for at in range(6)]
     waiting = asyncio.gather(*calls)
     await asyncio.sleep(0.2)
     assert not waiting.done(), "nothing is used before it is recorded"
@@ -158,11 +158,8 @@ async def test_a_journal_that_is_held_for_too_long_ends_the_record_and_not_the_r
     log = begun(journal)
     await log.settle()
 
-    async def make() -> str:
-        return "brought"
-
     with closing(held(journal.path)):
-        assert await log.call(CallSpec("tool", "c", "d", "t", dict), make, str, str) == "brought"
+        assert await log.call(CallSpec("tool", "c", "d", "t", dict), bring, str, str) == "brought"
         await log.settle()
         assert log.trouble == f"the journal {journal.path} can no longer be written: another process holds it"
     journal.close()
@@ -402,12 +399,9 @@ def test_64_runs_of_several_processes_write_into_one_new_file_at_once(tmp_path: 
 
 
 async def test_a_request_is_stored_by_what_is_new_in_it(journal: Journal) -> None:
-    async def ask() -> Completion:
-        return COMPLETION
-
     log, first = begun(journal), user("hello")
-    await log.policy("m", Request((first,), conversation="p"), ask)
-    await log.policy("m", Request((first, assistant("a"), user("b")), conversation="p"), ask)
+    await log.policy("m", Request((first,), conversation="p"), pay)
+    await log.policy("m", Request((first, assistant("a"), user("b")), conversation="p"), pay)
     requests = [call.request for call in journal.calls("r1")]
     assert [(one["kept"], [message["content"] for message in one["added"]]) for one in requests] == [
         (0, ["hello"]),
@@ -496,9 +490,6 @@ async def test_a_file_of_an_older_form_is_brought_to_todays_and_its_runs_resume(
         old.execute("insert into events values ('r1', 1, ?)", (pack({"event": "Notice", "at": 0.0, "text": "x"}),))
     old.close()
 
-    async def never() -> Completion:
-        raise AssertionError("asked again")
-
     journal = Journal(path)
     entry = journal.entry("r1")
     assert (entry.question, entry.state, entry.tools, entry.usage) == ("q", "interrupted", {}, {})
@@ -530,51 +521,35 @@ async def test_a_failure_that_the_run_went_on_after_is_kept_and_the_one_that_end
 ) -> None:
     first, second, third = (Request((user(text),), conversation=text) for text in ("assign", "expert", "planner"))
 
-    async def fails() -> Completion:
-        raise RateLimited("too many", where="at x", fix="wait", status=429, retryable=True, retry_after=2.0)
-
-    async def works() -> Completion:
-        return COMPLETION
-
-    async def never() -> Completion:
-        raise AssertionError("asked again")
-
     log = begun(journal)
     with pytest.raises(RateLimited):
-        await log.policy("m", first, fails)
-    await log.policy("m", second, works)
+        await log.policy("m", first, fail)
+    await log.policy("m", second, pay)
     with pytest.raises(RateLimited):
-        await log.policy("m", third, fails)
+        await log.policy("m", third, fail)
     log.end("failed", "", "too many")
     again = journal.resume("r1")
     with pytest.raises(RateLimited) as caught:
         await again.policy("m", first, never)
     assert (caught.value.where, caught.value.status, caught.value.retry_after) == ("at x", 429, 2.0)
-    assert await again.policy("m", third, works) == COMPLETION
+    assert await again.policy("m", third, pay) == COMPLETION
 
 
 async def test_a_clock_that_was_set_back_does_not_make_the_failure_that_ended_a_run_stay(journal: Journal) -> None:
     """What came last is told by the times of calls, which go on from those of the record."""
-
-    async def fails() -> Completion:
-        raise RateLimited("too many", where="at x", fix="wait", status=429, retryable=True)
-
-    async def works() -> Completion:
-        return COMPLETION
-
     first, second = (Request((user(text),), conversation=text) for text in ("expert", "planner"))
     log = begun(journal)
-    await log.policy("m", first, works)
+    await log.policy("m", first, pay)
     log.end("partial", "", "")
     journal.calls("r1")
     with closing(sqlite3.connect(journal.path)) as file, file:
         file.execute("update calls set began = began + 3600")  # as if the clock had been set back by an hour since
     log = journal.resume("r1")
-    await log.policy("m", first, fails)
+    await log.policy("m", first, fail)
     with pytest.raises(RateLimited):
-        await log.policy("m", second, fails)
+        await log.policy("m", second, fail)
     log.end("failed", "", "too many")
-    assert await journal.resume("r1").policy("m", second, works) == COMPLETION
+    assert await journal.resume("r1").policy("m", second, pay) == COMPLETION
     times = [call.began for call in journal.calls("r1")]
     assert times == sorted(times)
 
@@ -623,17 +598,14 @@ async def test_a_call_that_is_made_again_on_purpose_is_no_departure_from_the_rec
 
 
 async def test_a_stopped_call_leaves_no_gap_in_its_conversation(journal: Journal) -> None:
-    async def works() -> Completion:
-        return COMPLETION
-
     async def stops() -> Completion:
         raise Interrupted("stop")
 
     log, hello, more = begun(journal), user("hello"), user("more")
-    await log.policy("m", Request((hello,), conversation="p"), works)
+    await log.policy("m", Request((hello,), conversation="p"), pay)
     with pytest.raises(Interrupted):
         await log.policy("m", Request((hello, more), conversation="p"), stops)
-    await log.policy("m", Request((hello, more, user("conclude")), conversation="p"), works)
+    await log.policy("m", Request((hello, more, user("conclude")), conversation="p"), pay)
     last = read(journal, "r1").turns[-1]
     assert [message.text for message in last.request.messages] == ["hello", "more", "conclude"]
     assert last.position == 2
@@ -663,14 +635,7 @@ def test_a_run_whose_process_has_ended_unnoticed_by_its_parent_is_gone(journal: 
 
 async def test_what_another_run_asked_is_reused_and_costs_nothing(journal: Journal) -> None:
     request = Request((user("hello"),), conversation="planner")
-
-    async def ask() -> Completion:
-        return COMPLETION
-
-    async def never() -> Completion:
-        raise AssertionError("asked again")
-
-    await begun(journal).policy("m", request, ask)
+    await begun(journal).policy("m", request, pay)
     log = journal.begin("r2", settings={}, files=(), versions={}, reuse=60)
     assert await log.policy("m", request, never) == replace(COMPLETION, usage=Usage())
     assert await journal.replay("r2").policy("m", request, never) == replace(COMPLETION, usage=Usage())
