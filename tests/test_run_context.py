@@ -3,7 +3,6 @@ import asyncio
 import pytest
 
 from hira.agents.run_context import RoleConfig, RunContext
-from hira.core.budget import Budget
 from hira.core.errors import Interrupted, OutOfBudget
 from hira.core.messages import user
 from hira.core.policy import Completion, Usage
@@ -42,13 +41,6 @@ async def test_a_request_is_a_snapshot_that_later_turns_do_not_change() -> None:
     await conversation.reply(user("one"))
     await conversation.reply(user("two"))
     assert [len(request.messages) for request in policy.requests] == [1, 3]
-
-
-async def test_time_that_runs_out_ends_a_call_in_flight() -> None:
-    context = make_context([], budget=Budget(seconds=0.05))
-    with pytest.raises(OutOfBudget, match=r"0\.05 seconds"):
-        await context.unless_stopped(asyncio.sleep(60))
-    assert isinstance(context.stopped, OutOfBudget)
 
 
 async def test_a_stop_cancels_what_is_under_way_and_the_first_reason_stays() -> None:
