@@ -190,12 +190,13 @@ class Coordinator:
 
     async def _distil(self, subtask: Subtask, account: Account) -> Distillate:
         """Distil the work for the planner and for memory, without a call for parts that neither of them reads."""
-        notes = self.remember and account.found
+        notes = self.remember and (account.found or self.faithful)
         if not (self.distils and (self.transfer or notes)) or (is_short(account) and not self.faithful):
             return keep_words(account, notes=notes)
         try:
             conversation = self.context.conversation("coordinator", f"{subtask.id}/distil")
-            return await distil(conversation, subtask.text, account, report=self.transfer, notes=notes)
+            made = await distil(conversation, subtask.text, account, report=self.transfer, notes=notes)
+            return made if account.found else made.model_copy(update={"facts": [], "resources": []})
         except (DialectError, EndpointError, Stop) as error:
             self._fell_back("passed on as the expert wrote it", error)
             return keep_words(account)

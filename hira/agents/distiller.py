@@ -94,8 +94,8 @@ def is_short(account: Account) -> bool:
 def keep_words(account: Account, *, notes: bool = False) -> Distillate:
     """The expert's own words; with `notes`, memory keeps its conclusion as well, if it found something."""
     conclusion = account.conclusion or NO_CONCLUSION.fill()
-    told = account.conclusion if notes and account.found and not account.ended else ""
-    facts = [FactRecord(text=" ".join(told.split()))] if told.strip() else []
+    text = account.conclusion if notes and account.found and not account.ended else ""
+    facts = [FactRecord(text=" ".join(text.split()))] if text.strip() else []
     return Distillate(reasoning="", conclusion=conclusion, facts=facts)
 
 

@@ -305,7 +305,7 @@ class Loop:
     @property
     def account(self) -> str:
         """All that was said, called and seen, for the distiller."""
-        return "\n\n".join(config for config in self.transcript if config)
+        return "\n\n".join(filter(None, self.transcript))
 
     def _first_turn(self) -> int:
         """Return the position of the role's first turn in its conversation, 0 before there is one."""

@@ -1,7 +1,5 @@
 """The only place that counts tokens: with tiktoken, if it is installed and its vocabulary is on this machine, otherwise
 by an estimate.
-
-Counts by the tokenizer of a model in this process are `hira.core.policy.Counts`.
 """
 
 import hashlib

@@ -207,7 +207,7 @@ class Log:
         if asked.effect:
             self._writer.write([("calls", (*row, None, began, None))])
         await self._writer.commit()  # also the results of which this call is made
-        made = self._make_call(make, encode, row, began, asked.change)
+        made = self._make_call(asked, make, encode, row, began)
         try:
             return await (within(made) if within else made)
         except Stop:
@@ -226,15 +226,15 @@ class Log:
             return result
         key = (known.kind, known.conversation, known.position, known.digest)
         row = (self.run, *key, asked.name, pack(asked.dump()))
-        return await self._change_result(result, asked.change, encode, row, known.began)
+        return await self._change_result(result, asked, asked.change, encode, row, known.began)
 
     async def _make_call(
         self,
+        asked: CallSpec,
         make: Callable[[], Awaitable[T]],
         encode: Callable[[T], Any],
         row: tuple[Any, ...],
         began: float,
-        change: Callable[[T], Awaitable[T]] | None,
     ) -> T:
         """Make the call and record its result."""
         try:
@@ -242,24 +242,27 @@ class Log:
         except EndpointError as failure:
             self._keep(row, _describe_failure(failure), began)
             raise
-        if change:
-            return await self._change_result(result, change, encode, row, began)
+        if asked.change:
+            return await self._change_result(result, asked, asked.change, encode, row, began)
         self._keep(row, encode(result), began)
         return result
 
     async def _change_result(
         self,
         result: T,
+        asked: CallSpec,
         change: Callable[[T], Awaitable[T]],
         encode: Callable[[T], Any],
         row: tuple[Any, ...],
         began: float,
     ) -> T:
-        """Change a result and record what it becomes, or the result itself where that fails."""
+        """Change a result and record what it becomes. Where that fails, the result of a call that cannot be repeated is
+        recorded as it came."""
         try:
             changed = await change(result)
-        except BaseException:
-            self._keep(row, {**encode(result), UNCHANGED: True}, began)
+        except Exception:
+            if asked.effect:
+                self._keep(row, {**encode(result), UNCHANGED: True}, began)
             raise
         self._keep(row, encode(changed), began)
         return changed

@@ -270,7 +270,9 @@ def load_configuration(file: Path | None, overrides: Sequence[str] = ()) -> Conf
     except ValidationError as error:
         first = error.errors(include_input=True)[0]
         key = ".".join(map(str, first["loc"]))
-        said = first["msg"].lower().removeprefix("value error, ").removeprefix("input ").partition(",")[0]
+        said = (
+            first["msg"].lower().removeprefix("value error, ").removeprefix("input ").partition(", unable to parse")[0]
+        )
         what = f"{key} {said}, got {first['input']!r}"
         raise UsageError(what, where=_find_place(key, file, overrides), fix=f"correct {key}") from None
 
@@ -279,6 +281,8 @@ def _find_place(key: str, file: Path | None, overrides: Sequence[str]) -> str:
     """Return where a key is set, given its whole name or a part of it."""
     names = [text.partition("=")[0] for text in overrides]
     given = any(key in (name, *name.split(".")) for name in names)
+    if given and file and "." not in key:
+        return f"in {file} or on the command line"
     return f"in {file}" if file and not given else "on the command line"
 
 

@@ -67,7 +67,7 @@ def read_demonstrations(
     for number, line in enumerate(filter(str.strip, lines), 1):
         try:
             one = json.loads(line)
-            notices = [(tuple(map(_message, messages)), since) for messages, since in _threads(one)]
+            threads = [(tuple(map(_message, messages)), since) for messages, since in _threads(one)]
         except (ValueError, KeyError, TypeError, IndexError) as error:
             what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             fix = "each line must be a JSON object with `messages`, as `hira runs export` writes it"
@@ -77,7 +77,7 @@ def read_demonstrations(
             left[why] += 1
             continue
         name, tools = str(one.get("conversation", number)), tuple(one.get("tools") or ())
-        for messages, since in notices:
+        for messages, since in threads:
             rows += rows_in(messages, template, role=role, conversation=name, tools=tools, since=since)
     return DemonstrationFile(tuple(rows), left)
 

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, null
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hira.agents.run_context import RoleConfig, RunContext, together
 from hira.agents.trajectory import Rollout
@@ -40,9 +40,6 @@ from hira.trainers.metrics import make_transcript, measure_rollouts
 from hira.trainers.records import print_progress
 from hira.trainers.rows import Attempt, Collected, Cut, Group, ScoredRollout, Status, rows_of
 from hira.workflows.workflow import Workflow, rollout
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)

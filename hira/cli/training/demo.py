@@ -48,6 +48,7 @@ def find_model(name: str, shell: Shell) -> str:
     from hira.policies.llama import PACKAGED
     from hira.trainers.models import find_gguf
 
+    name = name.removeprefix("gguf:")
     own = shell.folder / Path(name).expanduser()
     if not own.exists() and name not in PACKAGED:
         fix = f"name a GGUF file, or a model that a package holds: {', '.join(PACKAGED)}"
@@ -55,6 +56,9 @@ def find_model(name: str, shell: Shell) -> str:
     found = str(own) if own.exists() else name
     if not own.is_dir():
         find_gguf(found)
+    elif not (own / "config.json").is_file():
+        fix = "name a GGUF file, or the folder of a model of transformers"
+        raise UsageError(f"the folder {name!r} has no config.json", fix=fix)
     return found
 
 

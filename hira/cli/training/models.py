@@ -22,7 +22,7 @@ def base(args: argparse.Namespace, shell: Shell) -> int:
     from hira.trainers.models import write_base
 
     folder = shell.folder / args.folder
-    parameters = write_base(find_model(args.model.removeprefix("gguf:"), shell), folder)
+    parameters = write_base(find_model(args.model, shell), folder)
     shell.tell(f"hira-train: wrote {parameters / 1e6:,.0f} million parameters to {folder}; train them with:")
     shell.say(f"model.name={args.folder}")
     return OK

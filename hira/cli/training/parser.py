@@ -20,7 +20,7 @@ class _Configured(Parser):
         from hira.trainers.configuration import find_keys  # loads pydantic, which `hira-train --help` does without
 
         flag = left[0].partition("=")[0].lstrip("-").replace("-", "_")
-        keys = ["train.lr"] if flag == "set" else find_keys(flag)
+        keys = ["train.lr"] if flag == "set" else find_keys(flag) or find_keys(flag.rpartition(".")[2])
         if keys and any(action.dest == "configuration" for action in self._actions):
             return f"write it without dashes: {keys[0]}=VALUE"
         return super().about(left, commands)
@@ -62,7 +62,7 @@ def parser(version: str) -> Parser:
 
 def parse_count(text: str) -> int:
     """Return a number of 1 or more."""
-    if not (text.isdigit() and int(text)):
+    if not (text.isascii() and text.isdigit() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)
 

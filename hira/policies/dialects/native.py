@@ -3,9 +3,8 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from hira.core.messages import Filled, Message, ToolCall, assistant, user
 from hira.core.patterns import compile_lazily
@@ -91,13 +90,22 @@ def _repair(written: ToolCall, call: Call) -> ToolCall:
 DIALECT: Dialect = Native()
 
 
+class _ToolMessages:
+    """A dialect whose results are tool messages, as those of `native`."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self.results = DIALECT.results
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_dialect":  # a copy that is not filled yet
+            raise AttributeError(name)
+        return getattr(self._dialect, name)
+
+
 def with_tool_messages(dialect: Dialect) -> Dialect:
     """The dialect with results as tool messages; `native` has no others."""
-    if dialect is DIALECT:
-        return dialect
-    changed = copy(dialect)
-    changed.results = DIALECT.results  # type: ignore[method-assign]
-    return changed
+    return dialect if dialect is DIALECT else cast("Dialect", _ToolMessages(dialect))
 
 
 _THINK = compile_lazily(r"\s*<(think(?:ing)?)>")

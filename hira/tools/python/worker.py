@@ -21,7 +21,6 @@ import traceback
 import types
 import warnings
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 from .confine import confine
@@ -123,7 +122,7 @@ class CodeSession:
         expression, or an `error`; `spent` means that no other code can run here afterwards."""
         try:
             self.running = True
-            value = self._evaluate(dedent(code), f"{_OWN}{number}>", vars(self.module))
+            value = self._evaluate(code, f"{_OWN}{number}>", vars(self.module))
             self._save_figures(number)
             answer: dict[str, Any] = {"value": self._format_value(value)}
         except BaseException as error:  # noqa: BLE001 - whatever the code raises is its result
@@ -146,7 +145,7 @@ class CodeSession:
     def _evaluate(self, code: str, name: str, space: dict[str, Any]) -> object:
         """Run the code and return the value of its last expression, None if its last statement is not an expression."""
         linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
-        tree = ast.parse(code, name)
+        tree = _parse(code, name)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         exec(compile(tree, name, "exec", dont_inherit=True), space)  # noqa: S102 - that is what this process is for
         if not isinstance(last, ast.Expr):
@@ -229,6 +228,18 @@ def _identity(descriptor: int) -> tuple[int, int]:
     """Return the identity of an open descriptor's target: another one may have replaced it."""
     there = os.fstat(descriptor)
     return there.st_dev, there.st_ino
+
+
+def _parse(code: str, name: str) -> ast.Module:
+    """Parse the code. Code that is indented as a whole is read as a block, so that its texts stay as they are."""
+    try:
+        return ast.parse(code, name)
+    except IndentationError:
+        tree = ast.parse(f"if True:\n{code}", name)
+        (block,) = tree.body
+        assert isinstance(block, ast.If)  # noqa: S101 - what else can begin with `if True`
+        tree.body = block.body
+        return ast.increment_lineno(tree, -1)
 
 
 def _nothing() -> io.TextIOWrapper:

@@ -30,7 +30,7 @@ CODEACT = Prompt(__file__, "codeact")
 REACT = Prompt(__file__, "react")
 READ = Prompt(__file__, "baseline_read")
 REASONER = "reasoner"
-"""The role that answers in every baseline but Plan-and-Solve, so that one `--role` casts it in all of them."""
+"""The role that answers in every baseline but Plan-and-Solve, so that one `--role` configures it in all of them."""
 SHOWN = 5
 """Sources of which a run that its endpoint ended tells what it had read."""
 QUOTED = 200
@@ -87,7 +87,7 @@ def _beginning(text: str) -> str:
     """The beginning of a text's first sentence in one line, not of its heading, without marks that would end a
     quotation."""
     lines = [line.strip() for line in text.splitlines() if len(line.split()) > 4]
-    line = next((line for line in lines if line.endswith((".", "?", "!", ":"))), (lines or [text.strip()])[0])
+    line = next((line for line in lines if line.endswith((".", "?", "!"))), (lines or text.strip().splitlines())[0])
     line = line.partition("”")[0].partition('"')[0].lstrip("#*->| ")
     return line if len(line) <= QUOTED else line[:QUOTED].rsplit(" ", 1)[0]
 

@@ -15,6 +15,7 @@ async def test_prints_the_last_value_and_variables_come_back(sandbox: PythonSand
     await sandbox.run("a = [1, 2]\ndef double(x): return 2 * x")
     assert (await sandbox.run("double(sum(a))")).value == "6"
     assert (await sandbox.run("\n    b = 3\n    double(b)\n    ")).value == "6", "as small models write their code"
+    assert (await sandbox.run("\n    len('''a\n   \nb''')")).value == "7", "texts keep their blanks"
     assert sandbox.folder.stat().st_mode & 0o777 == 0o700
     assert "line 2" in (await sandbox.run("x = 1\nif x\n    pass")).error
 
