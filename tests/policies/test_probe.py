@@ -42,6 +42,6 @@ async def test_servers_on_this_machine_are_found_without_sending_a_key(monkeypat
         ports = [int(url.base_url.split(":")[2].removesuffix("/v1")) for url in (one, two)]
         began = time.monotonic()
         found = await find_local((ports[0], 9, silent.getsockname()[1], ports[1]))
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 10  # the silent one is not waited for, which would be for ever
         assert "authorization" not in one.requests[0].headers
     assert [local.models for local in found] == [("a",), ("b",)]
