@@ -88,7 +88,7 @@ def test_a_bad_line_is_told_with_its_number_before_any_work(place: Place, line: 
 @pytest.mark.parametrize(
     ("argv", "what"),
     [
-        (("--batch", "none.jsonl"), "--batch none.jsonl cannot be read"),
+        (("--batch", "none.jsonl"), "--batch none.jsonl: there is no such file"),
         (("--concurrency", "0"), "`concurrency` must be at least 1, got 0"),
         (("--json",), "--json does not work with --batch"),
         (("--approve",), "--approve and --batch cannot be combined"),
