@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,14 +18,6 @@ from hira.server.runs import Desk
 from hira.testing import ScriptedPolicy, calling
 
 QUESTION = "Where did the builder of the tower of Alta study?"
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    (tmp_path / "towers.txt").write_text(
-        "The builder of the tower of Alta was Edda Brand.\n\nEdda Brand studied in Lund.\n", encoding="utf-8"
-    )
-    return Settings(model="offline", docs=(tmp_path / "towers.txt",), journal=tmp_path / "journal.sqlite")
 
 
 @pytest.fixture
@@ -69,30 +60,19 @@ def test_a_run_waits_and_goes_on_with_what_was_decided(server: Served) -> None:
     assert told["answer"]["subtasks"][0]["text"] == "Who was the builder of the tower of Alta?"
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "says"),
-    [
+def test_a_decision_that_cannot_be_taken_is_refused_and_the_run_still_waits(server: Served) -> None:
+    run = begun(server)
+    assert decide(server, run, {"id": "1", "text": "  "}).status_code == 400, "it waits from here on"
+    for body, status, says in (
         (b"{", 400, "write {"),
         (b'{"decisions": [{"id": "1", "text": "  "}]}', 400, "is empty"),
         (b'{"decisions": [{"id": "7"}]}', 409, "subtask '7' does not wait"),
-        pytest.param(b"[" * 200_000, 400, "write {", id="deep"),
-        pytest.param(
-            b'{"decisions": [{"id": "1", "text": "%s"}]}' % (b"x" * 500_000), 400, "more than 400,000", id="long"
-        ),
-    ],
-)
-def test_a_decision_that_cannot_be_taken_is_refused_and_the_run_still_waits(
-    server: Served, body: bytes, status: int, says: str
-) -> None:
-    run = begun(server)
-    deadline = time.monotonic() + 20
-    while True:
-        reply = post(f"{server.url}/api/runs/{run}/approve", content=body, headers={"content-type": "application/json"})
-        if says in reply.text or time.monotonic() > deadline:
-            break
-        time.sleep(0.05)
-    assert reply.status_code == status, reply.text
-    assert says in reply.json()["error"]["message"]
+        (b"[" * 200_000, 400, "write {"),
+        (b'{"decisions": [{"id": "1", "text": "%s"}]}' % (b"x" * 500_000), 400, "more than 400,000"),
+    ):
+        sent = {"content": body, "headers": {"content-type": "application/json"}}
+        reply = post(f"{server.url}/api/runs/{run}/approve", **sent)
+        assert (reply.status_code, says in reply.json()["error"]["message"]) == (status, True), reply.text
     assert get(f"{server.url}/api/runs/{run}").json()["status"] == "running"
 
 
@@ -136,16 +116,6 @@ def test_a_run_that_nobody_approves_and_a_workflow_without_subtasks_are_refused(
     assert (reply.status_code, "does not ask for approval" in reply.text) == (409, True)
     reply = post(f"{server.url}/api/runs", json={"question": QUESTION, "approve": True, "workflow": "rag"})
     assert (reply.status_code, "has no subtasks to approve" in reply.text) == (400, True)
-
-
-def test_nobody_decides_for_another_key(settings: Settings) -> None:
-    keys = {name: KeySettings.model_validate({"key": f"key-of-{name}-1"}) for name in ("ada", "bob")}
-    with served(settings.with_values({"keys": keys}, "test")) as server:
-        ada, bob = ({"authorization": f"Bearer key-of-{name}-1"} for name in ("ada", "bob"))
-        asked = {"question": QUESTION, "approve": True}
-        run = post(f"{server.url}/api/runs", json=asked, headers=ada).json()["id"]
-        url = f"{server.url}/api/runs/{run}/approve"
-        assert post(url, json={"decisions": [{"id": "1"}]}, headers=bob).status_code == 404
 
 
 def test_a_run_that_waits_for_a_person_leaves_its_place_to_another_of_the_key(settings: Settings) -> None:

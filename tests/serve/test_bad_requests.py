@@ -146,9 +146,8 @@ def test_a_path_leads_nowhere_but_to_what_is_served(server: Served, path: str) -
 
 @pytest.mark.parametrize(
     "body",
-    [{"question": None}, {"question": 1}, {"question": ["x"]}, {"question": " "}, {"question": "x", "workflow": 1},
-     {"question": "x", "approve": "yes"}, {"question": "x", "workflow": "direct", "approve": True},
-     {"question": "x" * 400_001}, {}, [], "x"],
+    [{"question": 1}, {"question": " "}, {"question": "x", "workflow": 1}, {"question": "x", "approve": "yes"},
+     {"question": "x", "workflow": "direct", "approve": True}, {"question": "x" * 400_001}, {}, []],
     ids=lambda body: json.dumps(body)[:40],
 )  # fmt: skip
 def test_the_page_is_told_what_it_asked_wrongly(server: Served, body: Any) -> None:
@@ -198,33 +197,36 @@ class Impatient(TimedConnection):
     most = 8
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET /v1/models HT", b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: "])
-def test_headers_that_do_not_come_are_not_waited_for_for_ever(sent: bytes) -> None:
-    with served(Settings(model="offline"), connection=Impatient) as server, connected(server, sent) as one:
-        began, told = time.monotonic(), b""
-        while time.monotonic() < began + 10:
+def test_headers_that_do_not_come_are_not_waited_for_for_ever() -> None:
+    whole = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with served(Settings(model="offline"), connection=Impatient) as server:
+        for before, sent in (
+            (b"", b""),
+            (b"", b"GET /v1/models HT"),
+            (b"", b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: "),
+            (whole, b"GET /healthz HT"),  # uvicorn itself would wait for ever
+        ):
+            with connected(server, before) as one:
+                told = b""
+                while before and not told.endswith(b"}"):
+                    told += one.recv(1000)
+                one.sendall(sent)
+                assert drip(one, b"y" if sent else b"") < 4
+
+
+def drip(one: socket.socket, drop: bytes) -> float:
+    """Send drops until the server closes the connection, without a word, and return the seconds that took."""
+    began = time.monotonic()
+    one.settimeout(0.05)
+    while time.monotonic() < began + 10:
+        with suppress(TimeoutError):
             try:
-                one.sendall(b"y" if sent else b"")
-                one.settimeout(0.05)
-                told = one.recv(10)
-            except TimeoutError:
-                continue
+                one.sendall(drop)
+                assert one.recv(10) == b""
             except ConnectionError:
                 pass
             break
-        assert (told, time.monotonic() < began + 5) == (b"", True)
-
-
-def test_the_second_request_of_a_connection_has_to_come_in_time_too() -> None:
-    with served(Settings(model="offline"), connection=Impatient) as server:
-        with connected(server, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n") as one:
-            assert one.recv(1000).startswith(b"HTTP/1.1 200")
-            one.sendall(b"GET /healthz HT")
-            began = time.monotonic()
-            with suppress(ConnectionError):
-                while one.recv(1000):
-                    pass
-        assert time.monotonic() < began + 4  # uvicorn itself would wait for ever
+    return time.monotonic() - began
 
 
 def test_many_unfinished_requests_keep_nobody_out() -> None:

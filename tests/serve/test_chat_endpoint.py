@@ -142,7 +142,7 @@ def test_a_wrong_key_is_refused_everywhere(keyed_server: Served, key: str) -> No
         assert get(keyed_server.url + path, headers={"authorization": f"Bearer {key}"}).status_code == 401
 
 
-def test_nobody_sees_what_another_key_has_asked(keyed_server: Served) -> None:
+def test_nobody_sees_or_changes_what_another_key_has_asked(keyed_server: Served) -> None:
     run = asked(client_of(keyed_server, "key-of-ada-1")).model_extra["hira"]["run_id"]
 
     def seen(key: str, path: str) -> httpx.Response:
@@ -153,6 +153,9 @@ def test_nobody_sees_what_another_key_has_asked(keyed_server: Served) -> None:
     assert seen("key-of-ada-1", f"/api/runs/{run}").json()["answer"]["status"] == "answered"
     for path in (f"/api/runs/{run}", f"/api/runs/{run}/events"):
         assert seen("key-of-bob-2", path).status_code == 404
+    for path, sent in (("approve", {"decisions": [{"id": "1"}]}), ("stop", {}), ("resume", {})):
+        headers = {"authorization": "Bearer key-of-bob-2"}
+        assert post(f"{keyed_server.url}/api/runs/{run}/{path}", json=sent, headers=headers).status_code == 404
     assert "key-of" not in run
 
 
@@ -195,13 +198,11 @@ def structured(docs: Path) -> Settings:
 
 def test_the_official_client_parses_a_model_whole_and_streamed(docs: Path) -> None:
     speaks = ScriptedPolicy([ANSWER, '{"height": 31}'] * 2)
-    asked: list[Any] = [{"role": "user", "content": "How high is the tower of Alta?"}]
-    with (
-        served(structured(docs), {"*": speaks}) as server,
-        openai.OpenAI(api_key="none", base_url=f"{server.url}/v1") as client,
-    ):
-        whole = client.chat.completions.parse(model="rag", messages=asked, response_format=Tower)
-        with client.chat.completions.stream(model="rag", messages=asked, response_format=Tower) as stream:
+    asked: dict[str, Any] = {"messages": [{"role": "user", "content": QUESTION}], "response_format": Tower}
+    with served(structured(docs), {"*": speaks}) as server:
+        completions = client_of(server).chat.completions
+        whole = completions.parse(model="rag", **asked)
+        with completions.stream(model="rag", **asked) as stream:
             streamed = stream.get_final_completion()
     assert [one.choices[0].message.parsed for one in (whole, streamed)] == [Tower(height=31)] * 2
     assert whole.model_extra

@@ -4,8 +4,7 @@ model is. And endpoints that are down: what the server reports at its start, and
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,8 @@ from hira.core.policy import Completion, Request, Usage, Watch
 from hira.journal import Journal
 from hira.runtime.settings import RoleSettings, Settings
 from hira.server.app import application, unready
+from hira.testing import ScriptedPolicy
+from hira.testing.server import HttpServer
 
 ASKED = {"model": "direct", "messages": [{"role": "user", "content": "How high is the tower of Alta?"}]}
 WHERE = "http://10.1.2.3:9000/v1"
@@ -193,51 +194,32 @@ async def test_an_endpoint_that_is_down_is_told_with_the_models_that_are_asked_t
     assert line == f"{url} does not answer (nothing listens there): questions to big, m fail until it does"
 
 
-@asynccontextmanager
-async def answering(status: str, body: str = "{}") -> AsyncIterator[str]:
-    """Yield the base URL of a server that gives the same response to every request."""
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-        writer.write(f"{head}connection: close\r\n\r\n{body}".encode())
-        await writer.drain()
-        writer.close()
-
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-
-
 LISTED = '{"object": "list", "data": [{"id": "m"}, {"id": "other"}]}'
 
 
 @pytest.mark.parametrize(
     ("status", "body", "says"),
     [
-        ("200 OK", LISTED, ""),
-        ("200 OK", LISTED.replace('"m"', '"n"'), "lists no model m; it has n, other"),
-        ("200 OK", "{}", ""),
-        ("404 Not Found", "{}", ""),
-        ("401 Unauthorized", "{}", "refuses the key, and questions to m fail"),
-        ("500 Internal Server Error", "{}", "answers with status 500: questions to m may fail"),
+        (200, LISTED, ""),
+        (200, LISTED.replace('"m"', '"n"'), "lists no model m; it has n, other"),
+        (200, "{}", ""),
+        (404, "{}", ""),
+        (401, "{}", "refuses the key, and questions to m fail"),
+        (500, "{}", "answers with status 500: questions to m may fail"),
     ],
 )
-async def test_an_endpoint_is_told_by_what_it_answers_to_a_list_of_models(status: str, body: str, says: str) -> None:
-    async with answering(status, body) as url:
-        told = await unready(Settings(model="m", base_url=url))
+async def test_an_endpoint_is_told_by_what_it_answers_to_a_list_of_models(status: int, body: str, says: str) -> None:
+    server = HttpServer(lambda _, exchange: exchange.send(status, body.encode()))
+    server.start()
+    url = f"http://127.0.0.1:{server.port}/v1"
+    told = await unready(Settings(model="m", base_url=url))
+    server.close()
     assert [line.removeprefix(f"{url} ").partition(";")[0] for line in told] == [says.partition(";")[0]] * bool(says)
 
 
-class Down(Slow):
-    """A policy whose endpoint is down."""
-
-    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        raise EndpointError("nothing listens there", where=f"at {nowhere()}")
-
-
 async def test_a_server_whose_model_is_down_is_well_itself_and_says_whose_fault_it_is(settings: Settings) -> None:
-    async with connect(limit_key(settings), Down(0)) as client:
+    down = ScriptedPolicy([EndpointError("nothing listens there", where=f"at {nowhere()}")])
+    async with connect(limit_key(settings), down) as client:
         for path in ("/health", "/healthz"):
             well = await client.get(path)
             assert (well.status_code, well.json()) == (200, {"status": "ok"})

@@ -17,11 +17,12 @@ from serving import Slow, connect
 
 from hira.core.errors import EndpointError
 from hira.core.events import Event, TurnEnded, TurnText
-from hira.core.policy import Completion, Delta, Request, Usage, Watch
+from hira.core.policy import Usage
 from hira.journal import Journal
 from hira.runtime.settings import Settings
 from hira.server.keys import tag_of
 from hira.server.outside import Deltas, Hidden, Outside, without_folders
+from hira.testing import ScriptedPolicy
 
 QUESTION = "How high is the tower of Alta?"
 
@@ -68,17 +69,6 @@ async def test_an_attached_file_is_told_by_its_name_and_cited_where_the_text_doe
         assert message["content"][cited["start_index"] : cited["end_index"]].startswith("[s")
 
 
-class Broken(Slow):
-    """A policy that fails with an error whose text is only for the server."""
-
-    def __init__(self, failure: Exception) -> None:
-        super().__init__(0)
-        self.failure = failure
-
-    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        raise self.failure
-
-
 @pytest.mark.parametrize(
     ("failure", "says"),
     [
@@ -92,7 +82,7 @@ async def test_what_fails_is_told_without_paths_and_a_fault_stands_in_the_log(
 ) -> None:
     body = {"model": "direct", "messages": [{"role": "user", "content": QUESTION}]}
     with caplog.at_level(logging.ERROR, "hira.server"):
-        async with connect(settings, Broken(failure)) as client:
+        async with connect(settings, ScriptedPolicy([failure])) as client:
             reply = await client.post("/v1/chat/completions", json=body)
             (run,) = (await client.get("/api/runs")).json()["runs"]
             page = await client.get(f"/api/runs/{run['id']}")
@@ -189,24 +179,20 @@ def cut(text: str, seed: int) -> list[str]:
     return pieces
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_however_a_text_is_cut_it_is_told_as_if_it_were_whole(tmp_path: Path, seed: int) -> None:
+def test_however_a_text_is_cut_it_is_told_as_if_it_were_whole_without_folders_and_secrets(tmp_path: Path) -> None:
     docs, attached = tmp_path / "my papers", tmp_path / "attached"
     outside = Outside(Settings(docs=(docs,)), attached)
     text = (
         f"In {docs}/a.txt, at file://{docs}/c d.md, in {attached}/tmp_x1/b.txt and {attached}/tmp2, of and/or 3/4, "
         f"{str(docs)[:-3]} and {docs}"
     )
-    pieces = tell_pieces(outside.hidden, cut(text, seed))
-    assert "".join(pieces) == text
-    assert "".join(map(outside, pieces)) == outside(text)
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_a_secret_in_pieces_is_masked(seed: int) -> None:
     hidden = Hidden(["/srv/papers"], ["/tmp/attached"], frozenset({SECRET}))
-    said = "".join(tell_pieces(hidden, cut(f"the key {SECRET} is sk-of-nobody, sk", seed)))
-    assert said == "the key [secret] is sk-of-nobody, sk"
+    for seed in range(20):
+        pieces = tell_pieces(outside.hidden, cut(text, seed))
+        assert "".join(pieces) == text
+        assert "".join(map(outside, pieces)) == outside(text)
+        said = "".join(tell_pieces(hidden, cut(f"the key {SECRET} is sk-of-nobody, sk", seed)))
+        assert said == "the key [secret] is sk-of-nobody, sk"
 
 
 def test_only_what_may_be_hidden_is_held_back() -> None:
@@ -223,26 +209,14 @@ def test_only_what_may_be_hidden_is_held_back() -> None:
     assert tell_pieces(Hidden([], [], frozenset()), ["/srv", "/x"]) == ["/srv", "/x"]
 
 
-class Writing(Slow):
-    """A policy that streams its text piece by piece."""
-
-    def __init__(self, pieces: list[str]) -> None:
-        super().__init__(0)
-        self.pieces = pieces
-
-    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        for one in self.pieces:
-            if watch:
-                watch(Delta(one))
-        return Completion("".join(self.pieces), usage=self.usage)
-
-
 def events(text: str) -> Iterator[dict[str, str]]:
     return (json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: "))
 
 
 async def test_a_page_is_told_no_folder_of_the_server_live_or_later(settings: Settings, tmp_path: Path) -> None:
-    policy = Writing(cut(f"It stands in {tmp_path}/docs/alta.txt that it is 31 metres high.", 3))
+    docs = shutil.copytree(tmp_path / "docs", tmp_path / "my papers")
+    settings = settings.with_values({"docs": (docs,)}, "test")
+    policy = ScriptedPolicy([f"It stands in {docs}/alta.txt that it is 31 metres high."])  # it streams word by word
     told_of = []
     async with connect(settings, policy) as client:
         run = (await client.post("/api/runs", json={"question": "How high?", "workflow": "direct"})).json()["id"]

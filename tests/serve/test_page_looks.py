@@ -4,8 +4,8 @@ import pytest
 from browser import Browser, missing
 from serving import ASK, go, served, until
 
-from hira.core.policy import Completion, Request, Watch
 from hira.runtime.settings import Settings
+from hira.testing import ScriptedPolicy
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(bool(missing()), reason=missing())]
 QUESTION = "How high is the tower of Alta?"
@@ -58,27 +58,11 @@ LINKS = (
 )
 
 
-class Writes:
-    """A policy that always answers with `text`."""
-
-    model = "writes"
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        del request, watch
-        return Completion(self.text)
-
-    async def aclose(self) -> None:
-        pass
-
-
 @pytest.mark.parametrize(("width", "ends"), [(390, "\n"), (1280, "\r\n")])
 def test_an_answer_in_markdown_is_shown_as_it_is_meant_and_any_other_is_shown_too(
     driven: Browser, settings: Settings, width: int, ends: str
 ) -> None:
-    with served(settings, {"*": Writes(MARKDOWN.replace("\n", ends))}) as server:
+    with served(settings, {"*": ScriptedPolicy([MARKDOWN.replace("\n", ends)])}) as server:
         driven.size(width, 800)
         go(driven, f"{server.url}/")
         driven.run(

@@ -17,13 +17,6 @@ from hira.runtime.settings import Settings
 QUESTION = "Where did the builder of the tower of Alta study?"
 
 
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    text = "The builder of the tower of Alta was Edda Brand.\n\nEdda Brand studied in Lund.\n"
-    (tmp_path / "towers.txt").write_text(text, encoding="utf-8")
-    return Settings(model="offline", docs=(tmp_path / "towers.txt",), journal=tmp_path / "journal.sqlite")
-
-
 async def ran(client: httpx.AsyncClient, workflow: str = "hira") -> str:
     """Run the question to its end and return the name of the run."""
     run = (await client.post("/api/runs", json={"question": QUESTION, "workflow": workflow})).json()["id"]
@@ -90,7 +83,7 @@ async def test_what_another_version_recorded_does_not_end_the_stream(settings: S
     journal = Journal(settings.journal)
     log = journal.begin("20260101-000000-000000", settings={"model": "offline"}, files=(), versions={})
     log.describe(QUESTION, "hira")
-    cut = f"in {tmp_path}/towers.txt"
+    cut = f"in {tmp_path}/docs/towers.txt"
     written = [Written("1", one, reasoning=False) for one in (cut[:8], cut[8:])]
     for event in (Dreamt("of bees"), *written, Notice("the end")):
         log.event(event)
