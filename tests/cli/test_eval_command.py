@@ -1,19 +1,15 @@
 """`hira eval` from the command line: what it prints, what it refuses, what it resumes."""
 
 import json
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import Command, Said
 
 from hira.core.policy import Request
-from hira.runtime.settings import TRUST
 from hira.testing import Endpoint
+from hira.testing.server import HttpServer
 
 pytestmark = pytest.mark.heavy(seconds=1)
 
@@ -165,33 +161,25 @@ def test_what_a_metric_lacks_for_the_last_row_is_told_before_the_first_is_asked(
     assert not endpoint.calls
 
 
-@contextmanager
+@pytest.fixture
 def refusing() -> Iterator[str]:
-    """Yield the base URL of an endpoint that refuses every key."""
-
-    class Refusing(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_error(401)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-        server.shutdown()
+    """The base URL of an endpoint that refuses every key."""
+    server = HttpServer(lambda _, exchange: exchange.json(401, {}))
+    server.start()
+    yield f"http://127.0.0.1:{server.port}/v1"
+    server.close()
 
 
-def test_a_judge_that_nobody_can_ask_is_told_before_the_first_question(folder: Path) -> None:
-    with Endpoint(["An answer."]) as answering, refusing() as elsewhere:
-        (folder / "hira.toml").write_text('[roles.judge]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n')
+def test_a_judge_that_nobody_can_ask_is_told_before_the_first_question(folder: Path, refusing: str) -> None:
+    with Endpoint(["An answer."]) as answering:
         model = ("--model", "scripted", "--base-url", answering.base_url, "--workflow", "direct", "--metric", "hira")
-        trusted = {TRUST: f"http://127.0.0.1:9/v1,{elsewhere}"}
-        said = hira(folder, "eval", "q.jsonl", *model, "--output", "out", HIRA_API_KEY="right", **trusted)
-        assert (said.code, "the judge cannot be reached" in said.err) == (3, True), said.err
-        (folder / "hira.toml").write_text(f'[roles.judge]\nbase_url = "{elsewhere}"\nmodel = "m"\napi_key = "wrong"\n')
-        said = hira(folder, "eval", "q.jsonl", *model, "--output", "out", HIRA_API_KEY="right", **trusted)
-        assert (said.code, "the judge's endpoint refuses the key" in said.err) == (3, True), said.err
+        for url, says in (
+            ("http://127.0.0.1:9/v1", "the judge cannot be reached"),
+            (refusing, "the judge's endpoint refuses the key"),
+        ):
+            (folder / "hira.toml").write_text(f'[roles.judge]\nbase_url = "{url}"\nmodel = "m"\napi_key = "wrong"\n')
+            said = hira(folder, "eval", "q.jsonl", *model, "--output", "out", HIRA_API_KEY="right", HIRA_TRUST=url)
+            assert (said.code, says in said.err) == (3, True), said.err
     assert not answering.calls
     assert not (folder / "out").exists()
 
@@ -232,8 +220,8 @@ def test_the_two_best_reports_of_a_query_are_annotated_and_ways_of_scoring_are_m
     assert found == dict.fromkeys(("general", "pointwise", "pairwise", "rubric"), (1, 0, 1.0))
 
 
-def judging(body: Any) -> str:
-    right = "31 metres" in str(body).partition("Response:")[2]
+def judging(request: Request) -> str:
+    right = "31 metres" in request.messages[-1].text.partition("Response:")[2]
     return json.dumps({"reason": "by the number", "verdict": "correct" if right else "incorrect"})
 
 
@@ -245,7 +233,7 @@ def judging(body: Any) -> str:
 def test_what_a_run_may_spend_is_not_what_the_judge_may(
     folder: Path, flags: tuple[str, ...], limit: str, scored: int
 ) -> None:
-    with Endpoint(lambda request: judging([m.text for m in request.messages])) as endpoint:
+    with Endpoint(judging) as endpoint:
         (folder / "hira.toml").write_text(
             f'[roles.judge]\nbase_url = "{endpoint.base_url}"\nmodel = "scripted"\napi_key = "k"\n{limit}\n'
         )
@@ -264,7 +252,7 @@ def test_a_judge_is_compared_with_human_labels(folder: Path) -> None:
         {"question": "q", "answer": "31 metres", "response": "31 metres", "label": "yes"},
     ]
     (folder / "labels.jsonl").write_text("".join(json.dumps(one) + "\n" for one in labels))
-    with Endpoint(lambda request: judging([m.text for m in request.messages])) as endpoint:
+    with Endpoint(judging) as endpoint:
         asked = ("eval", "judge", "labels.jsonl", "--model", "scripted", "--base-url", endpoint.base_url)
         said = hira(folder, *asked, "--json", HIRA_API_KEY="k")
         shown = hira(folder, *asked, HIRA_API_KEY="k")

@@ -212,21 +212,18 @@ def test_with_cache_sources_keep_their_ids_though_parallel_subtasks_read_in_anot
     assert again.out == first.out
 
 
-@pytest.mark.parametrize(
-    ("argv", "what"),
-    [
+def test_a_mistake_ends_with_2(hira: Command, endpoint: Endpoint) -> None:
+    hira("ask", QUESTION, *docs_at(endpoint), "--quiet")
+    for argv, what in (
         (["show", "nothing-like-it"], "no run 'nothing-like-it'"),
         (["trace", "last"], "no output is named"),
         (["trace", "last", "-o", "t.pdf"], "unknown kind of file"),
         (["runs", "export", "-o", "none/t.jsonl"], "could not be written"),
-    ],
-)
-def test_a_mistake_ends_with_2(hira: Command, endpoint: Endpoint, argv: list[str], what: str) -> None:
-    hira("ask", QUESTION, *docs_at(endpoint), "--quiet")
-    said = hira(*argv)
-    assert (said.code, said.out) == (2, "")
-    assert what in said.err
-    assert len(said.err.splitlines()) <= 3
+    ):
+        said = hira(*argv)
+        assert (said.code, said.out) == (2, "")
+        assert what in said.err
+        assert len(said.err.splitlines()) <= 3
 
 
 async def test_a_run_with_a_tool_of_its_own_is_resumed_by_its_program_and_nobody_else(

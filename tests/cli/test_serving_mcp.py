@@ -1,21 +1,19 @@
 """`hira mcp`: the real command in a separate process, called by the real client of the package "mcp"."""
 
 import asyncio
-import io
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from command import Command
 from later import later, needs
 
-from hira.cli import main
-from hira.cli.shell import Shell
 from hira.runtime.answer import Answer
 from hira.testing.endpoint import Endpoint
 
@@ -35,24 +33,14 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def started(place: Path, *flags: str) -> tuple[str, list[str], Mapping[str, str]]:
-    """Return the command, its arguments and its environment."""
+def with_docs(place: Path, *flags: str) -> tuple[str, ...]:
+    """Return the arguments of `hira mcp`."""
     named = flags if "--model" in flags else ("--model", "offline", *flags)
-    environ = {"HOME": str(place / "home"), "XDG_CONFIG_HOME": "", "HIRA_SANDBOX": "process"}
-    return sys.executable, ["-m", "hira", "mcp", "--docs", str(place / "docs"), *named], environ
+    return ("mcp", "--docs", str(place / "docs"), *named)
 
 
 def running(place: Path, *flags: str) -> "subprocess.Popen[str]":
-    command, args, environ = started(place, *flags)
-    return subprocess.Popen(
-        [command, *args],
-        cwd=place,
-        env=dict(environ),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return Command(place, {"HIRA_SANDBOX": "process"}).start(*with_docs(place, *flags), stdin=subprocess.PIPE)
 
 
 @asynccontextmanager
@@ -60,8 +48,9 @@ async def serving(place: Path, *flags: str) -> AsyncIterator[Any]:
     """Yield a client of `hira mcp` over stdio. The server's stderr goes to server.log."""
     from mcp.client.stdio import stdio_client
 
-    command, args, environ = started(place, *flags)
-    parameters = mcp.StdioServerParameters(command=command, args=args, env=dict(environ), cwd=place)
+    argv = ["-m", "hira", *with_docs(place, *flags)]
+    environ = {"HOME": str(place / "home"), "XDG_CONFIG_HOME": "", "HIRA_SANDBOX": "process"}
+    parameters = mcp.StdioServerParameters(command=sys.executable, args=argv, env=environ, cwd=place)
     with (place / "server.log").open("w") as log:
         async with mcp.Client(stdio_client(parameters, errlog=log)) as client:
             yield client
@@ -187,10 +176,9 @@ def test_the_doctor_lists_servers_with_their_tools_and_what_is_wrong_with_others
         f"[mcp.shelf]\ncommand = {sys.executable!r}\nargs = [{str(rough)!r}, 'plain']\nroles = ['code']\n"
         "[mcp.gone]\ncommand = '/no/such/program'\n"
     )
-    out = io.StringIO()
-    shell = Shell(io.StringIO(), out, io.StringIO(), {}, place, place / "home")
-    assert main(["doctor", "--model", "offline"], shell) == 2
-    told = out.getvalue()
+    said = Command(place)("doctor", "--model", "offline")
+    assert said.code == 2
+    told = said.out
     assert f"shelf           2 tools: shelf_echo, shelf_any_thing  ({config / 'hira.toml'})" in told
     assert "for code" in told
     assert "the MCP server 'gone' cannot be started: there is no command '/no/such/program'" in told
