@@ -1,5 +1,4 @@
-"""The recipes whose reward is a judge's, whole: two updates of a tiny model, a judge over HTTP, killed and gone on
-with."""
+"""The recipes whose reward is a judge's: what a configuration makes of them, their credit and their ratio."""
 
 import asyncio
 import json
@@ -9,14 +8,14 @@ from typing import Any
 
 import pytest
 from later import later, needs
+from terminal import plan_in
 from test_grpo import SHARED, apart, by_hand, trained
 
 from hira.core.errors import UsageError
 from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.evaluation.rewards.rubrics import GENERAL, ByRubric, Hybrid, RewardWeights
 from hira.testing import Endpoint
-from hira.trainers.assembly import make_plan, reward_of
-from hira.trainers.configuration import load_configuration
+from hira.trainers.assembly import reward_of
 from hira.trainers.credit import grpo
 from hira.trainers.recipes import RECIPES
 
@@ -37,7 +36,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)))
     queries = [{"question": f"Write of river {at}."} for at in range(3)]
     (tmp_path / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
-    (tmp_path / "exam.jsonl").write_text(json.dumps(queries[0]))
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "rivers.md").write_text("# Rivers\n\nRiver 1 rises in the hills.\n")
     return tmp_path
@@ -50,23 +48,11 @@ def plan(folder: Path, endpoint: Endpoint, recipe: str, **overrides: Any) -> Any
         "model.name": "some/model",
         "data.train": data,
         "data.held_out": data,
-        "out": f"run-{recipe}",
-        "rollouts.questions": 2,
-        "rollouts.attempts": 3,
-        "rollouts.window": 8192,
         "reward.judge": endpoint.model,
         "reward.judge_url": endpoint.base_url,
-        "reward.at_once": 2,
-        "train.steps": 2,
-        "train.lr": 0.01,
-        "train.checkpointing": "false",
-        "train.save_every": 1,
         **overrides,
     }
-    environ = {"OPENAI_API_KEY": "k"}
-    return make_plan(
-        load_configuration(None, [f"{name}={value}" for name, value in values.items()]), folder, environ, folder
-    )
+    return plan_in(folder, values, {"OPENAI_API_KEY": "k"})
 
 
 def test_pairs_queries_and_judges_come_from_the_configuration(folder: Path, endpoint: Endpoint) -> None:

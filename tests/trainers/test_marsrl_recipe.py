@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from later import later, needs
+from terminal import plan_in
 
 from hira.trainers import records
-from hira.trainers.assembly import TrainingPlan, credit_of, make_plan
-from hira.trainers.configuration import load_configuration
+from hira.trainers.assembly import TrainingPlan, credit_of
 from hira.trainers.rows import Attempt, Group, Row
 
 run_grpo = later("hira.trainers.training:run_grpo")
@@ -35,9 +35,7 @@ def plan(folder: Path, **overrides: Any) -> TrainingPlan:
         "train.save_every": 1,
         **overrides,
     }
-    return make_plan(
-        load_configuration(None, [f"{name}={value}" for name, value in values.items()]), folder, {}, folder
-    )
+    return plan_in(folder, values)
 
 
 @pytest.fixture

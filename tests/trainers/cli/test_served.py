@@ -1,11 +1,7 @@
 """Rollouts that a vLLM server samples: its requests and replies, behind which the adapters that it was given really
 speak."""
 
-import asyncio
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 from hira.core.policy import Sampling  # noqa: E402
 from hira.policies.local.batching import BatchingEngine  # noqa: E402
 from hira.policies.local.template import Template  # noqa: E402
+from hira.testing.server import Exchange, HttpServer, Received  # noqa: E402
 from hira.trainers import records  # noqa: E402
 
 if TYPE_CHECKING:
@@ -34,7 +31,7 @@ class Refused(Exception):
 
 
 class Server:
-    """A base that takes adapters at run time and samples with them. `updated` is set when it has those of version 1."""
+    """A base that takes adapters at run time and samples with them."""
 
     def __init__(self, model: Path) -> None:
         self.tokenizer = AutoTokenizer.from_pretrained(model)
@@ -42,38 +39,19 @@ class Server:
         self.engine: BatchingEngine | None = None
         self.told: list[str] = []
         self.there: set[str] = set()
-        self.updated = threading.Event()
-        server = self
+        self.http = HttpServer(self.respond)
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+    async def respond(self, received: Received, exchange: Exchange) -> None:
+        if received.method == "GET":
+            await exchange.json(200, {"data": [{"id": "base", "max_model_len": 1024}]})
+            return
+        try:
+            await exchange.json(200, await getattr(self, received.path.removeprefix("/v1/"))(received.body))
+        except Refused as refused:
+            status, message = refused.args
+            await exchange.json(status, {"error": {"message": message, "type": "InvalidUserInput"}})
 
-            def do_GET(self) -> None:
-                self.answer(200, {"data": [{"id": "base", "max_model_len": 1024}]})
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                try:
-                    self.answer(200, getattr(server, self.path.removeprefix("/v1/"))(body))
-                except Refused as refused:
-                    self.answer(refused.args[0], {"error": {"message": refused.args[1], "type": "InvalidUserInput"}})
-
-            def answer(self, status: int, reply: Any) -> None:
-                raw = json.dumps(reply).encode()
-                self.send_response(status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(raw)))
-                self.end_headers()
-                self.wfile.write(raw)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.base_url = f"http://127.0.0.1:{self.http.server_port}/v1"
-
-    def load_lora_adapter(self, body: Any) -> str:
+    async def load_lora_adapter(self, body: Any) -> str:
         name, place = body["lora_name"], body["lora_path"]
         if name in self.there:
             raise Refused(400, f"The lora adapter '{name}' has already been loaded.")
@@ -84,11 +62,9 @@ class Server:
             self.engine = BatchingEngine(self.model, Template(self.tokenizer))
         else:
             self.model.load_adapter(place, adapter_name=name)
-        if name.startswith("default") and name.endswith("@1"):
-            self.updated.set()
         return f"Success: {name}"
 
-    def unload_lora_adapter(self, body: Any) -> str:
+    async def unload_lora_adapter(self, body: Any) -> str:
         name = body["lora_name"]
         if name not in self.there:
             raise Refused(404, f"The lora adapter '{name}' cannot be found.")
@@ -97,10 +73,10 @@ class Server:
         self.model.delete_adapter(name)
         return "Success"
 
-    def completions(self, body: Any) -> Any:
+    async def completions(self, body: Any) -> Any:
         assert self.engine
         how = Sampling(body["temperature"], max_tokens=body["max_tokens"], seed=body["seed"])
-        sampled = asyncio.run(self.engine.sample(body["prompt"], how, body.get("stop") or (), body["model"]))
+        sampled = await self.engine.sample(body["prompt"], how, body.get("stop") or (), body["model"])
         choice = {
             "token_ids": sampled.ids,
             "prompt_token_ids": body["prompt"],
@@ -114,12 +90,9 @@ class Server:
 @pytest.fixture
 def server(place: "Place") -> Iterator[Server]:
     made = Server(place.folder / "model")
-    thread = threading.Thread(target=made.http.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
+    made.http.start()
     yield made
-    made.http.shutdown()
-    thread.join()
-    made.http.server_close()
+    made.http.close()
 
 
 RUN = ("grpo", "run.toml", "data.held_out=", "train.lr=0.01", "rollouts.vllm_model=base", "out=runs/served")
@@ -136,7 +109,7 @@ def untagged(name: str) -> str:
 
 
 def test_rollouts_are_sampled_at_the_server_with_the_adapters_of_each_update(place: "Place", server: Server) -> None:
-    given = (*RUN, ROLES, f"rollouts.vllm={server.base_url}")
+    given = (*RUN, ROLES, f"rollouts.vllm=http://127.0.0.1:{server.http.port}/v1")
     assert place.train(*given, "train.steps=2") == 0, place.err
     first = ["+planner@0", "+default@0"]
     second = ["+planner@1", "-planner@0", "+default@1", "-default@0"]
