@@ -161,7 +161,7 @@ def in_turns(
 
 def cpu(bench: Bench, contenders: Sequence[Contender], rounds: int) -> list[Row]:
     with serving(turns=TURNS) as base_url:
-        found = in_turns(bench, contenders, base_url, "cpu", A_TURN, rounds)
+        found = in_turns(bench, contenders, base_url, "cpu", A_TURN, 4 * rounds)  # they take little and differ a lot
     calls = A_TURN * (TURNS + 1)
     return [(f"CPU a call, {TURNS} tool turns", {name: one / calls for name, one in found.items()}, "httpx", "ms")]
 

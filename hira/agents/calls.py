@@ -232,6 +232,8 @@ async def _call_tool(tool: Tool, arguments: Mapping[str, Any], context: RunConte
 
 
 def _mask(observation: Observation, secrets: frozenset[str]) -> Observation:
+    if not secrets:
+        return observation
     passages = tuple(_mask_passage(passage, secrets) for passage in observation.passages)
     return replace(observation, text=redact(observation.text, secrets), passages=passages)
 

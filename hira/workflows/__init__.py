@@ -27,7 +27,7 @@ _CLASSES = {
     "multimodal": "baselines.single:MultimodalAlone",
     "plan-and-solve": "baselines.plan_and_solve:PlanAndSolve",
     "react": "baselines.single:ReAct",
-    "react-report": "baselines.single:ReActReport",
+    "react-report": "baselines.react_report:ReActReport",
 }
 
 

@@ -1,5 +1,5 @@
 """The baselines of one chain of reasoning: direct, vanilla RAG, CodeAct, multimodal, ReAct and Search-o1 (HiRA, Table 1
-and appendix), and the ReAct report workflow, with which MaMs is compared (MaMs, appendix C.10)."""
+and appendix)."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -10,7 +10,7 @@ from hira.agents.expert import CALLS, format_files
 from hira.agents.experts import ANSWER, MULTIMODAL, look
 from hira.agents.loop import Loop, Perform, ask_for_text
 from hira.agents.retrieval import look_up, look_up_question
-from hira.agents.run_context import RunContext, together
+from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, Stop, UsageError
 from hira.core.messages import Filled, user
@@ -18,12 +18,10 @@ from hira.core.policy import Usage
 from hira.core.prompts import Prompt, is_copied
 from hira.core.sanitize import sanitize
 from hira.core.tokens import clip
-from hira.evidence.citations import language, without_references
 from hira.policies.dialects import Call
 from hira.policies.dialects.answer import strip_thought
 from hira.tools import Tool
 from hira.workflows.bound import Sizes, bound_loop, multiply
-from hira.workflows.mams import means
 
 DIRECT = Prompt(__file__, "direct")
 CODEACT = Prompt(__file__, "codeact")
@@ -201,49 +199,6 @@ class ReAct:
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
         return {REASONER: bound_loop(self.calls, sizes.result, sizes), SEES: looks}
-
-
-REACT_REPORT = Prompt(__file__, "react_report")
-CLOSE = Prompt(__file__, "react_report_close")
-
-
-@dataclass(frozen=True)
-class ReActReport:
-    """Search, then write, all in one conversation. `max_turns` and `several` calls a turn are the paper's (MaMs,
-    appendix D). The last turn is the report."""
-
-    roles: ClassVar[frozenset[str]] = frozenset({"report"})
-    takes_tools: ClassVar[frozenset[str]] = frozenset({"report"})
-
-    max_turns: int = 10
-    several: int = 5
-    name: str = "react-report"
-
-    def __post_init__(self) -> None:
-        if self.max_turns < 2 or self.several < 1:
-            raise UsageError("a report takes at least two turns and one call", fix="the last turn writes it")
-
-    async def run(self, question: str, context: RunContext) -> str:
-        tools = means(context, "report")
-        conversation = context.conversation("report")
-        limit = self.max_turns * self.several
-        loop = Loop(conversation, tools, limit, self.several, final=True, conclude=lambda why: CLOSE.fill(reason=why))
-        instructions = conversation.config.dialect.instructions(tools)
-        asked = {"question": sanitize(question), "files": format_files(context.files), "language": language(question)}
-        limits = {"today": context.rollout.today, "several": self.several, "limit": self.max_turns}
-        conversation.say(user(REACT_REPORT.fill(call=instructions, **asked, **limits)))
-        step, left = await loop.think(), self.max_turns - 1
-        while step.calls:
-            results = await together([loop.perform(call) for call in step.calls])
-            loop.observe(list(zip(step.calls, results, strict=True)))
-            left -= 1
-            step = await (loop.think() if left else loop.close(f"all {self.max_turns} turns are used"))
-        if not step.answer:
-            keep_read(context, question)
-        return without_references(step.answer)
-
-    def bound(self, sizes: Sizes) -> dict[str, Usage]:
-        return {"report": bound_loop(self.max_turns * self.several, sizes.result, sizes)}
 
 
 SEARCH_O1 = Prompt(__file__, "search_o1")

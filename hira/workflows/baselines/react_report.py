@@ -1,0 +1,59 @@
+"""The ReAct report workflow, with which MaMs is compared (MaMs, appendix C.10)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hira.agents.expert import format_files
+from hira.agents.loop import Loop
+from hira.agents.run_context import RunContext, together
+from hira.core.errors import UsageError
+from hira.core.messages import user
+from hira.core.policy import Usage
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.evidence.citations import language, without_references
+from hira.workflows.baselines.single import keep_read
+from hira.workflows.bound import Sizes, bound_loop
+from hira.workflows.mams import means
+
+REACT_REPORT = Prompt(__file__, "react_report")
+CLOSE = Prompt(__file__, "react_report_close")
+
+
+@dataclass(frozen=True)
+class ReActReport:
+    """Search, then write, all in one conversation. `max_turns` and `several` calls a turn are the paper's (MaMs,
+    appendix D). The last turn is the report."""
+
+    roles: ClassVar[frozenset[str]] = frozenset({"report"})
+    takes_tools: ClassVar[frozenset[str]] = frozenset({"report"})
+
+    max_turns: int = 10
+    several: int = 5
+    name: str = "react-report"
+
+    def __post_init__(self) -> None:
+        if self.max_turns < 2 or self.several < 1:
+            raise UsageError("a report takes at least two turns and one call", fix="the last turn writes it")
+
+    async def run(self, question: str, context: RunContext) -> str:
+        tools = means(context, "report")
+        conversation = context.conversation("report")
+        limit = self.max_turns * self.several
+        loop = Loop(conversation, tools, limit, self.several, final=True, conclude=lambda why: CLOSE.fill(reason=why))
+        instructions = conversation.config.dialect.instructions(tools)
+        asked = {"question": sanitize(question), "files": format_files(context.files), "language": language(question)}
+        limits = {"today": context.rollout.today, "several": self.several, "limit": self.max_turns}
+        conversation.say(user(REACT_REPORT.fill(call=instructions, **asked, **limits)))
+        step, left = await loop.think(), self.max_turns - 1
+        while step.calls:
+            results = await together([loop.perform(call) for call in step.calls])
+            loop.observe(list(zip(step.calls, results, strict=True)))
+            left -= 1
+            step = await (loop.think() if left else loop.close(f"all {self.max_turns} turns are used"))
+        if not step.answer:
+            keep_read(context, question)
+        return without_references(step.answer)
+
+    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+        return {"report": bound_loop(self.max_turns * self.several, sizes.result, sizes)}
