@@ -45,7 +45,8 @@ def print_bound(args: argparse.Namespace, settings: Settings, shell: Shell) -> i
     for role, usage in roles.items():
         tokens = f"{usage.prompt_tokens:>14,}{usage.completion_tokens:>14,}"
         shell.say(f"{role:<16}{usage.calls:>8,}{tokens}{_format_cost(usage.cost):>14}")
-    shell.say(f"{'a run':<16}{total.calls:>8,}{total.tokens:>14,}{'':>14}{_format_cost(total.cost):>14}\n")
+    both = f"{total.tokens:,} in and out"
+    shell.say(f"{'a run':<16}{total.calls:>8,}{both:>28}{_format_cost(total.cost):>14}\n")
     sizes = Sizes()
     experts = "; the most expensive expert does every subtask" if hasattr(workflow, "experts") else ""
     shell.say(f"Assumed: all turns used, replies of {sizes.reply:,} and results of {sizes.result:,} tokens{experts}.")

@@ -113,7 +113,7 @@ class RunStream(StreamingResponse):
                     await send({"type": "http.response.body", "body": part, "more_body": True})
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         except asyncio.CancelledError:  # the server ends
-            last = sse(error_of(STOPPING.message, STOPPING.kind, STOPPING.code))
+            last = sse(error_of(STOPPING))
             await send({"type": "http.response.body", "body": last, "more_body": False})
         except OSError:
             pass  # how some servers tell that the client has gone away
@@ -135,7 +135,7 @@ async def _stream_chat(
             yield STILL
     if watched.failure:
         refused = as_refusal(watched.failure)
-        yield sse(error_of(refused.message, refused.kind, refused.code))
+        yield sse(error_of(refused))
     else:
         answer = watched.run.answer
         text = state.outside(answer.text)

@@ -38,7 +38,7 @@ def read_chat(body: bytes) -> ChatRequest:
     """The request. Raises `RejectedRequest` for what is wrong with it, and for what the client would not get."""
     asked = read_request(body, ChatRequest)
     if asked.n not in (None, 1):
-        raise RejectedRequest(400, "n: hira gives one answer; remove it", "unsupported_value")
+        raise RejectedRequest(400, "hira gives one answer; remove it", "unsupported_value", field="n")
     refuse_tools(asked.tools or asked.functions, asked.tool_choice)
     output_of(asked)
     return asked
@@ -53,9 +53,9 @@ def output_of(asked: ChatRequest) -> OutputType | None:
         return None
     if kind == "json_schema":
         schema = form.get("json_schema")
-        return read_output(schema.get("schema") if isinstance(schema, dict) else None, "response_format: json_schema")
-    what = f"response_format: {kind!r} is not supported; use 'text' or 'json_schema'"
-    raise RejectedRequest(400, what, "unsupported_value")
+        return read_output(schema.get("schema") if isinstance(schema, dict) else None, "response_format.json_schema")
+    what = f"{kind!r} is not supported; use 'text' or 'json_schema'"
+    raise RejectedRequest(400, what, "unsupported_value", field="response_format")
 
 
 def completion(answer: Answer, text: str, model: str, reasoning: str, made: int) -> dict[str, Any]:

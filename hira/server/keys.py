@@ -17,12 +17,16 @@ ANYBODY = 64
 
 
 class RejectedRequest(Exception):
-    """A request that is turned away, with what the OpenAI API calls such errors: a `code`, and the `kind` of error."""
+    """A request that is turned away, with what the OpenAI API calls such errors: a `code`, the `kind` of error, and the
+    `field` of the request that is at fault, which the message then names."""
 
-    def __init__(self, status: int, message: str, code: str = "", *, kind: str = "invalid_request_error") -> None:
+    def __init__(
+        self, status: int, message: str, code: str = "", *, kind: str = "invalid_request_error", field: str = ""
+    ) -> None:
         super().__init__(message)
         self.status = status
-        self.message = message
+        self.message = f"{field}: {message}" if field else message
+        self.field = field
         self.kind = kind
         self.code = code
 

@@ -50,8 +50,7 @@ def read_request(body: bytes, shape: type[R]) -> R:
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
-        what = f"{where}: {first['msg']}" if where else first["msg"]
-        raise RejectedRequest(400, what) from None
+        raise RejectedRequest(400, first["msg"], field=where) from None
 
 
 def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> ReceivedQuestion:
@@ -60,7 +59,7 @@ def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> Rece
     turns = [(one.role, _text(one, field)) for one in messages]
     last = next((at for at in reversed(range(len(turns))) if turns[at][0] == "user" and turns[at][1]), None)
     if last is None:
-        raise RejectedRequest(400, f"{field}: a user message with text is missing")
+        raise RejectedRequest(400, "a user message with text is missing", field=field)
     check_length(more + sum(len(text) for _, text in turns))
     lines = [(role, text) for role, text in turns if text]
     instructions = "\n\n".join(text for role, text in lines if role in INSTRUCTING)
@@ -74,18 +73,18 @@ INSTRUCTING = ("system", "developer")
 def read_output(schema: Any, field: str) -> OutputType:
     """The output that a JSON schema describes. Raises `RejectedRequest` for one that is not valid."""
     if not isinstance(schema, dict):
-        raise RejectedRequest(400, f"{field}.schema is missing")
+        raise RejectedRequest(400, "the schema is missing", field=f"{field}.schema")
     try:
         return OutputType(schema)
     except UsageError as error:
-        raise RejectedRequest(400, f"{field}: {error.what}") from None
+        raise RejectedRequest(400, error.what, field=field) from None
 
 
 def refuse_tools(tools: Any, choice: Any) -> None:
     """Raises `RejectedRequest` for a client that brings tools."""
     if tools or choice not in (None, "auto", "none"):
-        what = "tools: hira calls only its own tools; remove them"
-        raise RejectedRequest(400, what, "unsupported_parameter")
+        what = "hira calls only its own tools; remove them"
+        raise RejectedRequest(400, what, "unsupported_parameter", field="tools" if tools else "tool_choice")
 
 
 def check_length(characters: int) -> None:
@@ -101,7 +100,7 @@ def _text(one: Spoken, field: str) -> str:
         return (one.content or "").strip()
     texts = [part.get("text") for part in one.content if part.get("type") == "text"]
     if not all(isinstance(text, str) for text in texts):
-        raise RejectedRequest(400, f"{field}: content of the type 'text' must contain a text")
+        raise RejectedRequest(400, "content of the type 'text' must contain a text", field=field)
     return "\n".join(map(str, texts)).strip()
 
 
@@ -133,8 +132,8 @@ def _write_part(part: Mapping[str, Any], field: str, path: Path) -> Path | None:
     url = str(record.get("url") or record.get("file_data") or "")
     found = _DATA.fullmatch(url)
     if found is None:
-        what = f"{field}: content of the type {kind!r} must contain its data as a data: URI"
-        raise RejectedRequest(400, what)
+        what = f"content of the type {kind!r} must contain its data as a data: URI"
+        raise RejectedRequest(400, what, field=field)
     name = str(record.get("filename") or "")
     suffix = Path(name).suffix or mimetypes.guess_extension(found[1]) or ".bin"
     if _PLAIN.fullmatch(name) and not path.with_name(name).exists():
@@ -144,10 +143,10 @@ def _write_part(part: Mapping[str, Any], field: str, path: Path) -> Path | None:
 
 def _save(data: str, field: str, path: Path, suffix: str) -> Path:
     if not _SUFFIX.fullmatch(suffix):
-        raise RejectedRequest(400, f"{field}: {suffix[:20]!r} is not a file format")
+        raise RejectedRequest(400, f"{suffix[:20]!r} is not a file format", field=field)
     path = path.with_name(path.name + suffix)
     try:
         path.write_bytes(base64.b64decode(data, validate=True))
     except (binascii.Error, ValueError):
-        raise RejectedRequest(400, f"{field}: attached data is not base64") from None
+        raise RejectedRequest(400, "attached data is not base64", field=field) from None
     return path

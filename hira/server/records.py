@@ -18,6 +18,7 @@ from hira.server.runs import WatchedRun, refuse_missing
 from hira.server.state import AppState
 from hira.server.wire import content_of
 
+PREVIOUS = "previous_response_id"
 WRITTEN = 2.0
 """Seconds in which the journal has written what it was given, unless somebody else holds it."""
 _READERS = ThreadPoolExecutor(8, "hira-serve-reads")
@@ -110,13 +111,13 @@ async def read_response(state: AppState, client: Client, name: str) -> Earlier:
             entry, journal = await find_entry(state, client, run)
             return await read_journal(read_conversation, journal, entry.id)
     except RejectedRequest:
-        what = f"previous_response_id: there is no response {name[:80]!r}; send the earlier messages as input instead"
-        raise RejectedRequest(400, what, "previous_response_not_found") from None
+        what = f"there is no response {name[:80]!r}; send the earlier messages as input instead"
+        raise RejectedRequest(400, what, "previous_response_not_found", field=PREVIOUS) from None
     except UsageError as error:
-        raise RejectedRequest(400, f"previous_response_id: {error.what}") from None
+        raise RejectedRequest(400, error.what, field=PREVIOUS) from None
     if not watched.ended or not watched.run.ended or not watched.run.answer.text:
-        what = f"previous_response_id: the response {name[:80]!r} has no answer to continue from"
-        raise RejectedRequest(400, what)
+        what = f"the response {name[:80]!r} has no answer to continue from"
+        raise RejectedRequest(400, what, field=PREVIOUS)
     return await _leave(state, watched)
 
 

@@ -63,7 +63,7 @@ def read_response_request(body: bytes) -> ResponsesRequest:
     refuse_tools(asked.tools, asked.tool_choice)
     for name, what in ELSEWHERE.items():
         if getattr(asked, name):
-            raise RejectedRequest(400, f"{name}: {what}", "unsupported_parameter")
+            raise RejectedRequest(400, what, "unsupported_parameter", field=name)
     output_of(asked)
     return asked
 
@@ -77,8 +77,8 @@ def output_of(asked: ResponsesRequest) -> OutputType | None:
         return None
     if kind == "json_schema":
         return read_output(form.get("schema"), "text.format")
-    what = f"text.format: {kind!r} is not supported; use 'text' or 'json_schema'"
-    raise RejectedRequest(400, what, "unsupported_value")
+    what = f"{kind!r} is not supported; use 'text' or 'json_schema'"
+    raise RejectedRequest(400, what, "unsupported_value", field="text.format")
 
 
 def messages_of(asked: ResponsesRequest) -> list[Spoken]:
@@ -91,11 +91,11 @@ def messages_of(asked: ResponsesRequest) -> list[Spoken]:
 
 def _message(item: InputItem) -> Spoken:
     if item.type not in (None, "message"):
-        what = f"input: items of the type {item.type[:40]!r} are not supported; send messages"
-        raise RejectedRequest(400, what, "unsupported_value")
+        what = f"items of the type {item.type[:40]!r} are not supported; send messages"
+        raise RejectedRequest(400, what, "unsupported_value", field="input")
     if item.role not in ("user", "assistant", "system", "developer"):
-        what = f"input: the role {str(item.role)[:40]!r} is not one of user, assistant, system and developer"
-        raise RejectedRequest(400, what)
+        what = f"the role {str(item.role)[:40]!r} is not one of user, assistant, system and developer"
+        raise RejectedRequest(400, what, field="input")
     parts = item.content
     return Spoken(role=item.role, content=[_part(one) for one in parts] if isinstance(parts, list) else parts)  # type: ignore[arg-type]
 

@@ -222,8 +222,8 @@ class Runs:
         """Return the session of a workflow. Raises `RejectedRequest` if it is not served."""
         name = workflow.removeprefix("hira/") if workflow not in self.sessions else workflow
         if name not in self.sessions:
-            what = f"the model {workflow[:80]!r} does not exist; there are {', '.join(self.sessions)}"
-            raise RejectedRequest(404, what, "model_not_found")
+            what = f"{workflow[:80]!r} does not exist; there are {', '.join(self.sessions)}"
+            raise RejectedRequest(404, what, "model_not_found", field="model")
         return self.sessions[name]
 
     def begin(self, client: Client, workflow: str, new: NewRun) -> WatchedRun:

@@ -78,7 +78,7 @@ def guard(state: AppState, handler: Handler) -> Callable[[Request], Awaitable[Re
 
 
 def refusal(refused: RejectedRequest) -> JSONResponse:
-    return JSONResponse(error_of(refused.message, refused.kind, refused.code), refused.status)
+    return JSONResponse(error_of(refused), refused.status)
 
 
 async def unknown(request: Request, error: Exception) -> Response:
@@ -86,7 +86,7 @@ async def unknown(request: Request, error: Exception) -> Response:
     what = f"{request.method} {request.url.path[:200]} is not served here"
     if request.url.path.startswith("/v1/"):
         what += "; there are GET /v1/models, POST /v1/chat/completions and POST /v1/responses"
-    return JSONResponse(error_of(what, "invalid_request_error", "not_found"), status)
+    return refusal(RejectedRequest(status, what, "not_found"))
 
 
 def _is_json(request: Request) -> bool:

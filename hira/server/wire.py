@@ -117,9 +117,10 @@ def trouble(answer: Answer) -> str:
     return as_refusal(answer.rollout.failure).message if answer.rollout.failure else ""
 
 
-def error_of(message: str, kind: str, code: str = "") -> dict[str, Any]:
+def error_of(refused: RejectedRequest) -> dict[str, Any]:
     """Format an error as the OpenAI API does."""
-    return {"error": {"message": message, "type": kind, "param": None, "code": code or None}}
+    field, code = refused.field or None, refused.code or None
+    return {"error": {"message": refused.message, "type": refused.kind, "param": field, "code": code}}
 
 
 STILL = b": still at work\n\n"

@@ -168,7 +168,7 @@ TOOL = {"type": "function", "name": "f", "parameters": {"type": "object", "prope
         ({"tools": [TOOL]}, "its own tools; remove them"),
         ({"background": True}, "set stream to see the progress"),
         ({"text": {"format": {"type": "json_object"}}}, "use 'text' or 'json_schema'"),
-        ({"text": {"format": {"type": "json_schema", "name": "t"}}}, r"text.format.schema is missing"),
+        ({"text": {"format": {"type": "json_schema", "name": "t"}}}, r"text.format.schema: the schema is missing"),
         ({"previous_response_id": "resp_none"}, "send the earlier messages as input instead"),
         ({"input": []}, "a user message with text is missing"),
         ({"instructions": "Be brief. " * 50_000}, "are more than 400,000"),
