@@ -36,6 +36,8 @@ SCARCE = {
     errno.ENOMEM: "The machine is out of memory: end what needs it, or do less at once.",
 }
 """Resources that a machine may have again in a moment, and the fix if it has not."""
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""A full disk, a user's quota, a file over the size limit."""
 
 
 class HiraError(Exception):

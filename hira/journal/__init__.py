@@ -14,11 +14,10 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
-from hira.core.errors import Interrupted, OutOfBudget, Stop, UsageError
+from hira.core.errors import FULL, Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.encoding import storable, unpack
 from hira.journal.log import OWN, CallSpec, Key, Kind, Log, NotRecorded, RecordedCall, Reuse, clock_from
 from hira.journal.store import (
@@ -148,7 +147,7 @@ class Journal:
             self._reader = connect(path, patience)
             self._writer = Writer(path, patience)
         except (OSError, sqlite3.Error) as error:
-            full = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL or getattr(error, "errno", 0) == ENOSPC
+            full = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL or getattr(error, "errno", 0) in FULL
             fix = f"{'free some space there, or ' if full else ''}name another file with --journal"
             raise UsageError(f"the journal cannot be opened: {error}", where=f"at {path}", fix=fix) from None
         self._reading = threading.Lock()

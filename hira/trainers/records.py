@@ -1,6 +1,5 @@
 """JSON lines that a training run writes, its checkpoints, and a progress line during long steps."""
 
-import errno
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -8,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hira.core.errors import HiraError
+from hira.core.errors import FULL, HiraError
 
 METRICS, ROLLOUTS, EXAMS = "metrics.jsonl", "rollouts.jsonl", "exams.jsonl"
 
@@ -65,7 +64,7 @@ def is_full(error: BaseException) -> bool:
     """Return whether an error means a full disk, or a file over the size limit. Only Python's own errors have a number:
     safetensors and tokenizers put it into the message, and torch reports a file of the wrong length."""
     if isinstance(error, OSError):
-        return error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+        return error.errno in FULL
     return any(f"(os error {one})" in str(error) for one in (28, 122, 27)) or "inline_container" in str(error)
 
 
