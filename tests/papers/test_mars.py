@@ -3,7 +3,7 @@ fail."""
 
 import asyncio
 import re
-import time
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
@@ -457,20 +457,22 @@ async def test_bins_are_counted_with_the_tokens_of_system_1s_model() -> None:
 
 
 class Reading(Counting):
-    """A model whose tokenizer is not there at once."""
+    """A model whose tokenizer is there only once it is `loaded`."""
+
+    def __init__(self, *script: Any) -> None:
+        super().__init__(*script)
+        self.loaded = threading.Event()
 
     def count(self, text: str) -> int:
-        time.sleep(1.5)
+        self.loaded.wait(60)
         return super().count(text)
 
 
-@pytest.mark.heavy(seconds=2)
 async def test_a_limit_holds_while_a_model_is_read_to_count_with() -> None:
     policy = Reading({"system2": [wanted("height"), ANSWER], "system1": notes})
     people = RunContext({"*": RoleConfig(policy)}, budget=Budget(seconds=0.5), tools=BOX)
-    began = time.monotonic()
-    record = await rollout(MARS(), QUESTION, people)
-    assert time.monotonic() - began < 1.4
+    record = await rollout(MARS(), QUESTION, people)  # a run that waited for it would have no time left to answer
+    policy.loaded.set()
     assert (record.status, record.answer) == ("partial", "The tower is 31 m high [s1].")
     assert "“Height-0 begins" in policy.requests[-1].messages[-2].text
     assert of(policy, "system1") == []
