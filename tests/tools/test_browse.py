@@ -107,26 +107,14 @@ async def test_a_link_to_a_private_address_is_shown_but_not_opened():
             await reader.tool.call({"url": "http://169.254.169.254/latest/"})
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        "https://a.example/x?utm_source=secret",
-        "https://secret.a.example/x",
-        "https://a.example:8443/x",
-        "https://secret@a.example/x",
-        "https://a.example/x/secret",
-        "ftp://a.example/x",
-        "https://[broken/x",
-        "https://a.example/x//",
-        "https://a.example//x",
-        "https://a.example/%78",
-        "https://a.example:secret@a.example/x",
-        "https://а.example/x",
-        "https://a.example\\x",
-    ],
-)
-def test_whatever_carries_something_more_is_another_url(other):
-    assert not is_allowed(other, {canonicalise_url("https://a.example/x")})
+OTHERS = """https://a.example/x?utm_source=secret https://secret.a.example/x https://a.example:8443/x
+https://secret@a.example/x https://a.example/x/secret ftp://a.example/x https://[broken/x https://a.example/x//
+https://a.example//x https://a.example/%78 https://a.example:secret@a.example/x https://а.example/x
+https://a.example\\x""".split()
+
+
+def test_whatever_carries_something_more_is_another_url():
+    assert [other for other in OTHERS if is_allowed(other, {canonicalise_url("https://a.example/x")})] == []
 
 
 @pytest.mark.parametrize("url", ["https://\udfff.example/", "https://a.example/?\udc80"])

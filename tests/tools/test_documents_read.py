@@ -16,6 +16,7 @@ from made_documents import (
     slide_table,
     slide_xml,
     word_table,
+    written,
     xlsx,
     zipped,
 )
@@ -26,11 +27,6 @@ from hira.tools.documents import read_file
 from hira.tools.documents.archive import MEMBER
 from hira.tools.documents.plain import reflow
 from hira.tools.documents.reader import LIMIT
-
-
-def written(path: Path, content: str | bytes) -> Path:
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
 
 
 def refusal(path: Path) -> str:

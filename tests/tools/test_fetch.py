@@ -20,7 +20,6 @@ from hira.tools.fetch import Fetched, Fetcher
 from hira.tools.proxies import read_proxy
 
 PUBLIC = "93.184.215.14"
-CZECH = "Příliš žluťoučký kůň"
 
 
 class Web(httpcore.AnyIOBackend):
@@ -213,18 +212,24 @@ NOT_THE_WEB = [
 ]
 
 
-@pytest.mark.parametrize("url", NOT_PUBLIC + NOT_THE_WEB)
-async def test_an_address_that_is_not_of_the_public_web_is_refused_before_anything_is_sent(web, url):
-    with pytest.raises(RefusedAddress):
-        await web.fetcher().get(url)
-    assert web.dialled == []
+async def test_an_address_that_is_not_of_the_public_web_is_refused_before_anything_is_sent(web):
+    fetcher, taken = web.fetcher(), []
+    for url in NOT_PUBLIC + NOT_THE_WEB:
+        try:
+            await fetcher.get(url)
+        except RefusedAddress:
+            continue
+        except ToolError:
+            pass
+        taken.append(url)
+    assert (taken, web.dialled) == ([], [])
 
 
-@pytest.mark.parametrize("address", ["169.254.169.254", "::1", "64:ff9b::7f00:1", "junk"])
-async def test_a_name_that_leads_to_a_private_address_is_refused(web, address):
-    web.names["trap.example.com"] = [[PUBLIC, address]]
-    with pytest.raises(RefusedAddress, match="not public"):
-        await web.fetcher().get("http://trap.example.com/ok")
+async def test_a_name_that_leads_to_a_private_address_is_refused(web):
+    for address in ("169.254.169.254", "::1", "64:ff9b::7f00:1", "junk"):
+        web.names["trap.example.com"] = [[PUBLIC, address]]
+        with pytest.raises(RefusedAddress, match="not public"):
+            await web.fetcher().get("http://trap.example.com/ok")
     assert web.dialled == []
 
 
@@ -237,14 +242,11 @@ async def test_the_checked_address_is_the_one_that_is_dialled(web):
     assert web.dialled == [PUBLIC]
 
 
-@pytest.mark.parametrize(
-    "to", ["//10.0.0.1/x", "file:///etc/passwd", "http://[::ffff:127.0.0.1]/", "http://pub.example.com:22/"]
-)
-async def test_every_redirect_is_checked_like_the_first_url(web, to):
-    with pytest.raises(RefusedAddress):
-        await web.fetcher().get(at(f"/redir?to={to}"))
-    with pytest.raises(RefusedAddress):
-        await web.fetcher().get(at(f"/chain?n=3&end={to}"))
+async def test_every_redirect_is_checked_like_the_first_url(web):
+    for to in ("//10.0.0.1/x", "file:///etc/passwd", "http://[::ffff:127.0.0.1]/", "http://pub.example.com:22/"):
+        for path in (f"/redir?to={to}", f"/chain?n=3&end={to}"):
+            with pytest.raises(RefusedAddress):
+                await web.fetcher().get(at(path))
     assert set(web.dialled) == {PUBLIC}
 
 
@@ -410,19 +412,16 @@ async def test_the_certificate_is_checked_for_the_name_behind_the_tunnel(web):
     assert not web.requests
 
 
-@pytest.mark.parametrize("status", ["403 Forbidden", "nonsense"])
-async def test_a_proxy_that_refuses_is_told_in_one_line(web, status):
-    web.tunnel_status = status
-    with pytest.raises(ToolError, match="the proxy") as error:
-        await web.behind_proxy().get(at("/ok"))
-    assert "\n" not in str(error.value)
-    assert not web.requests
-
-
-async def test_a_proxy_that_cannot_be_used_is_told_before_anything_is_sent(web):
+async def test_a_proxy_that_refuses_or_cannot_be_used_is_told_in_one_line_and_nothing_is_sent(web):
+    for status in ("403 Forbidden", "nonsense"):
+        web.tunnel_status = status
+        with pytest.raises(ToolError, match="the proxy") as error:
+            await web.behind_proxy().get(at("/ok"))
+        assert "\n" not in str(error.value)
     for url in ("socks5://127.0.0.1:1080", "http://[", "http://:80"):
         with pytest.raises(ToolError, match="cannot be opened"):
             await web.behind_proxy(url).get(at("/ok"))
-    with pytest.raises(UsageError, match=r"socks5://proxy\.example:1080 cannot") as error:
+    assert not web.requests
+    with pytest.raises(UsageError, match=r"socks5://proxy\.example:1080 cannot") as refused:
         read_proxy("socks5://ida:secret@proxy.example:1080")
-    assert "secret" not in str(error.value)
+    assert "secret" not in str(refused.value)

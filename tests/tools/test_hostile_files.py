@@ -14,7 +14,7 @@ from hira.core.errors import ToolError
 from hira.core.worker import WorkerLimits
 from hira.tools.documents import Index, read_file
 from hira.tools.documents.reader import FileReader
-from tests.tools.made_documents import docx, epub, paragraph, pdf, pptx, rows, shape, xlsx
+from tests.tools.made_documents import docx, epub, paragraph, pdf, pptx, rows, shape, written, xlsx
 
 
 def refusal(path: Path, reader: FileReader | None = None) -> str:
@@ -87,16 +87,11 @@ REAL: dict[str, Callable[[Path], Path]] = {
     ),
     "a.epub": lambda path: epub(path, [("One", "<p>Text.</p>"), ("Two", "<p>More.</p>")], title="Days"),
     "a.pdf": lambda path: pdf(path, ["First page\nwith lines", "Second"], title="P"),
-    "a.ipynb": lambda path: _written(
+    "a.ipynb": lambda path: written(
         path, json.dumps({"cells": [{"cell_type": "code", "source": ["x"], "outputs": []}]})
     ),
-    "a.csv": lambda path: _written(path, 'name,price\napple,1\n"pear, ripe",2\n'),
+    "a.csv": lambda path: written(path, 'name,price\napple,1\n"pear, ripe",2\n'),
 }
-
-
-def _written(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 @pytest.mark.heavy

@@ -141,24 +141,25 @@ async def ask(client, name: str, answer: object) -> list[Hit]:
         return await open_backend(name, client, base_url=web.url, key="KEY").search("Kama", 5)
 
 
-@pytest.mark.parametrize(
-    ("name", "answer"),
-    [
+async def test_results_without_an_address_on_the_web_are_left_out(client):
+    for name, answer in (
         ("serper", {"organic": [{"title": "More", "link": "/search?q=more"}, {"title": "Kama"}]}),
         ("searxng", {"results": [{"title": "A file", "url": "magnet:?xt=1"}]}),
         ("mediawiki", {"query": {"search": [{"title": "A/../../w/api.php?x", "snippet": "out of the wiki"}]}}),
-    ],
-)
-async def test_results_without_an_address_on_the_web_are_left_out(client, name, answer):
-    assert await ask(client, name, answer) == []
+    ):
+        assert await ask(client, name, answer) == []
 
 
-@pytest.mark.parametrize("answer", [{"results": 3}, {"message": "out of order"}, "{", {"results": [{"url": 5}]}])
-async def test_an_answer_in_another_form_is_an_error_in_words(client, answer):
-    for name in SHAPES:
-        with suppress(ToolError):  # some leave the list out where nothing was found
-            assert await ask(client, name, answer) == []
-            assert name in {"brave", "serpapi", "serpapi_scholar", "semantic_scholar"}
+async def test_an_answer_in_another_form_is_an_error_in_words_and_so_is_a_dead_server(client):
+    for answer in ({"results": 3}, {"message": "out of order"}, "{", {"results": [{"url": 5}]}):
+        for name in SHAPES:
+            with suppress(ToolError):  # some leave the list out where nothing was found
+                assert await ask(client, name, answer) == []
+                assert name in {"brave", "serpapi", "serpapi_scholar", "semantic_scholar"}
+    with FakeWeb({}) as web:
+        gone = web.url
+    with pytest.raises(ToolError, match=r"searxng cannot be reached at 127\.0\.0\.1"):
+        await open_backend("searxng", client, base_url=gone).search("Kama", 5)
 
 
 @pytest.mark.parametrize(
@@ -178,17 +179,29 @@ async def test_a_refusal_says_what_to_do_and_shows_no_key(client, name, status, 
         assert len(web.visits) == 1
 
 
+ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><feed>&b;</feed>'
+ENGINES = [["google", "Suspended: CAPTCHA"], ["bing", "timeout"]]
+
+
 @pytest.mark.parametrize(
     ("name", "answer", "why"),
     [
         ("serper", "<!doctype html><HTML><title>Log in", r"a web page instead of .*; check its address \(127.+its key"),
         ("searxng", "bad KEY", r"'bad …' instead of search results; check its address \(127\.0\.0\.1\)$"),
         ("arxiv", "", "nothing instead of search results"),
+        ("arxiv", ENTITIES, r"arxiv answered with '.*DOCTYPE"),
+        ("searxng", {"results": [], "unresponsive_engines": ENGINES}, "engines do not answer: google, bing"),
     ],
+    ids=lambda one: str(one)[:30],
 )
 async def test_an_answer_that_is_no_list_of_results_says_what_came_and_what_to_check(client, name, answer, why):
     with pytest.raises(ToolDown, match=why):
-        await ask(client, name, Served(answer))
+        await ask(client, name, Served(answer) if isinstance(answer, str) else answer)
+
+
+async def test_an_endless_answer_is_not_read_to_its_end(client):
+    with pytest.raises(ToolError, match="more than 5 MB"):
+        await ask(client, "searxng", b"[" + b"0," * 3_000_000)
 
 
 async def test_a_passing_failure_is_tried_once_more_and_a_long_one_not_again(client):
@@ -205,31 +218,10 @@ async def test_a_passing_failure_is_tried_once_more_and_a_long_one_not_again(cli
         assert len(web.visits) == 1
 
 
-async def test_searxng_without_answering_engines_says_which(client):
-    told = {"results": [], "unresponsive_engines": [["google", "Suspended: CAPTCHA"], ["bing", "timeout"]]}
-    with pytest.raises(ToolError, match="do not answer: google, bing"):
-        await ask(client, "searxng", told)
-
-
-async def test_an_endless_answer_and_a_dead_server_are_errors_in_words(client):
-    with pytest.raises(ToolError, match="more than 5 MB"):
-        await ask(client, "searxng", b"[" + b"0," * 3_000_000)
-    with FakeWeb({}) as web:
-        gone = web.url
-    with pytest.raises(ToolError, match=r"searxng cannot be reached at 127\.0\.0\.1"):
-        await open_backend("searxng", client, base_url=gone).search("Kama", 5)
-
-
 async def test_halves_of_characters_and_endless_references_of_a_service_cannot_be_sent(client):
     one = {"title": f"Alta&#{'9' * 5_000};", "url": "https://a.example/caf\ud800", "content": "a\ud83db &#0065;"}
     (hit,) = await ask(client, "searxng", json.dumps({"results": [one]}))
     assert (hit.title, hit.url, hit.snippet) == ("Alta\ufffd", "https://a.example/caf\ufffd", "a\ufffdb A")
-
-
-async def test_entities_in_a_list_of_papers_are_not_expanded(client):
-    bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><feed>&b;</feed>'
-    with pytest.raises(ToolError, match=r"arxiv answered with '.*DOCTYPE"):
-        await ask(client, "arxiv", Served(bomb))
 
 
 async def test_the_next_service_answers_where_one_fails_and_that_is_told(client):
@@ -277,11 +269,11 @@ async def test_one_place_is_one_hit_with_the_longer_snippet():
     assert (nothing.text, nothing.passages) == ("nothing found; try other words for 'zebras'", ())
 
 
-@pytest.mark.parametrize(("query", "why"), [("  ", "empty"), ("word " * 100, "at most 400")])
-async def test_an_empty_query_or_a_whole_document_is_not_sent(query, why):
+async def test_an_empty_query_or_a_whole_document_is_not_sent():
     backend = Fixed([])
-    with pytest.raises(ToolError, match=why):
-        await search_tool([backend]).call({"query": query})
+    for query, why in (("  ", "empty"), ("word " * 100, "at most 400")):
+        with pytest.raises(ToolError, match=why):
+            await search_tool([backend]).call({"query": query})
     assert backend.asked == 0
 
 
