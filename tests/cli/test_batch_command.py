@@ -63,9 +63,8 @@ def test_questions_may_be_json_with_ids_and_files_and_other_keys(place: Place) -
     assert [(line["id"], line["question"]) for line in place.lines] == list(zip("x74", QUESTIONS[:3], strict=True))
 
 
-@pytest.mark.parametrize(
-    ("line", "what"),
-    [
+def test_a_bad_line_is_told_with_its_number_before_any_work(place: Place) -> None:
+    for line, what in (
         ('{"question": "a?"', "not valid JSON"),
         ('{"id": "x"}', "there is no question"),
         ('{"question": "a?", "file": ["b"]}', "unknown key 'file'"),
@@ -73,33 +72,28 @@ def test_questions_may_be_json_with_ids_and_files_and_other_keys(place: Place) -
         ('{"question": "a?", "files": ["none.txt"]}', "none.txt' does not exist"),
         ('{"question": "a?", "id": "1"}', "the id '1' is already used in line 1"),
         ('{"question": "a?", "id": [1]}', "`id` must be a string or a number"),
-    ],
-)
-def test_a_bad_line_is_told_with_its_number_before_any_work(place: Place, line: str, what: str) -> None:
-    (place.folder / "q.jsonl").write_text(f"{QUESTIONS[0]}\n{line}\n", encoding="utf-8")
-    said = place.batch()
-    assert said.code == 2
-    assert what in said.err
-    assert "in line 2 of q.jsonl" in said.err
-    assert len(said.err.splitlines()) == 3
-    assert not (place.folder / "a.jsonl").exists()
+    ):
+        (place.folder / "q.jsonl").write_text(f"{QUESTIONS[0]}\n{line}\n", encoding="utf-8")
+        said = place.batch()
+        assert said.code == 2
+        assert what in said.err
+        assert "in line 2 of q.jsonl" in said.err
+        assert len(said.err.splitlines()) == 3
+        assert not (place.folder / "a.jsonl").exists()
 
 
-@pytest.mark.parametrize(
-    ("argv", "what"),
-    [
+def test_a_mistake_leaves_no_file(place: Place) -> None:
+    for argv, what in (
         (("--batch", "none.jsonl"), "--batch none.jsonl: there is no such file"),
         (("--concurrency", "0"), "`concurrency` must be at least 1, got 0"),
         (("--json",), "--json does not work with --batch"),
         (("--approve",), "--approve and --batch cannot be combined"),
         (("--docs", "nowhere"), "no such file or folder"),
-    ],
-)
-def test_a_mistake_leaves_no_file(place: Place, argv: tuple[str, ...], what: str) -> None:
-    said = place.batch(*argv)
-    assert said.code == 2
-    assert what in said.err
-    assert not [path.name for path in place.folder.iterdir() if path.name.startswith("a.jsonl")]
+    ):
+        said = place.batch(*argv)
+        assert said.code == 2
+        assert what in said.err
+        assert not [path.name for path in place.folder.iterdir() if path.name.startswith("a.jsonl")]
 
 
 def test_what_is_answered_is_not_asked_again(place: Place) -> None:

@@ -93,9 +93,8 @@ def test_code_that_a_projects_file_names_runs_once_it_is_allowed(hira: Command, 
     assert hira(*ASK, HIRA_TRUST=f"{workflow},{tool},{OWN}:Diver").out == "Hello? depth\n"
 
 
-@pytest.mark.parametrize(
-    ("flags", "environ", "says"),
-    [
+def test_what_cannot_be_loaded_is_one_line(hira: Command) -> None:
+    for flags, environ, says in (
         (["--tools", "broken"], {}, "'broken' of the package 'lakes' cannot be loaded: AttributeError"),
         (
             ["--tools", "shallow"],
@@ -108,28 +107,23 @@ def test_code_that_a_projects_file_names_runs_once_it_is_allowed(hira: Command, 
         ([], {"HIRA_EXPERTS": f"{OWN}:number"}, "has no name"),
         ([], {"HIRA_WORKFLOW": f"{OWN}:number"}, "workflow has no name: 5"),
         ([], {"HIRA_WORKFLOW": f"{OWN}:absent"}, f"'{OWN}:absent' cannot be loaded"),
-    ],
-)
-def test_what_cannot_be_loaded_is_one_line(hira: Command, flags: list[str], environ: dict[str, str], says: str) -> None:
-    said = hira(*ASK, *flags, **environ)
-    assert (said.code, said.out) == (2, "")
-    assert says in said.err
-    assert "Traceback" not in said.err
+    ):
+        said = hira(*ASK, *flags, **environ)
+        assert (said.code, said.out) == (2, "")
+        assert says in said.err
+        assert "Traceback" not in said.err
 
 
-@pytest.mark.parametrize(
-    ("flags", "says"),
-    [
+def test_hiras_own_names_win(hira: Command) -> None:
+    (hira.folder / "a.txt").write_text("The lake is 251 metres deep.\n", encoding="utf-8")
+    for flags, says in (
         (["--tools", "search"], "the tool 'search' is hira's own; an installed one of this name is not used"),
         (["--tools", "other_search"], "the installed tool 'other_search' is not used: hira has its own tool 'search'"),
         (["--workflow", "mars"], "'mars' is hira's own workflow; that of the package 'lakes' is not used"),
-    ],
-)
-def test_hiras_own_names_win(hira: Command, flags: list[str], says: str) -> None:
-    (hira.folder / "a.txt").write_text("The lake is 251 metres deep.\n", encoding="utf-8")
-    said = hira("ask", "How deep is the lake?", "--docs", "a.txt", *flags)
-    assert says in said.err
-    assert "251 metres" in said.out
+    ):
+        said = hira("ask", "How deep is the lake?", "--docs", "a.txt", *flags)
+        assert says in said.err
+        assert "251 metres" in said.out
 
 
 def test_a_name_of_two_packages_is_not_guessed(hira: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,10 +63,10 @@ def test_init_asks_a_connected_model_a_test_question(place: Command) -> None:
     assert place("init", "--force", **connected).code == 3
 
 
-@pytest.mark.parametrize("docs", ["nowhere", "../elsewhere"])
-def test_init_refuses_documents_that_its_file_may_not_name_before_it_writes(place: Command, docs: str) -> None:
-    assert place("init", "--docs", docs).code == 2
-    assert not (place.folder / "hira.toml").exists()
+def test_init_refuses_documents_that_its_file_may_not_name_before_it_writes(place: Command) -> None:
+    for docs in ("nowhere", "../elsewhere"):
+        assert place("init", "--docs", docs).code == 2
+        assert not (place.folder / "hira.toml").exists()
 
 
 def test_a_local_server_is_written_with_its_first_model_that_speaks() -> None:
@@ -75,32 +75,29 @@ def test_a_local_server_is_written_with_its_first_model_that_speaks() -> None:
     assert made == {"model": 'qwen "x"', "base_url": "http://127.0.0.1:8080/v1"}
 
 
-@pytest.mark.parametrize(
-    "found",
-    [
+def test_what_is_written_can_be_read_and_each_comment_would_be_a_setting(place: Command) -> None:
+    for found in (
         SetupFindings((), (), "", (), ()),
         SetupFindings((), ("OPENAI_API_KEY",), "", ("serper", "brave"), ("papers", 'a "b"')),
         SetupFindings((), (), "m\nmodel = 1", (), ()),
-    ],
-)
-def test_what_is_written_can_be_read_and_each_comment_would_be_a_setting(found: SetupFindings, place: Command) -> None:
-    text, file = format_settings(found), place.folder / "hira.toml"
-    settings = [line.removeprefix("# ") for line in text.splitlines() if re.match(r"# \w+ = ", line)]
-    trusted = {TRUST: "http://127.0.0.1:8000/v1,https://…/v1"}
-    for written in (text, *settings):
-        file.write_text(written, encoding="utf-8")
-        read = load({}, trusted, place.folder, place.folder / "home")
-        assert written is text or read.model_fields_set
+    ):
+        text, file = format_settings(found), place.folder / "hira.toml"
+        settings = [line.removeprefix("# ") for line in text.splitlines() if re.match(r"# \w+ = ", line)]
+        trusted = {TRUST: "http://127.0.0.1:8000/v1,https://…/v1"}
+        for written in (text, *settings):
+            file.write_text(written, encoding="utf-8")
+            read = load({}, trusted, place.folder, place.folder / "home")
+            assert written is text or read.model_fields_set
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_script_knows_every_command_and_flag_and_the_workflows(shell: str, place: Command) -> None:
-    said = place("completion", shell)
-    assert said.code == 0
+def test_each_script_knows_every_command_and_flag_and_the_workflows(place: Command) -> None:
     flags = {flag for flag in build_parser(hira.__version__).flags() if flag.startswith("--")}
-    assert not [flag for flag in flags if flag.removeprefix("--" if shell == "fish" else "") not in said.out]
-    assert all(name in said.out for name in WORKFLOWS)
     assert tuple(WORKFLOWS) == completion.WORKFLOWS
-    if shell == "bash" and (bash := shutil.which("bash")):
-        done = subprocess.run([bash, "--norc", "-euc", said.out], capture_output=True, check=False)
-        assert (done.returncode, done.stderr) == (0, b"")
+    for shell in ("bash", "zsh", "fish"):
+        said = place("completion", shell)
+        assert said.code == 0
+        assert not [flag for flag in flags if flag.removeprefix("--" if shell == "fish" else "") not in said.out]
+        assert all(name in said.out for name in WORKFLOWS)
+        if shell == "bash" and (bash := shutil.which("bash")):
+            done = subprocess.run([bash, "--norc", "-euc", said.out], capture_output=True, check=False)
+            assert (done.returncode, done.stderr) == (0, b"")

@@ -110,15 +110,12 @@ def test_without_a_value_the_text_goes_to_stderr_and_the_code_is_4(typed: Comman
     assert said.err.endswith("name a model\n  --model NAME connects one (hira doctor)\n")
 
 
-@pytest.mark.parametrize(
-    ("schema", "says"),
-    [
+def test_a_file_without_a_schema_is_refused_before_any_call(typed: Command) -> None:
+    for schema, says in (
         ("missing.json", "--schema missing.json: there is no such file"),
         ("docs/mill.md", "--schema docs/mill.md: Expecting value"),
         ("typo.json", "'objec' is not one of ['array', 'boolean', "),
-    ],
-)
-def test_a_file_without_a_schema_is_refused_before_any_call(typed: Command, schema: str, says: str) -> None:
-    said = ask_typed(typed, [], schema)
-    assert (said.code, said.out, said.err.count(schema)) == (2, "", 1)
-    assert says in said.err
+    ):
+        said = ask_typed(typed, [], schema)
+        assert (said.code, said.out, said.err.count(schema)) == (2, "", 1)
+        assert says in said.err

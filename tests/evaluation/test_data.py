@@ -128,12 +128,14 @@ def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order(tmp_path: Path) -> No
     assert "table" in failed.value.fix
 
 
-@pytest.mark.parametrize(
-    ("name", "says"), [("hotpot", "unknown set 'hotpot'"), ("missing.jsonl", "no file"), ("gaia=none.jsonl", "no file")]
-)
-def test_a_set_that_is_not_there_is_told_with_the_nearest_name(tmp_path: Path, name: str, says: str) -> None:
-    with pytest.raises(UsageError, match=says):
-        load(name, Selection(), tmp_path)
+def test_a_set_that_is_not_there_is_told_with_the_nearest_name(tmp_path: Path) -> None:
+    for name, says in (
+        ("hotpot", "unknown set 'hotpot'"),
+        ("missing.jsonl", "no file"),
+        ("gaia=none.jsonl", "no file"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            load(name, Selection(), tmp_path)
 
 
 ROWS = {
@@ -150,16 +152,16 @@ ROWS = {
 QA = {"id": "test_0", "question": "q?", "golden_answers": ["17", "seventeen"]}
 
 
-@pytest.mark.parametrize("name", [*ROWS, "musique"])
-def test_each_public_set_is_read_from_rows_of_its_shape(name: str, tmp_path: Path) -> None:
-    row = ROWS.get(name, QA)
-    (item,) = items_of_rows(SETS[name], [row], tmp_path, name)
-    assert item.question == (f"{SETS[name].ask}\n\nA man of 40." if SETS[name].ask else "q?")
-    assert item.answers[:1] == ("17",)
-    path = written(tmp_path, "rows.jsonl", json.dumps(row) + "\n")
-    data = load(f"{name}={path}", Selection(), tmp_path)
-    assert data.items == (item,)
-    assert data.metric == SETS[name].metric
+def test_each_public_set_is_read_from_rows_of_its_shape(tmp_path: Path) -> None:
+    for name in (*ROWS, "musique"):
+        row = ROWS.get(name, QA)
+        (item,) = items_of_rows(SETS[name], [row], tmp_path, name)
+        assert item.question == (f"{SETS[name].ask}\n\nA man of 40." if SETS[name].ask else "q?")
+        assert item.answers[:1] == ("17",)
+        path = written(tmp_path, "rows.jsonl", json.dumps(row) + "\n")
+        data = load(f"{name}={path}", Selection(), tmp_path)
+        assert data.items == (item,)
+        assert data.metric == SETS[name].metric
 
 
 def test_sets_are_broken_down_as_the_papers_do(tmp_path: Path) -> None:

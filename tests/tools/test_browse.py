@@ -117,13 +117,14 @@ def test_whatever_carries_something_more_is_another_url():
     assert [other for other in OTHERS if is_allowed(other, {canonicalise_url("https://a.example/x")})] == []
 
 
-@pytest.mark.parametrize("url", ["https://\udfff.example/", "https://a.example/?\udc80"])
-def test_half_a_character_in_a_url_raises_nothing_but_what_the_model_is_told(url):
-    assert canonicalise_url(url) == canonicalise_url(url.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-    try:
-        assert check_url(url).url.isprintable()
-    except ToolError as error:
-        error.what.encode()
+def test_half_a_character_in_a_url_raises_nothing_but_what_the_model_is_told():
+    for url in ("https://\udfff.example/", "https://a.example/?\udc80"):
+        replaced = url.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        assert canonicalise_url(url) == canonicalise_url(replaced)
+        try:
+            assert check_url(url).url.isprintable()
+        except ToolError as error:
+            error.what.encode()
 
 
 def test_urls_are_found_in_text_without_the_punctuation_around_them():

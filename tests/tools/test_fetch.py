@@ -340,9 +340,8 @@ async def test_what_gives_no_page_is_an_error_for_the_model(web, url, why):
         await web.fetcher(seconds=0.5).get(url)
 
 
-@pytest.mark.parametrize(
-    ("content_type", "body", "kind"),
-    [
+def test_the_kind_of_a_body_is_told_by_its_first_bytes_before_its_type():
+    for content_type, body, kind in (
         ("text/html; charset=x", b"<p>", "html"),
         ("text/html", b"\n%PDF-1.7", "pdf"),
         ("application/pdf", b"<!DOCTYPE html><p>please log in", "html"),
@@ -353,10 +352,8 @@ async def test_what_gives_no_page_is_an_error_for_the_model(web, url, why):
         ("text/plain", b"a long text with one zero in it " * 9 + b"\x00", "text"),
         ("", b"<p>nothing declared</p>", "html"),
         ("", b'<?xml version="1.0"?>\n<!DOCTYPE html><html>', "html"),
-    ],
-)
-def test_the_kind_of_a_body_is_told_by_its_first_bytes_before_its_type(content_type, body, kind):
-    assert Fetched("http://a.example/", 200, content_type, body).kind == kind
+    ):
+        assert Fetched("http://a.example/", 200, content_type, body).kind == kind
 
 
 def test_a_page_that_begins_with_comments_takes_time_in_proportion() -> None:

@@ -76,9 +76,8 @@ FILM = (
 )
 
 
-@pytest.mark.parametrize(
-    ("html", "state"),
-    [
+def test_a_page_that_is_no_content_says_so_in_many_languages_and_an_article_about_walls_is_none():
+    for html, state in (
         ("", "empty"),
         ("<title>Just a moment...</title><p>Checking your browser before you go on.</p>", "blocked"),
         ("<p>Request unsuccessful. Incapsula incident ID: 123-456</p>", "blocked"),
@@ -104,10 +103,8 @@ FILM = (
         (f"{LONG}<p>Subscribe to continue reading</p>", "ok"),
         (f"{FRAME}<article><p>{SHORT}</p></article>", "ok"),
         (f"<article><p>{SHORT * 5}</p></article>{FRAME}", "ok"),
-    ],
-)
-def test_a_page_that_is_no_content_says_so_in_many_languages_and_an_article_about_walls_is_none(html, state):
-    assert extract(html).state == state
+    ):
+        assert extract(html).state == state
 
 
 def test_cells_that_take_several_columns_or_rows_keep_the_others_under_theirs():
@@ -141,9 +138,8 @@ def test_stray_end_tags_do_not_tear_tables_and_blocks():
 CZECH = "Příliš žluťoučký kůň úpěl ďábelské ódy a pak ještě dlouho běžel přes pole k řece."
 
 
-@pytest.mark.parametrize(
-    ("body", "content_type"),
-    [
+def test_the_charset_is_found_in_mark_header_meta_or_the_bytes_themselves():
+    for body, content_type in (
         (CZECH.encode("iso-8859-2"), "text/html; charset=iso-8859-2"),
         (f'<meta charset="windows-1250">{CZECH}'.encode("cp1250"), "text/html"),
         (f'<meta http-equiv=Content-Type content="text/html; charset=windows-1250">{CZECH}'.encode("cp1250"), ""),
@@ -153,10 +149,8 @@ CZECH = "Příliš žluťoučký kůň úpěl ďábelské ódy a pak ještě dlo
         (f'<meta charset="utf-16">{CZECH}'.encode(), ""),
         (f'<?xml version="1.0" encoding="ISO-8859-2"?>{CZECH}'.encode("iso-8859-2"), ""),
         (CZECH.encode(), ""),
-    ],
-)
-def test_the_charset_is_found_in_mark_header_meta_or_the_bytes_themselves(body, content_type):
-    assert "žluťoučký kůň" in decode_page(body, content_type)
+    ):
+        assert "žluťoučký kůň" in decode_page(body, content_type)
 
 
 def test_a_declaration_counts_where_the_bytes_would_also_be_utf_8():
@@ -172,13 +166,13 @@ def test_a_reference_of_thousands_of_digits_is_a_character_that_cannot_be_shown(
     assert (page.title, page.text.split()[:2]) == ("\ufffdx", ["\ufffd", "A"])
 
 
-@pytest.mark.parametrize("base", ["http://[", "http://\ud800/"])
-def test_a_base_that_is_no_address_leaves_the_page_readable(base: str):
-    page = extract(f'<base href="{base}"><a href="/next">next</a>{TEXT}', "https://example.org/page")
-    assert page.state == "ok"
-    assert "harbour of Alta" in page.text
-    for link in page.links:
-        canonicalise_url(link.url)
+def test_a_base_that_is_no_address_leaves_the_page_readable():
+    for base in ("http://[", "http://\ud800/"):
+        page = extract(f'<base href="{base}"><a href="/next">next</a>{TEXT}', "https://example.org/page")
+        assert page.state == "ok"
+        assert "harbour of Alta" in page.text
+        for link in page.links:
+            canonicalise_url(link.url)
 
 
 def test_links_are_read_as_browsers_read_them_and_are_only_of_the_web():

@@ -162,21 +162,18 @@ async def test_an_answer_in_another_form_is_an_error_in_words_and_so_is_a_dead_s
         await open_backend("searxng", client, base_url=gone).search("Kama", 5)
 
 
-@pytest.mark.parametrize(
-    ("name", "status", "error", "why"),
-    [
+async def test_a_refusal_says_what_to_do_and_shows_no_key(client):
+    for name, status, error, why in (
         ("serper", 401, Unusable, "check SERPER_API_KEY"),
         ("searxng", 403, Unusable, r"add `json` to `search.formats` in its settings.yml"),
         ("serper", 500, ToolError, "status 500"),
         ("searxng", 302, ToolDown, "sends its requests elsewhere, status 302; check its address"),
-    ],
-)
-async def test_a_refusal_says_what_to_do_and_shows_no_key(client, name, status, error, why):
-    with FakeWeb({"/search": Served("no", status=status, headers={"Location": "/elsewhere"})}) as web:
-        with pytest.raises(error, match=why) as raised:
-            await open_backend(name, client, base_url=web.url, key="SECRET").search("Kama", 5)
-        assert "SECRET" not in str(raised.value)
-        assert len(web.visits) == 1
+    ):
+        with FakeWeb({"/search": Served("no", status=status, headers={"Location": "/elsewhere"})}) as web:
+            with pytest.raises(error, match=why) as raised:
+                await open_backend(name, client, base_url=web.url, key="SECRET").search("Kama", 5)
+            assert "SECRET" not in str(raised.value)
+            assert len(web.visits) == 1
 
 
 ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><feed>&b;</feed>'

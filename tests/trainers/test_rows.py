@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rollouts_made import rollout, turn
@@ -30,12 +29,12 @@ def test_a_prompt_that_breaks_the_prefix_begins_a_new_row_and_is_counted() -> No
     assert cut.breaks == 1
 
 
-@pytest.mark.parametrize("logprobs", [[-0.1], [-0.1, math.nan], [-0.1, 0.5]])
-def test_a_row_whose_log_probabilities_do_not_fit_is_dropped_and_counted(logprobs: list[float]) -> None:
-    record = rollout(planner=[turn([1], [2, 3], logprobs)], worker=[turn([5], [6])])
-    cut = rows_of(record)
-    assert [row.role for row in cut.rows] == ["worker"]
-    assert cut.dropped == 1
+def test_a_row_whose_log_probabilities_do_not_fit_is_dropped_and_counted() -> None:
+    for logprobs in ([-0.1], [-0.1, math.nan], [-0.1, 0.5]):
+        record = rollout(planner=[turn([1], [2, 3], logprobs)], worker=[turn([5], [6])])
+        cut = rows_of(record)
+        assert [row.role for row in cut.rows] == ["worker"]
+        assert cut.dropped == 1
 
 
 def test_only_the_roles_that_are_trained_make_rows_and_turns_without_tokens_make_none() -> None:

@@ -26,19 +26,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "line"),
-    [
-        (["grpo", "reward.judge=m", "reward.judge_url=http://127.0.0.1:9/v1"], 3, "the judge cannot be reached"),
-        (["doctor"], 1, "rollouts.window is 16,384 tokens, but the model takes only 2,048"),
-        (["doctor", "rollouts.window=2048"], 0, "30 questions, 8 for each update; 10 duplicates"),
-        (["grpo", 'train.report_to=["wandbs"]'], 2, "unknown reporter 'wandbs'"),
-    ],
-    ids=["a judge that is down", "a window of 2k", "10 duplicates of 30 questions", "a tracker that does not exist"],
-)  # fmt: skip
-def test_it_is_said_before_anything_is_sampled(arguments: list[str], code: int, line: str, folder: Path) -> None:
+def test_it_is_said_before_anything_is_sampled(folder: Path) -> None:
     terminal = Terminal(folder)
     own = ["recipe=grpo", "model.name=model", "data.train=questions.jsonl", 'settings.docs=["docs"]', "out=run"]
-    assert terminal.train(arguments[0], *own, *arguments[1:]) == code, terminal.err
-    assert line in terminal.out + terminal.err
-    assert not (folder / "run").exists()
+    for command, given, code, line in (
+        ("grpo", ["reward.judge=m", "reward.judge_url=http://127.0.0.1:9/v1"], 3, "the judge cannot be reached"),
+        ("doctor", [], 1, "rollouts.window is 16,384 tokens, but the model takes only 2,048"),
+        ("doctor", ["rollouts.window=2048"], 0, "30 questions, 8 for each update; 10 duplicates"),
+        ("grpo", ['train.report_to=["wandbs"]'], 2, "unknown reporter 'wandbs'"),
+    ):
+        assert terminal.train(command, *own, *given) == code, terminal.err
+        assert line in terminal.out + terminal.err
+        assert not (folder / "run").exists()

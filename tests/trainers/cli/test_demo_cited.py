@@ -28,20 +28,15 @@ async def paid(answer: str) -> tuple[float, float]:
     return score.value, score.parts["accuracy"]
 
 
-@pytest.mark.parametrize(
-    ("answer", "reward", "right"),
-    [
+async def test_the_fact_and_its_source_are_paid_for_and_more_than_was_asked_costs() -> None:
+    for answer, reward, right in (
         (f"{RIVER} [s1].", 1.0, 1.0),
         (f"{RIVER} [s2].", 0.5, 0.0),
         (f"{RIVER}.", 0.5, 0.0),
         (f"{RIVER} [s1]. {MAYOR}.", 0.75, 0.0),
         (f"{MAYOR} [s1].", 0.0, 0.0),
-    ],
-)
-async def test_the_fact_and_its_source_are_paid_for_and_more_than_was_asked_costs(
-    answer: str, reward: float, right: float
-) -> None:
-    assert await paid(answer) == (reward, right)
+    ):
+        assert await paid(answer) == (reward, right)
 
 
 @pytest.mark.heavy(seconds=60)

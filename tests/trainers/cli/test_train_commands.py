@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from terminal import Terminal
 
 from hira.runtime.settings import Settings, load
@@ -17,9 +16,8 @@ from hira.trainers.recipes import MATPO
 from hira.workflows import WORKFLOWS
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
+def test_what_is_wrong_is_told_in_three_lines_with_code_2(terminal: Terminal) -> None:
+    for arguments, told in (
         (("dmeo",), ["invalid choice: 'dmeo'", "did you mean demo?"]),
         (("grpo",), ["no configuration is named", "docs/training.md"]),
         (("help", "dmeo"), ["did you mean demo?"]),
@@ -39,16 +37,12 @@ from hira.workflows import WORKFLOWS
         (("plan", "--gpu", "rtx-4091", "model.name=x"), ["unknown GPU 'rtx-4091'", "did you mean 'rtx-4090'?"]),
         (("serve", "nowhere"), ["there is no such folder", "nowhere"]),
         (("eval", "nowhere", "mini"), ["there is no such folder", "nowhere"]),
-    ],
-)
-def test_what_is_wrong_is_told_in_three_lines_with_code_2(
-    arguments: tuple[str, ...], told: list[str], terminal: Terminal
-) -> None:
-    assert terminal.train(*arguments) == 2
-    assert terminal.err.startswith("hira-train: ")
-    assert len(terminal.err.splitlines()) <= 3
-    assert all(one in terminal.err for one in told), terminal.err
-    assert not terminal.out
+    ):
+        assert terminal.train(*arguments) == 2
+        assert terminal.err.startswith("hira-train: ")
+        assert len(terminal.err.splitlines()) <= 3
+        assert all(one in terminal.err for one in told), terminal.err
+        assert not terminal.out
 
 
 QWEN3_4B = {
