@@ -41,9 +41,8 @@ def test_csv_and_arrays_and_named_columns(tmp_path: Path) -> None:
     assert items_of(array)[0].answers == ("2",)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "says"),
-    [
+def test_a_file_that_cannot_be_used_is_told_with_the_place(tmp_path: Path) -> None:
+    for name, text, says in (
         ("q.jsonl", "{", "not valid JSON"),
         ("q.jsonl", '{"frage": "Wer?"}', "no column with the questions"),
         ("q.jsonl", '{"question": " "}', "the question is empty"),
@@ -55,12 +54,10 @@ def test_csv_and_arrays_and_named_columns(tmp_path: Path) -> None:
         ("q.jsonl", '{"question": "a", "files": ["none.txt"]}', "does not exist"),
         ("q.jsonl", "", "there are no questions"),
         ("q.csv", "question,answer\nWho?,Edda,Ingrid\n", "more cells than there are columns"),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_told_with_the_place(tmp_path: Path, name: str, text: str, says: str) -> None:
-    with pytest.raises(UsageError, match=says) as failed:
-        items_of(written(tmp_path, name, text))
-    assert name in failed.value.where
+    ):
+        with pytest.raises(UsageError, match=says) as failed:
+            items_of(written(tmp_path, name, text))
+        assert name in failed.value.where
 
 
 @pytest.mark.parametrize(

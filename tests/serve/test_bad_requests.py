@@ -75,15 +75,11 @@ def test_a_field_that_cannot_be_read_is_named(server: Served) -> None:
         assert at_fault.partition(".")[0] in changed
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"", b'"x"', b"\xff\xfe", b"[" * 100_000, b'{"model":"direct","messages":"\\ud800'],
-    ids=["nothing", "a text", "no UTF-8", "deep", "half a character"],
-)
-@pytest.mark.parametrize("path", [CHAT, "/api/runs"])
-def test_a_body_that_is_no_request_is_refused(server: Served, path: str, body: bytes) -> None:
-    reply = post(f"{server.url}{path}", content=body, headers={"content-type": "application/json"})
-    refused(reply, 400, "")
+def test_a_body_that_is_no_request_is_refused(server: Served) -> None:
+    for body in (b"", b'"x"', b"\xff\xfe", b"[" * 100_000, b'{"model":"direct","messages":"\\ud800'):
+        for path in (CHAT, "/api/runs"):
+            reply = post(f"{server.url}{path}", content=body, headers={"content-type": "application/json"})
+            refused(reply, 400, "")
 
 
 def test_what_is_unusual_and_harmless_is_answered(server: Served) -> None:

@@ -162,9 +162,8 @@ def test_another_key_cannot_continue_a_response(settings: Settings) -> None:
 TOOL = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}, "strict": False}
 
 
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
+def test_what_hira_does_not_do_is_refused_with_what_to_do(server: Served) -> None:
+    for more, says in (
         ({"tools": [TOOL]}, "its own tools; remove them"),
         ({"background": True}, "set stream to see the progress"),
         ({"text": {"format": {"type": "json_object"}}}, "use 'text' or 'json_schema'"),
@@ -173,12 +172,9 @@ TOOL = {"type": "function", "name": "f", "parameters": {"type": "object", "prope
         ({"input": []}, "a user message with text is missing"),
         ({"instructions": "Be brief. " * 50_000}, "are more than 400,000"),
         ({"input": [{"type": "function_call_output", "call_id": "1", "output": "31"}]}, "'function_call_output'"),
-    ],
-    ids=lambda one: str(one)[:40],
-)
-def test_what_hira_does_not_do_is_refused_with_what_to_do(server: Served, more: dict[str, Any], says: str) -> None:
-    with client_of(server) as client, pytest.raises(openai.BadRequestError, match=says):
-        client.responses.create(**{"model": "direct", "input": ASKED, **more})
+    ):
+        with client_of(server) as client, pytest.raises(openai.BadRequestError, match=says):
+            client.responses.create(**{"model": "direct", "input": ASKED, **more})
 
 
 def test_a_response_whose_model_fails_ends_its_stream_as_failed(settings: Settings) -> None:

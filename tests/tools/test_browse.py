@@ -63,9 +63,8 @@ async def test_only_what_was_seen_is_opened_and_links_of_a_page_count_as_seen():
                 await reader.open(appended)
 
 
-@pytest.mark.parametrize(
-    ("page", "why"),
-    [
+async def test_a_page_without_content_is_said_so_and_nothing_of_it_is_shown():
+    for page, why in (
         ("<title>Just a moment...</title><p>Checking your browser</p>", "blocks programs"),
         ("<div></div>", "holds no text"),
         ("<div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript>", "runs its scripts"),
@@ -74,13 +73,11 @@ async def test_only_what_was_seen_is_opened_and_links_of_a_page_count_as_seen():
         (Served(b"\x89PNG\r\n", "image/png"), "is an image"),
         (Served(b"\x00\x01\x02" * 50, "application/octet-stream"), "binary"),
         (Served(b"%PDF-1.4 no more", "application/pdf"), "damaged"),
-    ],
-)
-async def test_a_page_without_content_is_said_so_and_nothing_of_it_is_shown(page, why):
-    with FakeWeb({"/page": page}) as web:
-        with pytest.raises(ToolError, match=why) as raised:
-            await Reader(web, "/page").open("/page")
-        assert "words of the server" not in str(raised.value)
+    ):
+        with FakeWeb({"/page": page}) as web:
+            with pytest.raises(ToolError, match=why) as raised:
+                await Reader(web, "/page").open("/page")
+            assert "words of the server" not in str(raised.value)
 
 
 async def test_pdf_json_and_plain_text_are_read_by_their_type(tmp_path):

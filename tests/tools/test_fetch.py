@@ -323,21 +323,18 @@ async def test_what_came_before_a_break_is_kept_and_said_to_be_a_part(web):
     assert got.text.startswith("words ")
 
 
-@pytest.mark.parametrize(
-    ("url", "why"),
-    [
+async def test_what_gives_no_page_is_an_error_for_the_model(web):
+    web.names |= {"dead.example.com": [["93.184.215.99"]], "none.example.com": [[]]}
+    for url, why in (
         (at("/silent"), r"did not answer within 0\.5 seconds"),
         (at("/hugehead"), "valid HTTP"),
         (at("/nohttp"), "valid HTTP"),
         (at("/lengths"), "valid HTTP"),
         ("http://dead.example.com/", "cannot be opened: the connection failed"),
         ("http://none.example.com/", "cannot be opened"),
-    ],
-)
-async def test_what_gives_no_page_is_an_error_for_the_model(web, url, why):
-    web.names |= {"dead.example.com": [["93.184.215.99"]], "none.example.com": [[]]}
-    with pytest.raises(ToolError, match=why):
-        await web.fetcher(seconds=0.5).get(url)
+    ):
+        with pytest.raises(ToolError, match=why):
+            await web.fetcher(seconds=0.5).get(url)
 
 
 def test_the_kind_of_a_body_is_told_by_its_first_bytes_before_its_type():

@@ -93,17 +93,14 @@ def placed(word: str, /) -> str:
     return word
 
 
-@pytest.mark.parametrize(
-    ("made_of", "told"),
-    [
+def test_what_no_model_could_call_is_refused_with_a_way_out() -> None:
+    for made_of, told in (
         (bare, "parameter 'number' needs a type\nwrite number: str"),
         (Archive.look_up, "parameter 'self' needs a type\nmake it of an object's method: tool(it.look_up)"),
         (several, "'*words' gives a model no names for its arguments\nname each parameter"),
         (placed, "parameter 'word' cannot be given by its name\nleave out the /"),
         (Archive(), "a tool needs a function, got"),
-    ],
-)
-def test_what_no_model_could_call_is_refused_with_a_way_out(made_of: Any, told: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        tool(made_of)
-    assert told in str(caught.value)
+    ):
+        with pytest.raises(UsageError) as caught:
+            tool(made_of)
+        assert told in str(caught.value)

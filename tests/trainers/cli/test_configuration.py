@@ -44,24 +44,20 @@ def test_overrides_are_numbers_lists_truth_values_and_text() -> None:
     assert (found.model.name, found.seed) == ("a/b", 3)
 
 
-@pytest.mark.parametrize(
-    ("override", "what", "fix"),
-    [
+def test_what_is_wrong_with_an_override_is_told_with_the_way_out() -> None:
+    for override, what, fix in (
         ("train.step=1", "unknown key 'step'", "did you mean 'steps'?"),
         ("train.steps=0", "train.steps should be greater than or equal to 1, got 0", "correct train.steps"),
         ("nothing", "'nothing' is not an override", "SECTION.KEY=VALUE"),
-    ],
-)
-def test_what_is_wrong_with_an_override_is_told_with_the_way_out(override: str, what: str, fix: str) -> None:
-    with pytest.raises(UsageError) as raised:
-        load_configuration(None, [override])
-    assert raised.value.what.startswith(what)
-    assert fix in raised.value.fix
+    ):
+        with pytest.raises(UsageError) as raised:
+            load_configuration(None, [override])
+        assert raised.value.what.startswith(what)
+        assert fix in raised.value.fix
 
 
-@pytest.mark.parametrize(
-    ("override", "what"),
-    [
+def test_a_run_that_cannot_work_is_refused_before_anything_is_loaded(folder: Path) -> None:
+    for override, what in (
         ("recipe=mapto", "unknown recipe 'mapto'"),
         ("model.name=", "no model is named"),
         ('model.adapters={planer="a", "*"="b"}', "model.adapters: workflow 'matpo' has no role 'planer'"),
@@ -70,14 +66,12 @@ def test_what_is_wrong_with_an_override_is_told_with_the_way_out(override: str, 
         ("credit.norm=all", "credit.norm: input should be 'rollout_mean', 'role_mean' or 'token_mean'"),
         ("settings.doc=x", "settings.doc is unknown"),
         ("data.train=nowhere.jsonl", "there is no file 'nowhere.jsonl'"),
-    ],
-)
-def test_a_run_that_cannot_work_is_refused_before_anything_is_loaded(override: str, what: str, folder: Path) -> None:
-    given = run(override)
-    with pytest.raises(UsageError) as raised:
-        make_plan(given, folder, {}, folder)
-    assert raised.value.what == what
-    assert raised.value.fix
+    ):
+        given = run(override)
+        with pytest.raises(UsageError) as raised:
+            make_plan(given, folder, {}, folder)
+        assert raised.value.what == what
+        assert raised.value.fix
 
 
 def test_the_same_configuration_goes_on_in_its_folder_and_another_is_refused(folder: Path) -> None:
@@ -92,21 +86,18 @@ def test_the_same_configuration_goes_on_in_its_folder_and_another_is_refused(fol
         is_resumed(make_plan(run("out=here", "train.lr=1"), folder, {}, folder))
 
 
-@pytest.mark.parametrize(
-    ("override", "what"),
-    [
+def test_what_is_not_there_is_told_before_the_folder_is_written(folder: Path) -> None:
+    for override, what in (
         ('settings.docs=["nodocs"]', "no such file or folder"),
         ("model.start.default=docs", "there is no adapter in"),
         ("model.name=docs/none", "there is no folder 'docs/none'"),
         ("sft.conversations=none.jsonl", "there is no file 'none.jsonl'"),
         ("settings.search=nobody", "nobody"),
-    ],
-)
-def test_what_is_not_there_is_told_before_the_folder_is_written(override: str, what: str, folder: Path) -> None:
-    plan = make_plan(run("settings.sandbox=off", override), folder, {}, folder)
-    with pytest.raises(UsageError, match=what) as raised:
-        check_inputs(plan, folder, conversations=True)
-    assert raised.value.fix
+    ):
+        plan = make_plan(run("settings.sandbox=off", override), folder, {}, folder)
+        with pytest.raises(UsageError, match=what) as raised:
+            check_inputs(plan, folder, conversations=True)
+        assert raised.value.fix
 
 
 def test_the_window_is_that_of_the_models_own_files(folder: Path) -> None:
