@@ -5,8 +5,6 @@ import io
 import json
 import os
 import re
-import signal
-import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -266,21 +264,6 @@ def test_a_reader_that_goes_away_is_no_error(place: Command, asked: tuple[str, .
         process.wait(60)
     assert process.returncode == 0
     assert "BrokenPipe" not in err
-
-
-@pytest.mark.heavy
-def test_ctrl_c_answers_from_what_is_known_and_ends_with_130(place: Command) -> None:
-    with (
-        Endpoint(["Nothing is known yet."], faults=["silent"]) as endpoint,
-        place.start("ask", QUESTION, "--docs", "docs", *at(endpoint), "--json") as process,
-    ):
-        while not endpoint.calls and process.poll() is None:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert (json.loads(out)["status"], json.loads(out)["answer"]) == ("interrupted", "Nothing is known yet.")
-    assert "Traceback" not in err
 
 
 NO_OTHER_SOCKET = """

@@ -76,7 +76,7 @@ def test_a_run_that_ctrl_c_ended_in_the_middle_of_a_reply_goes_on_where_it_was(t
     place = Place(tmp_path / "place")
     silent = {7} if presses == 1 else {7, 8}  # the closing answer waits for the second press
     with Endpoint(replies(1), faults=lambda number: "s-stall" if number in silent else "") as endpoint:  # type: ignore[arg-type]
-        with place.start("ask", QUESTION, "--docs", "docs", *at(endpoint), "--events") as process:
+        with place.start("ask", QUESTION, "--docs", "docs", *at(endpoint), "--events", "--json") as process:
             assert process.stderr
             for line in process.stderr:
                 if 'three "' in line:  # the last that comes before the silence
@@ -85,8 +85,11 @@ def test_a_run_that_ctrl_c_ended_in_the_middle_of_a_reply_goes_on_where_it_was(t
                     break
             if presses == 2:
                 process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=60)
         silent.clear()
+        if presses == 1:
+            told = json.loads(out)
+            assert (told["status"], "kilometres long" in told["answer"]) == ("interrupted", True)
         assert process.returncode == 130
         assert "hira resume" in err
         assert "Traceback" not in err

@@ -12,7 +12,6 @@ from hira.testing import Endpoint
 from tests.cli.command import Command, Said, at
 
 MILL = "The mill of Orsk was built in 1742 by Ida Lorn.\nIn 1790 a flood took its wheel.\n"
-RIGHT = "According to the documents, the mill of Orsk was built by Ida Lorn."
 INVENTED = "The mill of Orsk serves pancakes to visitors."
 REFUSED = "The documents do not say who painted the mill."
 

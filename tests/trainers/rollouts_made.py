@@ -1,7 +1,7 @@
 """Rollouts and groups made by hand, and rollouts of a policy that a test scripts."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,11 +13,9 @@ from hira.testing import make_context
 from hira.trainers.rows import Attempt, Group, Row, Status
 
 
-def turn(
-    prompt: Sequence[int], sampled: Sequence[int], logprobs: Sequence[float] | None = None, model: str = ""
-) -> Turn:
+def turn(prompt: Sequence[int], sampled: Sequence[int], logprobs: Sequence[float] | None = None) -> Turn:
     spoken = tuple(-0.5 for _ in sampled) if logprobs is None else tuple(logprobs)
-    return Turn(Request(()), Completion("", model=model, tokens=Tokens(tuple(prompt), tuple(sampled), spoken)))
+    return Turn(Request(()), Completion("", tokens=Tokens(tuple(prompt), tuple(sampled), spoken)))
 
 
 def rollout(**conversations: list[Turn]) -> Rollout:
@@ -36,10 +34,8 @@ def row(role: str, tokens: int, *, rollout: str = "r", conversation: str = "", t
     return Row("q", rollout, role, conversation or role, (prompt,), ids, mask, tuple(-0.5 * one for one in mask))
 
 
-def attempt(
-    number: int, reward: float | None, *rows: Row, status: Status = "ok", rewards: Mapping[str, float] | None = None
-) -> Attempt:
-    return Attempt(number, rows, reward, status, rewards or {})
+def attempt(number: int, reward: float | None, *rows: Row, status: Status = "ok") -> Attempt:
+    return Attempt(number, rows, reward, status)
 
 
 def group(*attempts: Attempt, problem: str = "q") -> Group:

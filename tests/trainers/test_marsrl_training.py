@@ -42,11 +42,11 @@ ADAPTERS = {"solver": "one", "verifier": "two", "corrector": "three"}
 PROBLEMS = [Problem(f"p{at}", f"{at} + {4 - at}?", ("4",)) for at in range(4)]
 
 
-def tokenizer(said: Sequence[str] = SAID) -> Any:
+def tokenizer() -> Any:
     """A vocabulary of what may be said; every other word is one and the same."""
     made = Tokenizer(models.WordLevel({"<pad>": 0, "<eos>": 1, "<word>": 2}, unk_token="<word>"))
     made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    made.add_tokens([AddedToken(one, normalized=False) for one in said])
+    made.add_tokens([AddedToken(one, normalized=False) for one in SAID])
     found: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=made, pad_token="<pad>", eos_token="<eos>", unk_token="<word>"
     )
@@ -57,9 +57,9 @@ def tokenizer(said: Sequence[str] = SAID) -> Any:
 TWO = RolloutConfig(questions=4, attempts=8)
 
 
-def base(said: Sequence[str] = SAID) -> Any:
+def base() -> Any:
     return tiny.base(
-        vocab_size=3 + len(said), max_position_embeddings=1024, initializer_range=0.1, tie_word_embeddings=False
+        vocab_size=3 + len(SAID), max_position_embeddings=1024, initializer_range=0.1, tie_word_embeddings=False
     )
 
 

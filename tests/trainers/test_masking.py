@@ -14,9 +14,9 @@ KEY = Key("q", "solver")
 SURE, UNSURE = log(0.995), log(0.5)
 
 
-def row(*logprobs: float, mask: tuple[int, ...] = (), rollout: str = "r") -> Row:
-    own = mask or (1,) * len(logprobs)
-    return Row("q", rollout, "solver", "1/solver", (3,), tuple(range(4, 4 + len(own))), own, logprobs)
+def row(*logprobs: float, rollout: str = "r") -> Row:
+    ids = tuple(range(4, 4 + len(logprobs)))
+    return Row("q", rollout, "solver", "1/solver", (3,), ids, (1,) * len(ids), logprobs)
 
 
 def credited(*pairs: tuple[Row, float]) -> Credited:

@@ -66,12 +66,12 @@ def model(adapters: Sequence[str] = ("default",), *, fresh: bool = False, seed: 
     return adapted(base(seed), adapters, fresh=fresh)
 
 
-def row(chance: random.Random, role: str, rollout: str, conversation: str, *, shortest: int = 1) -> Row:
+def row(chance: random.Random, role: str, rollout: str, conversation: str) -> Row:
     """A ragged row: a prompt of 1 to 6 ids, then stretches that were sampled and stretches of tools."""
     prompt = tuple(chance.randrange(2, VOCABULARY) for _ in range(chance.randint(1, 6)))
     mask: list[int] = []
     for turn in range(chance.randint(1, 3)):
-        mask += [0] * (chance.randint(1, 4) if turn else 0) + [1] * chance.randint(shortest, 6)
+        mask += [0] * (chance.randint(1, 4) if turn else 0) + [1] * chance.randint(1, 6)
     ids = tuple(chance.randrange(2, VOCABULARY) for _ in mask)
     logprobs = tuple(chance.uniform(-4, -2) * one for one in mask)
     return Row("q", rollout, role, conversation, prompt, ids, tuple(mask), logprobs)

@@ -1,5 +1,8 @@
-"""`hira ask --approve` at a real terminal: what the person types decides; without a terminal it is refused."""
+"""`hira ask` at a real terminal: with --approve what the person types decides, and the reply of a slow model appears
+while the model writes it."""
 
+import asyncio
+import json
 import os
 import pty
 import re
@@ -16,6 +19,8 @@ from command import Command
 
 from hira.journal import Journal
 from hira.testing import Endpoint, calling
+from hira.testing.faults import Fault, delta
+from hira.testing.server import Exchange
 
 pytestmark = pytest.mark.heavy(seconds=1)
 
@@ -162,3 +167,33 @@ def test_without_a_person_it_is_refused(tmp_path: Path) -> None:
         said = hira("ask", QUESTION, "--approve", *more)
         assert (said.code, said.out) == (2, "")
         assert says in said.err
+
+
+def chunk(text: str, finish: str | None = None) -> bytes:
+    return b"data: " + json.dumps(delta(text, finish)).encode() + b"\n\n"
+
+
+@pytest.mark.heavy(seconds=8)
+def test_the_first_token_is_shown_within_a_second_and_the_answer_alone_is_printed(docs: Path, tmp_path: Path) -> None:
+    sent: list[float] = []
+
+    async def slowly(exchange: Exchange) -> None:
+        await asyncio.sleep(2)
+        await exchange.begin()
+        sent.append(time.monotonic())
+        for word in ("Edda ", "Brand ", "built ", "it ", "[s1]."):
+            await exchange.chunk(chunk(word))
+            await asyncio.sleep(0.5)
+        await exchange.chunk(chunk("", "stop") + b"data: [DONE]\n\n")
+        await exchange.end()
+
+    with Endpoint(faults=lambda _: Fault(slowly)) as endpoint:
+        where = ("--base-url", endpoint.base_url, "--model", endpoint.model, "--workflow", "rag", "--journal", "off")
+        terminal = Terminal(tmp_path, "ask", "Who built the tower of Alta?", "--docs", str(docs), *where)
+        terminal.until("reads")
+        terminal.until("Edda")
+        assert time.monotonic() - sent[0] < 1
+        terminal.until("tokens/s")
+        terminal.end()
+    assert terminal.out.read_text(encoding="utf-8").splitlines()[0] == "Edda Brand built it [s1] (unchecked)."
+    assert "read [s1] towers" in terminal.seen
