@@ -128,8 +128,6 @@ def test_the_answer_is_written_into_a_file_by_its_suffix_too(place: Command, ask
         (["ask", "x", "--docs", "bad/pipe"], "pipe' is neither a file nor a folder", ""),
         (["ask", "x", "--docs", "/dev/zero"], "'/dev/zero' is neither a file nor a folder", ""),
         (["compare", "x"], "--workflow", "name at least one"),
-        (["compare", "x", "--workflow", ","], "there is no workflow to compare", ""),
-        (["compare", "x", "--workflow", "hira,hirra"], "unknown workflow 'hirra'", ""),
         (["compare", "", "--workflow", "hira,rag"], "the question is empty", "hira compare -"),
         (["compare", "x", "--workflow", "hira,rag", "--file", "none.txt"], "does not exist", ""),
         (["compare", "x", "--docs", "docs", "--workflow", "hira,rag", "--set", "hira.n=1"], "no option 'n'", ""),

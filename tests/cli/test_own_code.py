@@ -52,7 +52,6 @@ mars = own_code_of_a_test:Echo
 """
 OWN = "own_code_of_a_test"
 ASK = ("ask", "-q", "--verify", "off", "Hello?")
-BY_NAME = [(f"{OWN}:Echo", f"{OWN}:depth"), ("echo-of-lakes", "depth")]
 
 
 def install(site: Path, package: str, points: str) -> None:
@@ -78,15 +77,13 @@ def write(hira: Command, text: str) -> None:
     (hira.folder / "hira.toml").write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize(("workflow", "tool"), BY_NAME)
-def test_the_command_takes_a_workflow_and_a_tool_by_name(hira: Command, workflow: str, tool: str) -> None:
+@pytest.mark.parametrize(("workflow", "tool"), [(f"{OWN}:Echo", f"{OWN}:depth"), ("echo-of-lakes", "depth")])
+def test_a_workflow_and_a_tool_run_by_name_and_those_that_a_projects_file_names_once_they_are_allowed(
+    hira: Command, workflow: str, tool: str
+) -> None:
     said = hira(*ASK, "--workflow", workflow, "--tools", tool)
     assert said.out == "Hello? depth\n"
     assert hira("replay", "last", "-q").out == hira("resume", "last", "-q").out == said.out
-
-
-@pytest.mark.parametrize(("workflow", "tool"), BY_NAME)
-def test_code_that_a_projects_file_names_runs_once_it_is_allowed(hira: Command, workflow: str, tool: str) -> None:
     write(hira, f'workflow = "{workflow}"\ntools = ["{tool}"]\nexperts = ["{OWN}:Diver"]\n')
     refused = hira(*ASK)
     assert (refused.code, tool in refused.err, "with your rights" in refused.err) == (2, True, True)

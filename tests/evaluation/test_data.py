@@ -60,49 +60,36 @@ def test_a_file_that_cannot_be_used_is_told_with_the_place(tmp_path: Path) -> No
         assert name in failed.value.where
 
 
-@pytest.mark.parametrize(
-    "name", ["../secret.txt", "in/../../secret.txt", "/etc/hosts", "~/.bashrc", "link.txt", "..\\secret.txt", "C:\\a.txt", "a\0b"]
-)  # fmt: skip
-def test_a_file_of_a_row_stays_in_the_folder_of_the_questions(tmp_path: Path, name: str) -> None:
+def test_a_file_of_a_row_stays_in_the_folder_of_the_questions(tmp_path: Path) -> None:
     folder = tmp_path / "set"
-    folder.mkdir()
-    (folder / "in").mkdir()
-    secret = written(tmp_path, "secret.txt", "key")
-    (folder / "link.txt").symlink_to(secret)
-    rows = [{"question": "a", "answer": "b"}, {"question": "c", "answer": "d", "file_name": name}]
-    path = written(folder, "q.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(UsageError, match=r"is outside the folder|does not exist") as failed:
-        items_of(path)
-    assert "question 2 of" in failed.value.where
-    assert ("does not exist" in failed.value.what) == name.startswith("~")
-    row = {**ROWS["gaia"], "file_name": name}
-    with pytest.raises(UsageError, match=r"is outside the folder|does not exist"):
-        items_of_rows(SETS["gaia"], [row], folder, "gaia")
+    (folder / "in").mkdir(parents=True)
+    (folder / "link.txt").symlink_to(written(tmp_path, "secret.txt", "key"))
+    inside = ("../secret.txt", "in/../../secret.txt", "/etc/hosts", "link.txt", "..\\secret.txt", "C:\\a.txt", "a\0b")
+    for name in (*inside, "~/.bashrc"):
+        rows = [{"question": "a", "answer": "b"}, {"question": "c", "answer": "d", "file_name": name}]
+        path = written(folder, "q.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        with pytest.raises(UsageError, match=r"is outside the folder|does not exist") as failed:
+            items_of(path)
+        assert "question 2 of" in failed.value.where
+        assert ("does not exist" in failed.value.what) == name.startswith("~")
+        row = {**ROWS["gaia"], "file_name": name}
+        with pytest.raises(UsageError, match=r"is outside the folder|does not exist"):
+            items_of_rows(SETS["gaia"], [row], folder, "gaia")
 
 
-@pytest.mark.parametrize(
-    ("row", "unanswerable", "answers"),
-    [
-        ({"answer": []}, True, ()),
-        ({"answer": "", "answerable": False}, True, ()),
-        ({"answer": "the captain", "answerable": "no"}, True, ()),
-        ({"answer": None}, False, ()),
-        ({"gold_answer": "the captain"}, False, ()),
-    ],
-)
-def test_only_a_set_that_says_so_holds_a_question_that_nothing_answers(
-    tmp_path: Path, row: dict[str, object], unanswerable: bool, answers: tuple[str, ...]
-) -> None:
-    (item,) = items_of(written(tmp_path, "q.jsonl", json.dumps({"question": "Who?", **row})))
-    assert (item.unanswerable, item.answers) == (unanswerable, answers)
-    if unanswerable or answers:
+def test_only_a_set_that_says_so_holds_a_question_that_nothing_answers(tmp_path: Path) -> None:
+    for row in ({"answer": []}, {"answer": "", "answerable": False}, {"answer": "the captain", "answerable": "no"}):
+        (item,) = items_of(written(tmp_path, "q.jsonl", json.dumps({"question": "Who?", **row})))
+        assert (item.unanswerable, item.answers) == (True, ())
         check("match", [item], "q.jsonl")
-        return
-    with pytest.raises(UsageError, match="question '1' has no reference answer") as failed:
-        check("match", [item], "q.jsonl")
-    assert "--column answer=NAME" in failed.value.fix
-    assert ("gold_answer" in row) == ("gold_answer" in failed.value.where)
-    check("fact", [item], "q.jsonl")
+    for row in ({"answer": None}, {"gold_answer": "the captain"}):
+        (item,) = items_of(written(tmp_path, "q.jsonl", json.dumps({"question": "Who?", **row})))
+        assert (item.unanswerable, item.answers) == (False, ())
+        with pytest.raises(UsageError, match="question '1' has no reference answer") as failed:
+            check("match", [item], "q.jsonl")
+        assert "--column answer=NAME" in failed.value.fix
+        assert ("gold_answer" in row) == ("gold_answer" in failed.value.where)
+        check("fact", [item], "q.jsonl")
 
 
 def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order(tmp_path: Path) -> None:

@@ -46,20 +46,17 @@ def test_eq_6_and_7_worked_by_hand() -> None:
     assert found.d.low < found.d.value < found.d.high
 
 
-@pytest.mark.parametrize(
-    ("margins", "told"),
-    [
+def test_an_effect_size_without_bounds_is_valid_json() -> None:
+    for apart, told in (
         ([0.25, 0.25, 0.25], "| – | – | 0 of 3 |"),  # no spread: d has no value
         ([0.3 - 0.2, 0.2 - 0.1, 0.1], "| – | – | 0 of 3 |"),  # apart by rounding alone
         ([0.5, 0.25], "| 2.121 | 2.12 to ∞ |"),  # half of all draws have none
         ([-0.5, -0.25], "| -2.121 | −∞ to -2.12 |"),
         ([0.0, 0.0], "| 0.000 | 0.00 to 0.00 |"),
-    ],
-)
-def test_an_effect_size_without_bounds_is_valid_json(margins: list[float], told: str) -> None:
-    found = agreement("rubric", margins)
-    json.dumps(asdict(found), allow_nan=False)
-    assert told in format_agreements([found])
+    ):
+        found = agreement("rubric", apart)
+        json.dumps(asdict(found), allow_nan=False)
+        assert told in format_agreements([found])
 
 
 def test_each_topic_is_shared_out_eight_to_one_to_one() -> None:
@@ -85,14 +82,10 @@ async def test_margins_of_each_way() -> None:
     assert await margin("pointwise", ["no", "no", "no", "no"]) is None
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "worth"), [(("A", "B"), 1.0), (("B", "A"), -1.0), (("A", "A"), 0.0), (("B", "B"), 0.0)]
-)
-async def test_a_pair_is_shown_both_ways_and_what_the_order_decided_is_a_tie(
-    verdicts: tuple[str, str], worth: float
-) -> None:
-    def said(request: Request) -> str:
-        shown = request.messages[0].values["first"] == "good"
-        return json.dumps({"better": verdicts[0] if shown else verdicts[1]})
-
-    assert await margin("pairwise", ScriptedPolicy(said)) == worth
+async def test_a_pair_is_shown_both_ways_and_what_the_order_decided_is_a_tie() -> None:
+    for shown_first, shown_second, worth in (("A", "B", 1.0), ("B", "A", -1.0), ("A", "A", 0.0), ("B", "B", 0.0)):
+        said = {"good": shown_first, "bad": shown_second}
+        replies = ScriptedPolicy(
+            lambda asked, said=said: json.dumps({"better": said[asked.messages[0].values["first"]]})
+        )
+        assert await margin("pairwise", replies) == worth

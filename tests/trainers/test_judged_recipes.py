@@ -75,21 +75,19 @@ def test_pairs_queries_and_judges_come_from_the_configuration(folder: Path, endp
         reward_of(plan(folder, endpoint, "rubric", **{"reward.judge": "", "reward.judge_url": ""}))
 
 
-@pytest.mark.parametrize(
-    ("recipe", "criteria"), [("mars", "hle"), ("matpo", "simpleqa"), ("marsrl", "hira"), ("grpo", "hira")]
-)
 def test_a_judge_applies_the_criteria_of_the_recipes_paper_or_those_that_are_named(
-    folder: Path, endpoint: Endpoint, recipe: str, criteria: str
+    folder: Path, endpoint: Endpoint
 ) -> None:
     (folder / "answers.jsonl").write_text(json.dumps({"question": "How long is it?", "answer": "9 km"}))
     data = {"data.train": "answers.jsonl", "data.held_out": "", "settings.docs": '["docs"]'}
 
-    def judge(**overrides: str) -> Any:
+    def judge(recipe: str, **overrides: str) -> Any:
         reward: Any = reward_of(plan(folder, endpoint, recipe, **data, **overrides))
         return reward.accuracy.judge if recipe == "matpo" else reward.judge
 
-    assert judge() is JUDGES[criteria]
-    assert judge(**{"reward.criteria": "webwalker"}) is JUDGES["webwalker"]
+    for recipe, criteria in {"mars": "hle", "matpo": "simpleqa", "marsrl": "hira", "grpo": "hira"}.items():
+        assert judge(recipe) is JUDGES[criteria], recipe
+        assert judge(recipe, **{"reward.criteria": "webwalker"}) is JUDGES["webwalker"]
 
 
 def test_the_credit_of_mams_is_one_advantage_for_all_rows_of_a_rollout() -> None:
