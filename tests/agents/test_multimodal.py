@@ -23,6 +23,7 @@ from hira.runtime.replay import replay
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, calling
 from hira.testing.faults import FAULTS, error, refuses
+from tests.tools.made_documents import video
 
 Image = pytest.importorskip("PIL.Image")
 NO_VIDEO = "Invalid value: 'video_url'. Supported values are: 'text', 'image_url', 'input_audio', and 'file'."
@@ -154,19 +155,6 @@ async def test_a_model_without_eyes_is_said_to_be_one_and_is_not_sent_a_picture_
     assert "look failed: the model takes no pictures" in sent[2]
     assert "look failed: the model takes no pictures" in sent[4]
     assert [note for note in notices if "use a model that takes pictures for the role look" in note]
-
-
-def video(path: Path, colours: list[str], *, rate: int = 4) -> Path:
-    av: Any = pytest.importorskip("av")
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("mpeg4", rate=rate)
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        for colour in colours:
-            for _ in range(rate):
-                frame = av.VideoFrame.from_image(Image.new("RGB", (64, 48), colour))
-                container.mux(stream.encode(frame))
-        container.mux(stream.encode())
-    return path
 
 
 async def test_a_video_that_is_refused_is_shown_as_pictures_out_of_it(

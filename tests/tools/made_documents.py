@@ -3,7 +3,10 @@
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
+
+import pytest
 
 RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -175,4 +178,18 @@ def pdf(path: Path, pages: Sequence[str], *, title: str = "") -> Path:
     table = f"xref\n0 {size}\n0000000000 65535 f \n{''.join(places)}"
     end = f"trailer << /Size {size} /Root 1 0 R /Info {size - 1} 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"
     path.write_bytes(data + (table + end).encode())
+    return path
+
+
+def video(path: Path, colours: Sequence[str], *, rate: int = 5) -> Path:
+    """A film of a second of each colour. The test is skipped where the libraries are missing."""
+    av: Any = pytest.importorskip("av")
+    image: Any = pytest.importorskip("PIL.Image")
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=rate)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for colour in colours:
+            for _ in range(rate):
+                container.mux(stream.encode(av.VideoFrame.from_image(image.new("RGB", (64, 48), colour))))
+        container.mux(stream.encode())
     return path

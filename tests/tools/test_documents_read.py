@@ -214,6 +214,8 @@ def test_what_cannot_be_read_is_one_clear_line(tmp_path):
 
 
 def test_what_a_password_protects_says_so(tmp_path):
+    from pypdf import PdfReader, PdfWriter
+
     ole = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600 + "EncryptedPackage".encode("utf-16-le")
     assert refusal(written(tmp_path / "s.xlsx", ole)) == "s.xlsx is protected by a password"
     assert "old Office format" in refusal(written(tmp_path / "t.xlsx", ole[:600]))
@@ -223,11 +225,6 @@ def test_what_a_password_protects_says_so(tmp_path):
         data[archive.getinfo("word/document.xml").header_offset + 6] |= 1
     data[data.index(b"PK\x01\x02") + 8] |= 1
     assert "password" in refusal(written(path, bytes(data)))
-
-
-def test_an_encrypted_pdf_is_opened_without_a_password_or_says_that_it_needs_one(tmp_path):
-    from pypdf import PdfReader, PdfWriter
-
     for name, password in (("open.pdf", ""), ("locked.pdf", "secret")):
         writer = PdfWriter(clone_from=PdfReader(pdf(tmp_path / "plain.pdf", ["Open to read"])))
         writer.encrypt(password, "owner", algorithm="RC4-128")
@@ -236,15 +233,11 @@ def test_an_encrypted_pdf_is_opened_without_a_password_or_says_that_it_needs_one
     assert refusal(tmp_path / "locked.pdf") == "locked.pdf is protected by a password"
 
 
-def test_xml_that_declares_entities_is_refused(tmp_path):
+def test_what_would_grow_while_it_is_read_is_refused(tmp_path):
     bomb = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]>'
     text = f'<?xml version="1.0" encoding="utf-16"?>{bomb}<w:document xmlns:w="{WORD}"><w:p><w:r><w:t>&b;</w:t></w:r></w:p></w:document>'
     path = zipped(tmp_path / "r.docx", {"word/document.xml": text.encode("utf-16")})
     assert "declares a document type" in refusal(path)
-
-
-def test_an_archive_that_unpacks_to_far_too_much_is_refused(tmp_path):
-    zeros = b" " * (MEMBER // 4)
-    path = zipped(tmp_path / "r.docx", {"word/document.xml": b"<a>" + zeros + b"</a>"})
+    path = zipped(tmp_path / "s.docx", {"word/document.xml": b"<a>" + b" " * (MEMBER // 4) + b"</a>"})
     assert path.stat().st_size < 100_000
     assert "unpacks to too much data" in refusal(path)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_documents import pdf
+from made_documents import pdf, video
 
 from hira.core.errors import ToolError
 from hira.core.messages import Media, user
@@ -138,18 +138,6 @@ def test_without_the_library_it_is_said_what_to_install(tmp_path: Path) -> None:
     assert flac == "a.flac must be converted to wav first: pip install 'hira[media]'"
     assert mp3 == "mp3"
     assert "pip install 'hira[media]'" in video
-
-
-def video(path: Path, colours: list[str], *, rate: int = 5) -> Path:
-    av: Any = pytest.importorskip("av")
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("mpeg4", rate=rate)
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        for colour in colours:
-            for _ in range(rate):
-                container.mux(stream.encode(av.VideoFrame.from_image(Image.new("RGB", (64, 48), colour))))
-        container.mux(stream.encode())
-    return path
 
 
 def colour(media: Media) -> str:
