@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import Field, create_model
 
 from hira.agents.calls import log_fault
-from hira.agents.distiller import Distillate, distil, is_short, keep_words
+from hira.agents.distiller import NO_CONCLUSION, Distillate, distil, is_short, keep_words
 from hira.agents.expert import Account, Expert, Task, check_account, format_files
 from hira.agents.record import Reply, ask_for_record
 from hira.agents.run_context import RunContext, together
@@ -90,7 +90,7 @@ class Coordinator:
     async def delegate(self, subtasks: Sequence[Subtask], memory: DualMemory) -> list[Finding]:
         """Findings in the order of the subtasks, whichever is done first; memory grows in that order too."""
         findings = await together(
-            [self._one(subtask, memory, self._available(at)) for at, subtask in enumerate(subtasks)]
+            [self._one(subtask, memory, self._available(subtask, at)) for at, subtask in enumerate(subtasks)]
         )
         for finding in findings:
             self.context.rollout.findings.append(finding)
@@ -98,14 +98,18 @@ class Coordinator:
                 self._remember(finding, memory)
         return findings
 
-    def _available(self, before: int) -> list[Expert]:
-        """Return the experts that may get a subtask, even if each of the `before` ones issued with it goes to them.
+    def _available(self, subtask: Subtask, before: int) -> list[Expert]:
+        """Return the experts that may get a subtask, even if each of the `before` ones issued with it goes to them;
+        those that failed at the same words only if nobody else is left.
 
         This is decided before any assignment, and so independent of completion order.
         """
-        given = Counter(finding.expert for finding in self.context.rollout.findings)
+        findings = self.context.rollout.findings
+        given = Counter(finding.expert for finding in findings)
+        failed = {one.expert for one in findings if not one.ok and one.subtask.text == subtask.text}
         limits = ((expert, self.context.budget.subtasks_of(expert.name)) for expert in self.experts)
-        return [expert for expert, limit in limits if limit is None or given[expert.name] + before < limit]
+        free = [expert for expert, limit in limits if limit is None or given[expert.name] + before < limit]
+        return [expert for expert in free if expert.name not in failed] or free
 
     async def _one(self, subtask: Subtask, memory: DualMemory, experts: Sequence[Expert]) -> Finding:
         if not experts:
@@ -205,7 +209,8 @@ class Coordinator:
         sources = self.context.rollout.sources
         facts = tuple(fact.resolve(sources, subtask.id) for fact in distilled.facts)
         resources = tuple(resource.to_resource(subtask.id) for resource in distilled.resources)
-        return Finding(subtask, expert.name, distilled.reasoning, distilled.conclusion, facts, resources)
+        ok = distilled.conclusion != NO_CONCLUSION.fill()
+        return Finding(subtask, expert.name, distilled.reasoning, distilled.conclusion, facts, resources, ok)
 
     def _remember(self, finding: Finding, memory: DualMemory) -> None:
         for fact in finding.facts:

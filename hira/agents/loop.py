@@ -16,6 +16,7 @@ from hira.core.budget import size
 from hira.core.errors import BadReply, RoleBudgetExceeded, Stop, ToolsRefused
 from hira.core.events import Notice
 from hira.core.messages import Filled, Message, assistant, user
+from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt, is_copied, safe
 from hira.core.sanitize import sanitize
@@ -35,6 +36,8 @@ SPENT = Prompt(__file__, "spent")
 PROSE = Prompt(__file__, "prose")
 
 Perform = Callable[[Call], Awaitable[str]]
+_NUMBER = compile_lazily(r"^\s*\[\d+\]\s*")
+_FRAME_END = compile_lazily(r"\[/s\d+\]")
 
 REPEATS = 2
 UNREADABLE_IN_A_ROW = 2
@@ -195,9 +198,7 @@ class Loop:
             self._notice(f"{self.conversation.name}: the model wrote a call instead of its answer")
         self.conversation.say(assistant(parsed.text))
         self.transcript.append(parsed.text)
-        # a small model may repeat these words; an answer such as "No" can stand in them, but without the reason
-        echoed = bool(reason) and reason in parsed.text and is_copied(parsed.text, asking.text)
-        return Step("" if echoed else parsed.text, forced=reason)
+        return Step("" if _is_echo(parsed.text, asking.text, reason) else parsed.text, forced=reason)
 
     def _is_stuck(self) -> bool:
         return self.repeats >= REPEATS or self.unreadable >= UNREADABLE_IN_A_ROW
@@ -433,6 +434,13 @@ class Loop:
     @staticmethod
     def _key(call: Call) -> str:
         return f"{call.name} {format_arguments(call.arguments)}"
+
+
+def _is_echo(text: str, asked: str, reason: str) -> bool:
+    """Return whether a reply only repeats the request for the answer, as small models do. An answer such as "No" can
+    stand in it too, and so can a sentence that was read; but neither has the reason or the frame of a source."""
+    framed = _FRAME_END.search(text) or (reason and reason in text)
+    return bool(framed) and is_copied(_NUMBER.sub("", text), asked)
 
 
 async def ask_for_text(conversation: Conversation, prompt: Filled) -> Completion:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from hira.agents.approved import as_issued
-from hira.agents.distiller import NO_CONCLUSION
 from hira.agents.expert import Expert, format_files
 from hira.agents.loop import UNREADABLE, Loop
 from hira.agents.run_context import RunContext
@@ -137,7 +136,7 @@ class Planner:
         none: a planner that only hands it out again has nothing to decide."""
         done = self.context.rollout.findings
         last = done[-1] if done and (len(done) == 1 or done[-1].subtask.text == self.loop.task) else None
-        return last.conclusion if last and last.ok and last.conclusion != NO_CONCLUSION.fill() else ""
+        return last.conclusion if last and last.ok else ""
 
     def _hand_out_question(self) -> Sequence[Call]:
         """The question itself as a subtask, for a planner that is stuck and whose subtasks left out a part of it: its

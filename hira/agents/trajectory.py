@@ -62,7 +62,8 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The distilled result of a subtask. `ok` is False if the expert failed; `conclusion` then says how."""
+    """The distilled result of a subtask. `ok` is False if the expert failed or came to no conclusion; `conclusion` then
+    says so."""
 
     subtask: Subtask
     expert: str

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Protocol
 
-from hira.agents.distiller import NO_CONCLUSION
 from hira.agents.history import Earlier, add_history
 from hira.agents.output import describe_wanted, settle_output
 from hira.agents.run_context import RunContext
@@ -131,9 +130,9 @@ def count_supported(citations: Sequence[Citation]) -> str:
 
 
 def summarise_findings(record: Rollout) -> str:
-    """List the findings so far, for a run that ended without an answer. A finding without a conclusion is left out."""
+    """List the findings so far, for a run that ended without an answer. Failed ones are left out."""
     found = [one.conclusion for one in record.findings if one.ok and not has_only_marks(one.conclusion, record.sources)]
-    return "\n".join(f"- {conclusion}" for conclusion in found if conclusion != NO_CONCLUSION.fill())
+    return "\n".join(f"- {conclusion}" for conclusion in found)
 
 
 def _status_after(failure: HiraError) -> Status:

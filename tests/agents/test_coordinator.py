@@ -124,6 +124,18 @@ async def test_expert_and_notes_are_chosen_in_one_call() -> None:
     policy.assert_done()
 
 
+async def test_an_expert_that_came_to_no_conclusion_does_not_get_the_same_subtask_again() -> None:
+    coord, policy, (deep, quick), _ = coordinator([assigned("quick"), assigned("quick")], faithful=False)
+    quick.says = ""
+    again = Subtask("2", TASK.text)
+    findings = [(await coord.delegate([one], DualMemory()))[0] for one in (TASK, again)]
+    assert [(one.expert, one.ok) for one in findings] == [("quick", False), ("deep", True)]
+    assert (len(quick.tasks), len(deep.tasks), len(policy.requests)) == (1, 1, 1)
+    deep.says = ""
+    (third,) = await coord.delegate([Subtask("3", "How wide is it?")], DualMemory())
+    assert third.expert == "quick", "it failed at another subtask only"
+
+
 async def test_a_long_account_is_condensed() -> None:
     class Thorough(Told):
         async def work(self, task: Task, context: RunContext) -> Account:

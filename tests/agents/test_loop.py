@@ -145,6 +145,11 @@ async def test_a_repeated_call_is_not_made_again_and_the_model_is_told(dialect: 
     assert "already made this call" in policy.requests[2].messages[-1].text
 
 
+def framed_in(request: Any) -> str:
+    text = request.messages[-1].text
+    return str(text[text.index("[s1] ") : text.index("[/s1]") + len("[/s1]")])
+
+
 @both
 async def test_a_model_that_copies_its_last_call_is_asked_its_task_afresh_with_the_results_alone(dialect: str) -> None:
     loop, policy = loop_of([*[call(dialect, "double", n=1)] * 2, "It is 2."], dialect)
@@ -155,6 +160,15 @@ async def test_a_model_that_copies_its_last_call_is_asked_its_task_afresh_with_t
     assert "What is twice 1?" in asked.text
     assert "2\n[/s1]" in asked.text
     assert not policy.requests[-1].tools
+
+
+@pytest.mark.parametrize("number", ["", "[1] "])
+async def test_a_source_that_is_only_copied_with_its_frame_is_no_answer(number: str) -> None:
+    loop, policy = loop_of([*[call("tags", "double", n=1)] * 2, lambda request: number + framed_in(request)], "tags")
+    loop.task = "What is twice 1?"
+    step = await loop.run()
+    assert framed_in(policy.requests[-1]).startswith("[s1]")
+    assert (step.answer, step.forced) == ("", "the same call was repeated")
 
 
 @both

@@ -84,6 +84,7 @@ JSON_FORMATS: dict[str, Render] = {
     "Phi 4": lambda calls: f"functools{listed(calls, 'name', 'arguments')}",
     "InternLM": each('<|action_start|><|plugin|>{"name": "NAME", "parameters": JSON}<|action_end|>'),
     "Llama 3": within("<|python_tag|>", each('{"name": "NAME", "parameters": JSON}', "; "), "<|eom_id|>"),
+    "JSON in tags": each("<name>NAME</name><arguments>JSON</arguments>", "\n"),
     "Llama with a function": each("<function=NAME>JSON</function>"),
     "Mistral, a list": lambda calls: f"[TOOL_CALLS] {listed(calls, 'name', 'arguments')}",
     "Mistral, by name": each("[TOOL_CALLS]NAMEJSON"),
@@ -136,6 +137,7 @@ XML_FORMATS: dict[str, Render] = {
         ),
         "</｜DSML｜function_calls>",
     ),
+    "names in tags": tagged("<name>NAME</name>\n<arguments>\n", "    <KEY>VALUE</KEY>\n", "</arguments>\n"),
     "GLM 4.5": tagged("<tool_call>NAME\n", "<arg_key>KEY</arg_key>\n<arg_value>VALUE</arg_value>\n", "</tool_call>"),
     "GLM 4.7": tagged("<tool_call>NAME", "<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>", "</tool_call>"),
 }

@@ -68,7 +68,7 @@ BEFORE = compile_lazily(rf"(?:(?:{_MARK}|{_CHANNEL}|```\w*|\[)\s*)+\Z")
 DRESS = compile_lazily(rf"(?:[\s,;\[]|{_MARK}|{_CHANNEL}|```\w*)*")
 _SPACE = compile_lazily(r"(?:[\s\[]|```\w*)*")
 AFTER = compile_lazily(
-    r"(?:\s*(?:[\]})]|```(?!\w)|</[^<>\n]{0,20}(?:tool(?!_resp)|function|TOOL)[^<>\n]{0,20}>"
+    r"(?:\s*(?:[\]})]|```(?!\w)|</(?:arguments|parameters)>|</[^<>\n]{0,20}(?:tool(?!_resp)|function|TOOL)[^<>\n]{0,20}>"
     rf"|<{_BAR}(?:tool|call|end|eom|eot|im_end|python_end|action_end|END_ACTION)"
     rf"(?![^<>\n]{{0,30}}(?:begin|start))[^<>\n]{{0,30}}{_BAR}>))+"
 )
@@ -78,6 +78,7 @@ _XML = compile_lazily(
     r"""(?:=[^\S\n]*|[^<>\n]{0,40}?name[^\S\n]*=[^\S\n]*)?["']?(?P<name>[^<>"'\s]{0,80})["']?[^<>\n]{0,40}>"""
 )
 _KEY_VALUE = compile_lazily(r"<(?P<close>/?)(?P<kind>arg_key|arg_value|tool_call)>")
+_TAG = compile_lazily(r"<(?P<close>/?)(?P<name>[A-Za-z_][\w-]{0,40})>")
 _LINE_ENDS = compile_lazily(r"[ \t]*(?:[\],;)`<]|\n|\Z)")
 _INPUT = compile_lazily(
     r"\s*\n[\s*#>-]{0,10}(?:Action[ _]?)?(?:Input|Parameters?|Arguments?)\b[^:\n]{0,20}:[\s*]*(?:```\w*\s*|-\s+)?",
@@ -229,6 +230,29 @@ def _read_key_value(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     return ReadCalls(end, ((tool, given),))
 
 
+def _read_tagged(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
+    """Read a name in a tag, followed by a tag around a tag for each argument, or around JSON."""
+    tool, outer = turn.tool(begun["named"]), begun["outer"]
+    if tool is None:
+        return ReadCalls(begun.end())
+    if turn.text.startswith("{", begun.end()):
+        return _arguments(turn, tool, begun.end())
+    given: dict[str, Any] = {}
+    key, inside, end, closed = "", begun.end(), len(turn.text), False
+    for tag in _TAG.finditer(turn.text, begun.end()):
+        if not key and tag["close"] and tag["name"] == outer:
+            end, closed = tag.end(), True
+            break
+        if not key and not tag["close"]:
+            key, inside = tag["name"], tag.end()
+        elif key and tag["close"] and tag["name"] == key:
+            given[key] = coerce_value(_strip_line_breaks(turn.text[inside : tag.start()]), tool, key)
+            key = ""
+    if not closed and turn.cut:
+        return ReadCalls(end, error=_unreadable(turn, ""))
+    return ReadCalls(end, ((tool, given),))
+
+
 def _read_python(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     """A call in Python's syntax, alone on its line or in a list."""
     tool = turn.tool(begun["named"])
@@ -272,6 +296,8 @@ _FORMATS: Mapping[str, Reader] = {
     r"<(?:[|｜]DSML[|｜]|[\w-]{{1,20}}:)?(?:function|invoke)(?=[^\S\n]*=|[^<>\n]{{1,40}}name[^\S\n]*=)": _read_xml,
     # GLM 4.5 and later
     r"<tool_call>\s*(?P<named>[\w.-]{{1,80}})\s*(?=<arg_key>|</tool_call>)": _read_key_value,
+    # <name>NAME</name><arguments><KEY>…, as small models write it whatever they are told
+    r"<name>\s*(?P<named>{known})\s*</name>\s*<(?P<outer>arguments|parameters)>\s*": _read_tagged,
     # Mistral since 2025: [TOOL_CALLS]search[ARGS]{{…}}
     r"\[TOOL_CALLS\]\s*(?P<named>[\w.-]{{1,80}})(?:\[CALL_ID\]\w{{0,40}})?(?:\[ARGS\])?\s*(?=\{{)": _read_named,
     # DeepSeek V3, R1 and V3.1; Kimi K2
@@ -299,7 +325,8 @@ def _formats(known: tuple[str, ...]) -> "tuple[tuple[re.Pattern[str], Reader], .
 @lru_cache(maxsize=64)
 def opening_of(known: tuple[str, ...]) -> "re.Pattern[str]":
     """Where a call may begin, in any format."""
-    return re.compile("|".join(f"(?:{re.sub('[?]P<named>', '?:', one.pattern)})" for one, _ in _formats(known)), _FLAGS)
+    unnamed = (re.sub("[?]P<[a-z]+>", "?:", one.pattern) for one, _ in _formats(known))
+    return re.compile("|".join(f"(?:{one})" for one in unnamed), _FLAGS)
 
 
 def plain(name: str) -> str:
