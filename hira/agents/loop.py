@@ -437,8 +437,8 @@ class Loop:
 
 
 def _is_echo(text: str, asked: str, reason: str) -> bool:
-    """Return whether a reply only repeats the request for the answer, as small models do. An answer such as "No" can
-    stand in it too, and so can a sentence that was read; but neither has the reason or the frame of a source."""
+    """Return whether a reply only repeats the request for the answer, as small models do. The request may contain an
+    answer such as "No", or a sentence that was read, but these have neither the reason nor the frame of a source."""
     framed = _FRAME_END.search(text) or (reason and reason in text)
     return bool(framed) and is_copied(_NUMBER.sub("", text), asked)
 
