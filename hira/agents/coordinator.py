@@ -100,13 +100,14 @@ class Coordinator:
 
     def _available(self, subtask: Subtask, before: int) -> list[Expert]:
         """Return the experts that may get a subtask, even if each of the `before` ones issued with it goes to them;
-        those that failed at the same words only if nobody else is left.
+        those that failed at the same words only if nobody else is left, or if every call of the paper is wanted.
 
         This is decided before any assignment, and so independent of completion order.
         """
         findings = self.context.rollout.findings
         given = Counter(finding.expert for finding in findings)
-        failed = {one.expert for one in findings if not one.ok and one.subtask.text == subtask.text}
+        again = [] if self.faithful else [one for one in findings if one.subtask.text == subtask.text]
+        failed = {one.expert for one in again if not one.ok}
         limits = ((expert, self.context.budget.subtasks_of(expert.name)) for expert in self.experts)
         free = [expert for expert, limit in limits if limit is None or given[expert.name] + before < limit]
         return [expert for expert in free if expert.name not in failed] or free
