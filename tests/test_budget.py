@@ -241,10 +241,11 @@ class Knower:
 async def test_an_expert_is_offered_no_more_subtasks_than_it_may_have() -> None:
     context = make_context([], budget=Budget(roles={"one": Limits(subtasks=2)}))
     coordinator = Coordinator(context, [Knower("one"), Knower("two")])
-    offered = [[expert.name for expert in coordinator._available(before)] for before in range(3)]
+    task = Subtask("1", "x")
+    offered = [[expert.name for expert in coordinator._available(task, before)] for before in range(3)]
     assert offered == [["one", "two"], ["one", "two"], ["two"]]
-    context.rollout.findings.append(Finding(Subtask("1", "x"), "one", "", "done"))
-    assert [expert.name for expert in coordinator._available(1)] == ["two"]
+    context.rollout.findings.append(Finding(task, "one", "", "done"))
+    assert [expert.name for expert in coordinator._available(task, 1)] == ["two"]
 
     context = make_context([], budget=Budget(roles={"one": Limits(subtasks=0)}))
     (finding,) = await Coordinator(context, [Knower("one")]).delegate([Subtask("1", "x")], DualMemory())
