@@ -67,11 +67,13 @@ for _ in range(3):
     pool.put(sqlite3.connect("file:shop?mode=memory&cache=shared", uri=True, check_same_thread=False))
 with pool.queue[0] as first:
     first.execute("CREATE TABLE orders (customer, item, price, paid)")
-    first.execute(
-        "INSERT INTO orders VALUES ('Ada', 'lamp', 40.0, 0), ('Ada', 'bulb', 5.5, 0), ('Bert', 'oar', 20.0, 0)"
-    )
+    orders = [("Ada", "lamp", 40.0), ("Ada", "bulb", 5.5), ("Bert", "oar", 20.0)]
+    first.executemany("INSERT INTO orders VALUES (?, ?, ?, 0)", orders)
 model, played = (sys.argv[1], {}) if sys.argv[1:] else ("offline", {"*": SCRIPT})
 with Hira(model, workflow="react", tools=[query, change], deps=pool, approve_tool=confirm, policies=played) as hira:
     chat = hira.chat()
     print(chat.ask_sync("Which customer owes most?", output_type=Debt).output)
-    print(chat.ask_sync("They have paid by bank transfer. Mark their orders as paid.").text)
+    try:
+        print(chat.ask_sync("They have paid by bank transfer. Mark their orders as paid.").text)
+    except EOFError:
+        sys.exit("\nNothing was changed: nobody answered. Run it in a terminal.")

@@ -57,6 +57,16 @@ def test_it_runs_and_says_what_it_is_for(name: str, environ: dict[str, str]) -> 
         assert text in done.stdout
 
 
+def test_the_database_without_anybody_to_answer_ends_with_a_sentence(environ: dict[str, str]) -> None:
+    command = [sys.executable, "examples/database.py"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environ, capture_output=True, encoding="utf-8", timeout=60, check=False, input=""
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("\nNothing was changed: nobody answered.")
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("name", SAYS)
 def test_it_is_short_and_says_how_to_run_it(name: str) -> None:
     lines = (EXAMPLES / name).read_text(encoding="utf-8").splitlines()
