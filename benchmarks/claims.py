@@ -2,12 +2,11 @@
 
 Six domains. A page tells of three things of one kind, two or three facts each; every fact has several wordings, so
 that a true claim is rarely a copy of its sentence. `generate_claims` makes the same rows for the same seed.
-`alter_sentences` does the same to sentences of real pages, which are read from a file and not kept here.
 """
 
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -203,35 +202,3 @@ def _page(domain: str, draw: Draw) -> Iterator[Row]:
 def _state(wording: str, subject: str, value: str) -> str:
     text = wording.format(s=subject, v=value)
     return text[0].upper() + text[1:] + "."
-
-
-_NUMBER = re.compile(r"(?<![\w.,:/-])\d+(?:,\d{3})*(?:\.\d+)?(?![\w,.:/-]*\d)")
-_WORD = re.compile(r"[\w,.]*\w")
-_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{3,}(?: [A-Z][a-z]+)*")
-_CLAUSE = re.compile(r",? (?:and|but|which|who|while|although|because|with|after|before) [^.]*(?=\.$)")
-
-
-def alter_sentences(pages: Sequence[Sequence[str]], *, seed: int) -> Iterator[Row]:
-    """For sentences of real pages: copies and shortened copies, and the same with a number or a name exchanged."""
-    draw = random.Random(seed)
-    for page in pages:
-        evidence = "\n".join(page)
-        chosen = [line for line in page if 40 < len(line) < 260 and line.rstrip().endswith(".")]
-        for line in draw.sample(chosen, min(2, len(chosen))):
-            others = " ".join(one for one in page if one != line)
-            yield Row("real", "copy", line, evidence, supported=True)
-            if (shorter := _CLAUSE.sub("", line, count=1)) != line and len(shorter) > 30:
-                yield Row("real", "paraphrase", shorter, evidence, supported=True)
-            for form, pattern in (("value", _NUMBER), ("name", _NAME)):
-                own = [one for one in pattern.findall(line) if line.count(one) == 1]
-                if not own:
-                    continue
-                old = draw.choice(own)
-                foreign = [one for one in pattern.findall(others) if not set(one.split()) & set(_WORD.findall(line))]
-                if foreign:
-                    yield Row("real", "swap", line.replace(old, draw.choice(foreign)), evidence, supported=False)
-                new = str(draw.randint(11, 1999)) if form == "value" else _place(draw)
-                if new not in evidence:
-                    yield Row("real", form, line.replace(old, new), evidence, supported=False)  # type: ignore[arg-type]
-            if (denied := _AUXILIARY.sub(r" \1 not ", line, count=1)) != line and " not " not in line:
-                yield Row("real", "negation", denied, evidence, supported=False)

@@ -19,6 +19,7 @@ from hira.core.policy import Choose, Completion, Delta, Request, Usage
 from hira.core.tokens import clip, count
 from hira.policies.dialects import FALLBACKS, Call, rewrite_messages
 from hira.policies.dialects.text_calls import HeldText, holds_more
+from hira.policies.facts import DIALECT
 from hira.tools import Tool
 
 if TYPE_CHECKING:
@@ -127,8 +128,8 @@ class Conversation:
 
     def keep_dialect(self) -> None:
         """A call was read: remember the dialect for this model, if the conversation fell back to it."""
-        if self.fell_back and self.config.learn:
-            self.config.learn(self.config.dialect.name)
+        if self.fell_back:
+            self.config.facts.keep(DIALECT, self.config.dialect.name)
 
     async def turn(
         self,

@@ -281,7 +281,7 @@ def find_field_sources(value: Any, citations: list[Citation]) -> dict[str, tuple
 
 
 def _keep_supported(citations: list[Citation]) -> list[Citation]:
-    return [one for one in citations if one.verdict == "supported"]
+    return [one for one in citations if one.verdict.holds]
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:

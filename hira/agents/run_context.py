@@ -24,6 +24,7 @@ from hira.evidence import Source, Verifier
 from hira.journal import CallSpec, Log
 from hira.journal.log import Within
 from hira.policies.dialects import NATIVE, Dialect
+from hira.policies.facts import ModelFacts
 from hira.tools import Tool, Toolbox
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class RoleConfig:
     reasoning, as the HiRA paper does, and needs an endpoint that continues a message. `otherwise` is the next dialect
     if the endpoint refuses the tool calls of `dialect`, or if the model writes none that can be read; None keeps a
     dialect that somebody chose. `place` says where hira remembers facts about the model: its base URL and its name,
-    empty if nowhere. `learn` is called with the dialect that finally worked. `replies` bounds the length of each reply
+    empty if nowhere, and `facts` are these facts. `replies` bounds the length of each reply
     for which the sampling has no bound; None leaves it to the policy.
     """
 
@@ -80,7 +81,7 @@ class RoleConfig:
     otherwise: Dialect | None = None
     replies: ReplyBound | None = None
     place: tuple[str, str] = ("", "")
-    learn: Callable[[str], None] | None = None
+    facts: ModelFacts = field(default_factory=ModelFacts)
 
     @property
     def price(self) -> Price | None:
@@ -99,7 +100,7 @@ class RunContext:
     approves all. `verify` says how the answer is checked, unless a `verifier` of the program does it. `output` is the
     type of the answer's value, `instructions` are additional ones for the roles that plan and answer. `hooks` see tool
     calls and turns, `approve_tool` decides about calls of tools that need approval, `deps` belong to the program.
-    `once` keeps results of calls by key.
+    Without an `exam` the verdicts of a verifying model count as they are. `once` keeps results of calls by key.
     """
 
     roles: Mapping[str, RoleConfig]
@@ -123,6 +124,7 @@ class RunContext:
     hooks: Hooks = NO_HOOKS
     approve_tool: ApproveTool | None = None
     deps: Any = None
+    exam: bool = True
     once: Once = field(default_factory=Once)
     _stopping: asyncio.Future[None] | None = None
     _reason: Stop | None = None

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from hira.core.errors import HiraError
 from hira.core.memory import DualMemory, Fact, Resource
 from hira.core.policy import Completion, Request, Usage
-from hira.evidence import Citation, Sources
+from hira.evidence import Citation, Relevance, Sources
 
 Status = Literal["answered", "unverified", "insufficient_evidence", "partial", "interrupted", "failed"]
 
@@ -80,7 +80,8 @@ class Rollout:
 
     `failure` is what ended the run early, if anything did. `began` is in seconds since the epoch; a run that is resumed
     keeps it, so that its prompts tell the same day. `output` is the answer as a value, where one was asked for and
-    had; else `output_error` says why not.
+    had; else `output_error` says why not. `answers` says whether the answer answers the question, None if nothing was
+    checked; `lacking` are words of the question that nothing supported speaks of.
     """
 
     run: str
@@ -92,6 +93,8 @@ class Rollout:
     findings: list[Finding] = field(default_factory=list)
     answer: str = ""
     citations: list[Citation] = field(default_factory=list)
+    answers: Relevance | None = None
+    lacking: tuple[str, ...] = ()
     status: Status = "partial"
     failure: HiraError | None = None
     began: float = field(default_factory=time.time)

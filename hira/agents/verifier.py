@@ -1,4 +1,7 @@
-"""How a run has its answer checked: by words alone, by a model that reads the sources, or by a plug-in."""
+"""How a run has its answer checked: by words alone, by a model that reads the sources, or by a plug-in.
+
+Words confirm copies. Every other claim goes to the model, if it has passed an exam (`hira.agents.exam`).
+"""
 
 import asyncio
 import hashlib
@@ -11,28 +14,36 @@ from pydantic import Field, JsonValue, create_model
 
 from hira.agents.record import Reply, ask_for_record
 from hira.agents.run_context import RunContext
-from hira.core.bm25 import BM25, words
+from hira.core.bm25 import BM25
 from hira.core.errors import DialectError, EndpointError, Stop
 from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import clean, sanitize
 from hira.core.worker import run_apart
-from hira.evidence import Citation, Judgement, LexicalVerifier, Source, SourcedClaim, Verifier, verify_answer
+from hira.evidence import (
+    Citation,
+    Judgement,
+    LexicalVerifier,
+    Relevance,
+    Source,
+    SourcedClaim,
+    Verdict,
+    Verifier,
+    find_relevance,
+    verify_answer,
+)
 from hira.evidence.citations import PackedClaims, pack_claims, unpack_claims
-from hira.evidence.lexical import BARE
-from hira.evidence.lexical_verifier import flat, is_echo
+from hira.evidence.copies import holds_values
+from hira.evidence.lexical_verifier import flat, is_bare, is_calculation, is_echo, name_source
 from hira.journal import CallSpec
 from hira.journal.encoding import digest_of_tool
 
 PROMPT = Prompt(__file__, "verifier")
 ROLE = "verifier"
-DOUBT = 0.75
-"""Claims with a lower score by words go to the model. On the dev halves of WiCE and ExpertQA people find five of six
-claims above it supported, and six of ten of those that words reject in the answers of ExpertQA."""
 BATCH = 12
 """Claims of one call: their excerpts stay below 6,000 tokens, their verdicts below 2,000."""
 CALLS = 5
-"""Calls for one answer: the doubtful claims of a long report beyond them keep their verdicts by words."""
+"""Calls for one answer: claims of a long report beyond them keep their verdicts by words."""
 REPLY = 150
 """Tokens of a reply for each of its claims: a sentence that is quoted, and the verdict."""
 SECONDS = 240.0
@@ -41,103 +52,141 @@ EXCERPTS = 3
 EXCERPT = 600
 """Characters of an excerpt, about four sentences."""
 SHORTEST_QUOTE = 8
+Ruling = Literal[Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED]
 
 
 class ClaimVerdict(Reply):
     number: int
     quote: str = ""
-    verdict: Literal["supported", "contradicted", "unsupported"]
+    verdict: Ruling
+
+
+class AnswerVerdicts(Reply):
+    claims: list[ClaimVerdict]
+    answers: Relevance
 
 
 @cache
-def shape_of(count: int) -> type[Any]:
+def shape_of(count: int) -> type[AnswerVerdicts]:
     """Return the model of a record with this many verdicts. A small model keeps counting unless the number is fixed."""
     exactly: dict[str, JsonValue] = {"minItems": count, "maxItems": count}
-    return create_model(
-        "ClaimVerdicts", __base__=Reply, claims=(list[ClaimVerdict], Field(min_length=1, json_schema_extra=exactly))
-    )
+    field = (list[ClaimVerdict], Field(min_length=1, json_schema_extra=exactly))
+    return create_model("AnswerVerdicts", __base__=AnswerVerdicts, claims=field)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """What a model replied about some claims: a judgement of each, and whether they answer the question. `model` is the
+    name that the endpoint reports."""
+
+    judged: list[Judgement]
+    answers: Relevance
+    model: str
+
+
+async def ask_model(
+    context: RunContext, role: str, claims: Sequence[SourcedClaim], question: str, answer: str
+) -> Ruled:
+    """Ask a role about claims and about the answer that they come from.
+
+    A claim that the model finds supported without quoting a source that bears it out is `unsupported`. Raises `Stop`,
+    `DialectError` or `EndpointError`.
+    """
+    conversation = context.conversation(role, reply=REPLY * (len(claims) + 1))
+    sampling = replace(conversation.config.sampling, temperature=0.0)
+    conversation.config = replace(conversation.config, sampling=sampling)
+    listed = "\n".join(f"{number}. {sanitize(claim.text)}" for number, claim in enumerate(claims, 1))
+    packed = pack_claims(claims)
+    excerpts = Filled(await run_apart(packed.size, excerpts_packed, packed, question))
+    prompt = PROMPT.fill(excerpts=excerpts, question=sanitize(question), answer=sanitize(answer), claims=Filled(listed))
+    reply = await ask_for_record(conversation, user(prompt), shape_of(len(claims)))
+    rulings = {ruling.number: ruling for ruling in reversed(reply.claims)}
+    judged = await asyncio.to_thread(_judge_all, claims, rulings)
+    return Ruled(judged, reply.answers, conversation.trajectory.turns[-1].completion.model)
 
 
 @dataclass(slots=True)
 class ModelVerifier:
-    """Asks a role about the claims that the lexical check is not sure of, or about `every` one, a dozen in one call.
+    """Asks a role about every claim that is not a copy, a dozen in one call, and about the answer as a whole.
 
-    The passage that the model quotes must occur in a source of the claim; otherwise the lexical verdict stays. It also
-    stays when the budget is used up. If the model fails, lexically supported claims stay supported, and the others are
-    `unchecked`.
+    The role has to pass an exam first, unless the run context says otherwise; without it, and when the budget is used
+    up, the verdicts by words stand. If the model fails, copies stay supported, and the other claims are `unchecked`.
+    `answers` is what the model says of the answer, None if it says nothing that counts.
     """
 
     context: RunContext
     role: str = ROLE
-    every: bool = False
     name: str = "model"
+    answers: Relevance | None = None
 
     async def verify(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
-        found = await LexicalVerifier().verify(claims, question)
-        doubted = [at for at, one in enumerate(found) if self.every or is_doubted(one)]
+        self.answers = None
+        judged = await LexicalVerifier().verify(claims, question)
         until = asyncio.get_running_loop().time() + SECONDS
+        if not claims or not await self._passes_exam():
+            return judged
+        doubted = [place for place, one in enumerate(judged) if not one.verdict.holds] or [0]
+        answer = "\n".join(claim.text for claim in claims)
         for begin in range(0, min(len(doubted), BATCH * CALLS), BATCH):
             chunk = doubted[begin : begin + BATCH]
-            some = [claims[at] for at in chunk]
-            for at, one in zip(chunk, await self._ask(some, [found[at] for at in chunk], question, until), strict=True):
-                found[at] = one
-        return found
+            try:
+                async with asyncio.timeout_at(until):
+                    ruled = await ask_model(self.context, self.role, [claims[at] for at in chunk], question, answer)
+            except Stop:
+                self.context.note("the budget had no call left for the verifier: words alone checked the other claims")
+                return judged
+            except (DialectError, EndpointError, TimeoutError) as error:
+                why = f"no verdict within {SECONDS:g} seconds" if isinstance(error, TimeoutError) else error.what
+                unchecked = Judgement(Verdict.UNCHECKED, reason=f"the verifier failed: {why}")
+                for place in chunk:
+                    judged[place] = judged[place] if judged[place].verdict.holds else unchecked
+                continue
+            if not await self._passes_exam(ruled.model):
+                return await LexicalVerifier().verify(claims, question)
+            self.answers = self.answers or ruled.answers
+            for place, judgement in zip(chunk, ruled.judged, strict=True):
+                if not judged[place].verdict.holds:
+                    missing = () if judgement.verdict.rank > Verdict.UNSUPPORTED.rank else judged[place].missing
+                    near = judgement if judgement.quote else replace(judged[place], by=judgement.by)
+                    judged[place] = replace(near, verdict=judgement.verdict, score=judgement.score, missing=missing)
+        return judged
 
-    async def _ask(
-        self, claims: Sequence[SourcedClaim], lexical: Sequence[Judgement], question: str, until: float
-    ) -> list[Judgement]:
-        conversation = self.context.conversation(self.role, reply=REPLY * (len(claims) + 1))
-        sampling = replace(conversation.config.sampling, temperature=0.0)
-        conversation.config = replace(conversation.config, sampling=sampling)
-        listed = "\n".join(f"{number}. {sanitize(one.text)}" for number, one in enumerate(claims, 1))
-        packed = pack_claims(claims)
-        excerpts = Filled(await run_apart(packed.size, excerpts_packed, packed, question))
-        prompt = PROMPT.fill(excerpts=excerpts, question=sanitize(question), claims=Filled(listed))
-        try:
-            async with asyncio.timeout_at(until):
-                reply = await ask_for_record(conversation, user(prompt), shape_of(len(claims)))
-        except Stop:
-            self.context.note("the budget had no call left for the verifier: the claims were compared by words alone")
-            return list(lexical)
-        except (DialectError, EndpointError, TimeoutError) as error:
-            why = f"no verdict within {SECONDS:g} seconds" if isinstance(error, TimeoutError) else error.what
-            reason = f"the verifier failed: {why}"
-            unchecked = Judgement("unchecked", reason=reason)
-            return [replace(one, reason=reason) if one.verdict == "supported" else unchecked for one in lexical]
-        return await asyncio.to_thread(_judgements, claims, reply.claims, lexical)
+    async def _passes_exam(self, reported: str = "") -> bool:
+        """Return whether the verdicts of the role count. An exam was passed by the model that the endpoint `reported`
+        then."""
+        if not self.context.exam:
+            return True
+        from hira.agents.exam import pass_exam  # the exam asks by this module
 
-
-def is_doubted(one: Judgement) -> bool:
-    """Return whether a lexical verdict needs a second opinion."""
-    return one.verdict != "supported" or one.score < DOUBT
+        return await pass_exam(self.context, self.role, reported)
 
 
-def _judgements(
-    claims: Sequence[SourcedClaim], replied: Sequence[ClaimVerdict], lexical: Sequence[Judgement]
-) -> list[Judgement]:
-    given = {one.number: one for one in reversed(replied)}
-    return [_judgement(claim, given.get(number), lexical[number - 1]) for number, claim in enumerate(claims, 1)]
+def _judge_all(claims: Sequence[SourcedClaim], rulings: Mapping[int, ClaimVerdict]) -> list[Judgement]:
+    return [_judge(claim, rulings.get(number)) for number, claim in enumerate(claims, 1)]
 
 
-def _judgement(claim: SourcedClaim, given: ClaimVerdict | None, lexical: Judgement) -> Judgement:
-    """The model's verdict, or the one by words where the model gave none or quotes what no source says."""
-    if given is None:
-        return lexical
-    if given.verdict == "unsupported":
-        return Judgement("unsupported", 0.0, lexical.quote, lexical.source, "model")
-    quote = flat(given.quote).strip("\"'. …")
-    holder = next((one for one in readable(claim) if quote in flat(one.evidence)), None)
+def _judge(claim: SourcedClaim, ruling: ClaimVerdict | None) -> Judgement:
+    """Return the model's verdict. `supported` counts where the quotation stands in a source and holds the names and
+    numbers of the claim, and a calculation is supported by a computation or a tool alone."""
+    if ruling is None or ruling.verdict is Verdict.UNSUPPORTED:
+        return Judgement(Verdict.UNSUPPORTED, by="model")
+    quote = flat(ruling.quote).strip("\"'. …")
+    holder = next((source for source in readable(claim) if quote in flat(source.evidence)), None)
+    unsupported = Judgement(Verdict.UNSUPPORTED, 0.0, ruling.quote.strip() if holder else "", by="model")
     if holder is None or len(quote) < min(SHORTEST_QUOTE, len(flat(holder.evidence))):
-        return lexical
-    if holder.kind == "computation" and is_echo(given.quote, holder.call):
-        return lexical
-    return Judgement(given.verdict, float(given.verdict == "supported"), given.quote.strip(), holder.id, "model")
+        return unsupported
+    if holder.kind == "computation" and is_echo(ruling.quote, holder.call):
+        return unsupported
+    if ruling.verdict.holds:
+        calculated = is_calculation(claim.text) and holder.kind not in ("computation", "tool")
+        if calculated or not holds_values(claim.text, quote, holder.evidence, f"{name_source(holder)}\n{holder.call}"):
+            return replace(unsupported, source=holder.id)
+    return Judgement(ruling.verdict, float(ruling.verdict.holds), ruling.quote.strip(), holder.id, "model")
 
 
 def readable(claim: SourcedClaim) -> Sequence[Source]:
     """The sources of a claim first, and for a bare answer all others too: its question may need them."""
-    bare = len(words(claim.text)) <= BARE
-    return tuple(dict.fromkeys([*claim.sources, *(claim.read if bare else ())]))
+    return tuple(dict.fromkeys([*claim.sources, *(claim.read if is_bare(claim.text) else ())]))
 
 
 def excerpts_of(claims: Sequence[SourcedClaim], question: str = "") -> Filled:
@@ -147,20 +196,20 @@ def excerpts_of(claims: Sequence[SourcedClaim], question: str = "") -> Filled:
     for claim in claims:
         ranked: list[tuple[float, str, int]] = []
         sources = readable(claim)
-        asked = f"{claim.text} {question}" if len(sources) > len(claim.sources) else claim.text
+        query = f"{claim.text} {question}" if len(sources) > len(claim.sources) else claim.text
         for source in sources:
             if source.id not in parts:
                 cut = cut_text(source.evidence)
                 parts[source.id] = source, cut, BM25(cut)
-            scores = parts[source.id][2].scores(asked)
-            ranked += [(score, source.id, at) for at, score in enumerate(scores)]
-        for _, source_id, at in sorted(ranked, key=lambda one: -one[0])[:EXCERPTS]:
-            wanted.setdefault(source_id, set()).add(at)
+            scores = parts[source.id][2].scores(query)
+            ranked += [(score, source.id, place) for place, score in enumerate(scores)]
+        for _, source_id, place in sorted(ranked, key=lambda rated: -rated[0])[:EXCERPTS]:
+            wanted.setdefault(source_id, set()).add(place)
     shown: list[str] = []
     for source_id, places in wanted.items():
         source, cut, _ = parts[source_id]
         head = " ".join(f"{source.title}: {source.call}".split())[:EXCERPT].rstrip(": ")
-        text = "\n…\n".join(clean(cut[at]) for at in sorted(places))
+        text = "\n…\n".join(clean(cut[place]) for place in sorted(places))
         shown.append(f'[{source_id}] {clean(head)}\n"""\n{text}\n"""')
     return Filled("\n\n".join(shown))
 
@@ -172,16 +221,16 @@ def excerpts_packed(packed: PackedClaims, question: str) -> str:
 
 def cut_text(text: str) -> list[str]:
     """The text in pieces of about `EXCERPT` characters that end with a sentence or a line where they can."""
-    found: list[str] = []
-    at = 0
-    while at < len(text):
-        end = at + EXCERPT
+    pieces: list[str] = []
+    begin = 0
+    while begin < len(text):
+        end = begin + EXCERPT
         if end < len(text):
-            stop = max(text.rfind(sign, at + EXCERPT // 2, end) for sign in (". ", "\n", "。"))
+            stop = max(text.rfind(sign, begin + EXCERPT // 2, end) for sign in (". ", "\n", "。"))
             end = stop + 1 if stop > 0 else end
-        found.append(text[at:end].strip())
-        at = end
-    return [one for one in found if one]
+        pieces.append(text[begin:end].strip())
+        begin = end
+    return [piece for piece in pieces if piece]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +247,7 @@ class RecordedVerifier:
     async def verify(self, claims: Sequence[SourcedClaim], question: str) -> Sequence[Judgement]:
         values: Mapping[str, Any] = {
             "question": question,
-            "claims": [[one.text, *(_identify(source) for source in one.sources)] for one in claims],
+            "claims": [[claim.text, *(_identify(source) for source in claim.sources)] for claim in claims],
         }
         spec = CallSpec("tool", ROLE, digest_of_tool(ROLE, values), self.name, lambda: values)
         return await self.context.call_recorded(spec, lambda: self.verifier.verify(claims, question), _encode, _decode)
@@ -210,19 +259,33 @@ def _identify(source: Source) -> str:
 
 
 def _encode(judged: Sequence[Judgement]) -> list[dict[str, Any]]:
-    return [asdict(one) for one in judged]
+    return [asdict(judgement) for judgement in judged]
 
 
 def _decode(stored: Any) -> list[Judgement]:
-    return [Judgement(**one) for one in stored]
+    return [Judgement(**judgement) for judgement in stored]
 
 
-async def check_answer(context: RunContext) -> tuple[list[Citation], list[str]]:
-    """The citations of the run's answer as the run's verifier judges them, and the reasons why some are unchecked."""
-    run, verify = context.rollout, context.verify
-    verifier: Verifier = LexicalVerifier()
-    if context.verifier:
-        verifier = RecordedVerifier(context.verifier, context)
-    elif verify == "model" and not run.failure:  # an endpoint that just failed is not asked again
-        verifier = ModelVerifier(context)
-    return await verify_answer(run.answer, run.sources, run.question, verifier)
+@dataclass(frozen=True, slots=True)
+class CheckedAnswer:
+    """The citations of an answer, the reasons why some are unchecked, and whether the answer answers the question;
+    `lacking` are words of the question that no supporting source has."""
+
+    citations: list[Citation]
+    reasons: list[str]
+    answers: Relevance
+    lacking: tuple[str, ...] = ()
+
+
+async def check_answer(context: RunContext) -> CheckedAnswer:
+    """Check the run's answer with the run's verifier. Whether it answers the question says the model that verifies,
+    else its words."""
+    run = context.rollout
+    by_model = ModelVerifier(context) if context.verify == "model" and not run.failure else None
+    plugged = RecordedVerifier(context.verifier, context) if context.verifier else None
+    verifier: Verifier = plugged or by_model or LexicalVerifier()  # a failed endpoint is not asked again
+    citations, reasons = await verify_answer(run.answer, run.sources, run.question, verifier)
+    if by_model and by_model.answers and not plugged:
+        return CheckedAnswer(citations, reasons, by_model.answers)
+    lacking = find_relevance(run.question, citations, run.sources)
+    return CheckedAnswer(citations, reasons, Relevance.NO if lacking else Relevance.YES, lacking)

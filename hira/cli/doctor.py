@@ -8,17 +8,23 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 
 import hira
+from hira.agents.exam import find_score
+from hira.agents.run_context import RunContext
 from hira.cli import ENDPOINT, OK, USAGE, code_of
 from hira.cli.parser import collect_flags
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
+from hira.core.events import Events, Notice
 from hira.core.sanitize import without_userinfo
 from hira.policies import GGUF, LOCAL_PORTS, OFFLINE, OPENAI_URL, has_own_place, names_of, place_of, resolve_name
 from hira.policies.capabilities import WAYS, capabilities
-from hira.policies.dialects import FALLBACKS, NATIVE, LearnedDialects
+from hira.policies.dialects import FALLBACKS, NATIVE
+from hira.policies.facts import DIALECT, EndpointFacts
 from hira.policies.probe import Probe, probe
 from hira.runtime.endpoints import find_model
+from hira.runtime.factory import configure_roles
 from hira.runtime.registry import make_workflow
+from hira.runtime.session import with_facts
 from hira.runtime.settings import SEARCH_KEYS, Settings, load
 from hira.runtime.toolset import mcp_servers, web_searches
 from hira.tools.documents import Index
@@ -122,6 +128,7 @@ async def _model(report: DoctorReport, settings: Settings, *, probing: bool) -> 
     report.row("key", "set" if key else "none", settings.origin("api_key") if key else "")
     found = await probe(base_url, key)
     report.row("reachable", _describe_reach(found, settings.model))
+    await _exam(report, settings, taking=probing and found.ok)
     if not found.ok:
         report.code = ENDPOINT
     elif probing:
@@ -145,8 +152,31 @@ async def _file(report: DoctorReport, settings: Settings, name: str, *, probing:
             server = (await policy.hold()).server
             await _capabilities(report, settings, await server.base_url(), server.key)
             await policy.aclose()
+        await _exam(report, settings, taking=probing)
     except HiraError as error:
         report.fail("problem", error)
+
+
+async def _exam(report: DoctorReport, settings: Settings, *, taking: bool) -> None:
+    """Report whether the verdicts of the model that verifies count; it takes the exam if it has not yet."""
+    if not settings.verifier_exam or settings.verify in ("lexical", "off") or settings.verifier:
+        report.row("verifier", "its verdicts count without an exam" if not settings.verifier_exam else "not a model")
+        return
+    configs, opened = configure_roles(settings, {})
+    roles = with_facts(configs, EndpointFacts(settings.cache))
+    context = RunContext(roles)
+    context.events = Events(lambda event: report.off.append(event.text) if isinstance(event, Notice) else None)
+    try:
+        score = await find_score(context, taking=taking)
+    finally:
+        for policy in opened:
+            await policy.aclose()
+    if score is None:
+        report.row("verifier", "not examined yet")
+        if not taking:
+            report.off.append("the verifier's exam: hira doctor --probe takes it, else the first answer does")
+        return
+    report.row("verifier", f"{score.describe()}: {'passed' if score.passed else 'not passed, words alone decide'}")
 
 
 def _describe_reach(found: Probe, model: str) -> str:
@@ -169,7 +199,7 @@ async def _capabilities(report: DoctorReport, settings: Settings, base_url: str,
         report.row(name, value if isinstance(value, str) else "yes" if value else "no")
     native = found["native tools"] is True
     instead = FALLBACKS[NATIVE.name].name
-    LearnedDialects(settings.cache).keep(base_url, model, "" if native else instead)
+    EndpointFacts(settings.cache).keep(base_url, model, DIALECT, "" if native else instead)
     if not native:
         report.off.append(
             f'the endpoint returned no native tool calls: set dialect = "{instead}"'

@@ -12,7 +12,8 @@ from hira.agents.trajectory import Status
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
-from hira.evidence import Source, Verdict
+from hira.evidence import Relevance, Source, is_accepted
+from hira.evidence.verdicts import find_worst
 from hira.policies import OFFLINE
 from hira.runtime.answer import Answer
 
@@ -24,7 +25,6 @@ CODES: dict[Status, int] = {
     "interrupted": INTERRUPTED,
     "failed": ENDPOINT,
 }
-WORST_FIRST: tuple[Verdict, ...] = ("contradicted", "unsupported", "unchecked", "supported")
 Tell = Callable[[Answer, argparse.Namespace, Shell], None]
 SUFFIXES = (".json", ".md", ".txt")
 
@@ -70,8 +70,8 @@ def print_answer(
 def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
     """Explain why an answer is not accepted, and what would help. If the user `searched`, the advice does not suggest
     it."""
-    by_source = {one.source: one for one in answer.citations if one.verdict == "contradicted"}
-    unchecked = any(one.verdict == "unchecked" for one in answer.citations)
+    by_source = {one.source: one for one in answer.citations if one.verdict.denies}
+    unchecked = any(not one.verdict.rank for one in answer.citations)
     if answer.rollout.workflow == "direct":
         why, fix = (
             "nothing was read",
@@ -95,6 +95,13 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
         why = "what was read does not hold the answer"
         more = "other documents or a web search that hold" if searched else "documents (--docs) that hold"
         fix = f"name {more} it, or ask more precisely"
+    elif answer.rollout.lacking and is_accepted(answer.citations):
+        why = f"nothing supported speaks of: {', '.join(answer.rollout.lacking)}"
+        fix = "read the quoted sources, or ask in their words"
+    elif answer.rollout.answers in (Relevance.PARTLY, Relevance.NO) and is_accepted(answer.citations):
+        part = answer.rollout.answers is Relevance.PARTLY
+        why = "it answers only a part of the question" if part else "it does not answer the question"
+        fix = "ask more precisely, or one thing at a time"
     else:
         why, fix = (
             "no source supports its main claim",
@@ -120,9 +127,10 @@ def _verdict(answer: Answer, source: Source) -> str:
     """Return the worst verdict on the claims that cite a source; without such claims, note that hira attributed one to
     it."""
     own = [one for one in answer.citations if one.source == source.id]
-    verdicts = {one.verdict for one in own if not one.attributed}
-    worst = next((verdict for verdict in WORST_FIRST if verdict in verdicts), "")
-    return f" ({worst})" if worst else " (supported, attributed)" if own else ""
+    worst = find_worst(one.verdict for one in own if not one.attributed)
+    if worst is not None:
+        return f" ({worst})"
+    return f" ({find_worst(one.verdict for one in own)}, attributed)" if own else ""
 
 
 def as_json(answer: Answer) -> str:
@@ -135,7 +143,7 @@ def markdown(answer: Answer) -> str:
     if answer.cited:
         parts.append("## Sources")
         parts.append("\n".join(f"- {format_source(source)}" for source in answer.cited))
-    quotes = [f"- [{one.source}] {one.verdict}: “{one.quote}”" for one in answer.citations if one.quote]
+    quotes = [f"- [{one.source}] {one.flag()}: “{one.quote}”" for one in answer.citations if one.quote]
     if quotes:
         parts += ["## Evidence", "\n".join(quotes)]
     return "\n\n".join(parts)

@@ -4,7 +4,7 @@ import argparse
 import html
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,6 @@ from hira.evidence.citations import HEADINGS, Reference, is_chinese, number_refe
 from hira.runtime.answer import Answer
 from hira.runtime.settings import load
 
-VERDICTS: Mapping[bool, Mapping[Verdict, str]] = {
-    False: {verdict: verdict for verdict in ("supported", "contradicted", "unsupported", "unchecked")},
-    True: {"supported": "有据", "contradicted": "相矛盾", "unsupported": "未见于原文", "unchecked": "未核对"},
-}
 _ACTING = re.compile(r"([\\`*_{}\[\]<>#|!])")
 _OPEN, _CLOSE = "\ue000", "\ue001"
 """Around a number while the text is rendered. No text that is shown may hold them."""
@@ -73,7 +69,7 @@ def as_html(answer: Answer) -> str:
 
 def _flag(answer: Answer, *, chinese: bool) -> str:
     """Return the report with a verdict after each claim that is not supported, in the language of the report."""
-    return flag_claims(answer.text, answer.citations, names=VERDICTS[chinese])
+    return flag_claims(answer.text, answer.citations, chinese=chinese)
 
 
 def add_title(answer: Answer, text: str) -> str:
@@ -103,7 +99,7 @@ def _item(answer: Answer, one: Reference, *, chinese: bool) -> str:
 def _format_verdicts(answer: Answer, one: Reference, *, chinese: bool) -> str:
     """Count the verdicts of the statements that cite a source: " (3 supported, 1 unsupported)"."""
     counts = Counter(citation.verdict for citation in answer.citations if citation.source == one.source.id)
-    lines = [f"{counts[verdict]} {named}" for verdict, named in VERDICTS[chinese].items() if counts[verdict]]
+    lines = [f"{counts[verdict]} {verdict.label(chinese=chinese)}" for verdict in reversed(Verdict) if counts[verdict]]
     return f" ({', '.join(lines)})" if lines else ""
 
 

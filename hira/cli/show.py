@@ -18,9 +18,11 @@ from hira.core.errors import UsageError
 from hira.core.sanitize import without_userinfo
 from hira.evidence import Citation, is_accepted, is_refusal, verify_answer
 from hira.evidence import verify as verify_lexically
+from hira.policies.facts import EndpointFacts
 from hira.runtime.answer import citations_as_json
 from hira.runtime.endpoints import find_model
 from hira.runtime.factory import configure_roles
+from hira.runtime.session import with_facts
 from hira.runtime.settings import OFF, Settings, load
 from hira.runtime.spans import spans_of
 from hira.runtime.telemetry import export, sender
@@ -69,6 +71,8 @@ def _format_citation(reading: Reading, citation: Citation) -> Iterator[str]:
     how = ", attributed" if citation.attributed else ""
     yield f"{citation.verdict:<12}  {format_source(source)} ({citation.by}{how})"
     yield f"              {brief(citation.claim, WIDTH)}"
+    if missing := citation.explain():
+        yield f"              {missing}"
     if citation.quote:
         yield f"              “{brief(citation.quote, WIDTH)}”"
 
@@ -163,10 +167,11 @@ def verify(args: argparse.Namespace, shell: Shell) -> int:
 
 async def verify_by_model(reading: Reading, settings: Settings) -> tuple[list[Citation], list[str]]:
     """The citations as a model judges every claim, and the reasons why some are unchecked."""
-    roles, own = configure_roles(await find_model(settings), {})
+    configs, own = configure_roles(await find_model(settings), {})
+    roles = with_facts(configs, await asyncio.to_thread(EndpointFacts, settings.cache))
     record = reading.rollout
     try:
-        verifier = ModelVerifier(RunContext(roles), every=True)
+        verifier = ModelVerifier(RunContext(roles, exam=settings.verifier_exam))
         return await verify_answer(record.answer, record.sources, record.question, verifier)
     finally:
         for policy in own:

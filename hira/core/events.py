@@ -175,9 +175,15 @@ class DocumentsRead(Event):
 
 @dataclass(frozen=True, slots=True)
 class AnswerChecked(Event):
-    """The claims of the answer were checked; one record per citation, with the fields of `hira.evidence.Citation`."""
+    """The claims of the answer were checked; one record per citation, with the fields of `hira.evidence.Citation`.
+
+    `answers` says whether the answer answers the question: `yes`, `partly` or `no`. `lacking` are words of the question
+    that nothing supported speaks of.
+    """
 
     citations: tuple[Mapping[str, Any], ...]
+    answers: str = ""
+    lacking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from hira.agents.calls import SEARCHES
 from hira.evaluation.page import page
 from hira.evaluation.run import Evaluation, EvaluationPlan, digest
 from hira.evaluation.summary import FETCHES, SummaryRow, as_json, rows
+from hira.evidence import Verdict
 
 PACKAGES = ("hira", "openai", "httpx", "litellm", "tiktoken", "torch", "transformers", "trl", "peft")
 
@@ -118,7 +119,7 @@ def _cells(row: SummaryRow) -> list[str]:
         f"{row.tokens:,.0f}",
         f"{row.completion_tokens:,.0f}",
         f"{row.tool_calls:.1f}",
-        percent(row.citations.get("supported", 0) / checked) if checked else "–",
+        percent(row.citations.get(Verdict.SUPPORTED, 0) / checked) if checked else "–",
         percent(row.success_rate(SEARCHES)),
         percent(row.success_rate(FETCHES)),
         "–" if row.cost is None else f"${row.cost:,.2f}",

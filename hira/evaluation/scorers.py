@@ -175,15 +175,15 @@ def score_by_fact(context: RunContext | None) -> Scorer:
         pairs = {(one.claim, one.source): one for one in answer.citations if not one.attributed}
         if not pairs:
             return Score(None, 0.0, "fact", "0 of 0 citations")
-        verdicts = [str(one.verdict) for one in pairs.values()]
+        verdicts = [citation.verdict for citation in pairs.values()]
         if context is not None:
             claims = [SourcedClaim(claim, (answer.source(source),)) for claim, source in pairs]
-            judge = ModelVerifier(begin_judgement(context, item.question), role="judge", every=True)
-            verdicts = [str(one.verdict) for one in await judge.verify(claims, answer.rollout.question)]
-        checked = [one for one in verdicts if one != "unchecked"]
+            judge = ModelVerifier(begin_judgement(context, item.question), role="judge")
+            verdicts = [judged.verdict for judged in await judge.verify(claims, answer.rollout.question)]
+        checked = [verdict for verdict in verdicts if verdict.rank]
         if not checked:
             return Score(None, None, "fact", "the judge failed")
-        held = checked.count("supported")
+        held = sum(verdict.holds for verdict in checked)
         return Score(None, held / len(checked), "fact", f"{held} of {len(checked)} citations")
 
     return score_answer
@@ -223,8 +223,10 @@ def score_by_judge(name: str, context: RunContext) -> Scorer:
 
 
 def begin_judgement(context: RunContext, question: str) -> RunContext:
-    """Return a run context for one judgement, so that no conversation outlives it."""
-    return RunContext(context.roles, Rollout("", question, "judge"), budget=context.budget, events=context.events)
+    """Return a run context for one judgement, so that no conversation outlives it. Whoever named the judge trusts it:
+    it takes no exam."""
+    record = Rollout("", question, "judge")
+    return RunContext(context.roles, record, budget=context.budget, events=context.events, exam=False)
 
 
 JUDGED: Mapping[str, Callable[[RunContext], Scorer]] = {

@@ -9,7 +9,6 @@ from hira.evidence.citations import (
     Citation,
     Judgement,
     SourcedClaim,
-    Verdict,
     drop_unknown,
     find_cited,
     has_only_marks,
@@ -18,9 +17,11 @@ from hira.evidence.citations import (
 )
 from hira.evidence.claims import Claim, claims, flag_claims, is_refusal
 from hira.evidence.lexical_verifier import LexicalVerifier
+from hira.evidence.verdicts import Relevance, Verdict
 from hira.evidence.verifiers import (
     Verifier,
     check,
+    find_relevance,
     is_accepted,
     verify,
     verify_answer,
@@ -34,6 +35,7 @@ __all__ = [
     "Judgement",
     "Kind",
     "LexicalVerifier",
+    "Relevance",
     "Source",
     "SourcedClaim",
     "Sources",
@@ -43,6 +45,7 @@ __all__ = [
     "claims",
     "drop_unknown",
     "find_cited",
+    "find_relevance",
     "flag_claims",
     "has_only_marks",
     "inert",

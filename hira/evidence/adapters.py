@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from hira.evidence.citations import Judgement, SourcedClaim, Verdict
+from hira.evidence.citations import Judgement, SourcedClaim
 from hira.evidence.lexical_verifier import LexicalVerifier
+from hira.evidence.verdicts import Verdict
 
 WORDS = 250
 """Words of a piece of a source: with its claim it fits into the 512 tokens of the smallest MiniCheck model."""
@@ -86,8 +87,9 @@ def _judge(checker: MiniCheck | LettuceDetect, claims: Sequence[SourcedClaim], q
     found: list[Judgement] = []
     for claim, near in zip(claims, LexicalVerifier().judge(claims, question), strict=True):
         score = checker.score(claim, question)
-        verdict: Verdict = "supported" if score > 0.5 else "unsupported"
-        found.append(replace(near, verdict=verdict, score=score, by=checker.name, reason=""))
+        verdict = Verdict.SUPPORTED if score > 0.5 else Verdict.UNSUPPORTED
+        missing = () if verdict.holds else near.missing
+        found.append(replace(near, verdict=verdict, score=score, by=checker.name, reason="", missing=missing))
     return found
 
 

@@ -2,19 +2,14 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from hira.core.messages import Filled
 from hira.core.patterns import compile_lazily
 from hira.core.sanitize import clean
 from hira.core.sources import Source, Sources
-
-Verdict = Literal["supported", "contradicted", "unsupported", "unchecked"]
-"""`unsupported`: the evidence does not say so. `unchecked`: the claim could not be compared with the evidence."""
-VERDICTS: Sequence[Verdict] = ("unchecked", "unsupported", "contradicted", "supported")
-"""From the least to the most informative."""
+from hira.evidence.verdicts import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +64,8 @@ class Judgement:
     """A verifier's judgement of one claim.
 
     `score` is between 0 and 1, the confidence that the claim is supported. `quote` is the decisive passage and `source`
-    the id of its source, both may be empty. `reason` says why a claim could not be checked, or not fully.
+    the id of its source, both may be empty. `reason` says why a claim could not be checked, or not fully. `missing` are
+    the words of the claim that the source does not have.
     """
 
     verdict: Verdict
@@ -78,6 +74,12 @@ class Judgement:
     source: str = ""
     by: str = ""
     reason: str = ""
+    missing: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Read a judgement of a journal or of a plug-in, whose verdict may be a plain string."""
+        object.__setattr__(self, "verdict", Verdict(self.verdict))
+        object.__setattr__(self, "missing", tuple(self.missing))
 
 
 # Blanks are matched possessively, so that a bracket before a million of them is tried only once.
@@ -91,6 +93,8 @@ _CODED = compile_lazily(r"^\s*(?:>>>|\.\.\. |return |for .+:\s*$|if .+:\s*$)|\w\
 _ID = compile_lazily(r"s\d+")
 _BARE_MARK = compile_lazily(r"\[\s*+s?(\d++)\s*+\]|\bs(\d++)\b")
 _NEAR = 120
+SHOWN = 8
+"""The number of missing words that are shown; JSON has all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ class Citation:
 
     `quote` is the decisive passage of the source; `score` is between 0 and 1, the verifier's confidence that the claim
     is supported; `by` names the verifier, empty if nothing was checked. `attributed` means that the answer cites
-    nothing for the claim and that hira found the source.
+    nothing for the claim and that hira found the source. `missing` are the words that the source does not have.
     """
 
     source: str
@@ -109,6 +113,23 @@ class Citation:
     score: float = 0.0
     by: str = ""
     attributed: bool = False
+    missing: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Read a citation of a journal, whose verdict is a plain string and whose words are a list."""
+        object.__setattr__(self, "verdict", Verdict(self.verdict))
+        object.__setattr__(self, "missing", tuple(self.missing))
+
+    def explain(self, *, chinese: bool = False) -> str:
+        """Name the words of the claim that the source does not have, `SHOWN` at most; empty if it has all."""
+        if not self.missing:
+            return ""
+        words = ", ".join(self.missing[:SHOWN]) + (", …" if len(self.missing) > SHOWN else "")
+        return f"来源未提及：{words}" if chinese else f"the source does not say: {words}"
+
+    def flag(self, *, chinese: bool = False) -> str:
+        """Return the verdict, with the missing words, as it stands after the claim."""
+        return "; ".join(filter(None, (self.verdict.label(chinese=chinese), self.explain(chinese=chinese))))
 
 
 def find_cited(text: str) -> list[str]:

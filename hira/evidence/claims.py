@@ -5,14 +5,14 @@ documents do not say …") is not a claim either. Every pass over a text takes l
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
 from hira.core.bm25 import words
 from hira.core.patterns import compile_lazily
-from hira.evidence.citations import CITED, Citation, Verdict, find_cited, references_start
+from hira.evidence.citations import CITED, Citation, find_cited, references_start
 from hira.evidence.passages import BULLET, FENCE, find_sentences
 
 FEW = 3
@@ -121,20 +121,18 @@ def is_refusal(text: str) -> bool:
     return False
 
 
-def flag_claims(text: str, citations: Sequence[Citation], *, names: Mapping[Verdict, str] | None = None) -> str:
-    """Return the answer with the verdict after every checked claim that is not supported.
-
-    `names` translates verdicts.
-    """
-    verdicts = {one.claim: one.verdict for one in citations if one.by}
+def flag_claims(text: str, citations: Sequence[Citation], *, chinese: bool = False) -> str:
+    """Return the answer with the verdict, and the words that the source lacks, after every checked claim that does not
+    hold."""
+    checked = {citation.claim: citation for citation in citations if citation.by}
     parts: list[str] = []
-    at = 0
+    begin = 0
     for claim in claims(text):
-        verdict = verdicts.get(claim.text, "supported")
-        if verdict != "supported":
-            parts += [text[at : claim.end], f" ({(names or {}).get(verdict, verdict)})"]
-            at = claim.end
-    return "".join([*parts, text[at:]])
+        citation = checked.get(claim.text)
+        if citation and not citation.verdict.holds:
+            parts += [text[begin : claim.end], f" ({citation.flag(chinese=chinese)})"]
+            begin = claim.end
+    return "".join([*parts, text[begin:]])
 
 
 @lru_cache(maxsize=64)

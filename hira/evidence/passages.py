@@ -1,15 +1,16 @@
-"""A text as sentences of comparable tokens, with an index of the sentences of each. Built once per source.
+"""A text as sentences, and a sentence as words that can be compared. Built once for each source.
 
-Tokens are compared by `key`: a number by its value, a word by its stem, cut to six letters. Scripts without spaces
+Words are compared by `key`: a number by its value, a word by its stem without inflections. Scripts without spaces
 become pairs of characters. Everything here takes time linear in the length of the text.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import Literal, NamedTuple
 
-from hira.core.bm25 import STOP, stem
+from hira.core.bm25 import stem
 from hira.core.patterns import compile_lazily
 from hira.evidence.citations import CITED
 
@@ -26,13 +27,15 @@ _NO_STOP = compile_lazily(
     r"(?:\b(?:e\.g|i\.e|al|Dr|Mr|Mrs|Ms|Prof|St|Figs?|No|vs|cf|ca|approx|Jr|Sr)|^[\s#*]*\d{1,3})\.\Z", re.MULTILINE
 )
 """Abbreviations, and the number of a list item or heading."""
+CELL = " | "
+"""Between the cells of a table's row."""
 
 
 def find_sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the begin and the end of every sentence, list item and line, with the citation marks after it."""
+    """Yield the begin and the end of every sentence, list item, row and line, with the citation marks after it."""
     for start, end in _find_blocks(text):
         begin = start
-        for match in _STOP.finditer(text, start, end):
+        for match in () if is_row(text[start:end]) else _STOP.finditer(text, start, end):
             if not _NO_STOP.search(text, max(begin, match.start() - 8), match.start() + 1):
                 yield begin, match.end()
                 begin = match.end()
@@ -42,53 +45,107 @@ def find_sentences(text: str) -> Iterator[tuple[int, int]]:
 
 def _find_blocks(text: str) -> Iterator[tuple[int, int]]:
     """Yield the begin and the end of each line, joined with the next line if that continues its sentence."""
-    begin = at = 0
+    begin = end = 0
     wrapped = False
     for line in text.splitlines(keepends=True):
         bare = line.strip()
-        if not (wrapped and bare and not _BEGINS.match(line)):
-            yield begin, at
-            begin = at
-        at += len(line)
-        wrapped = len(bare) > WRAPPED and bare[-1:] not in (".", "!", "?", ":", ";", "|")
-    yield begin, at
+        row = is_row(line)
+        if not (wrapped and bare and not row and not _BEGINS.match(line)):
+            yield begin, end
+            begin = end
+        end += len(line)
+        wrapped = not row and len(bare) > WRAPPED and bare[-1:] not in (".", "!", "?", ":", ";", "|")
+    yield begin, end
 
 
-LONGEST = 600
-"""The most characters of a sentence; a longer one is cut at a space."""
-_TOKEN = compile_lazily(
-    r"(?P<number>\d+(?:[.,’'\u00a0\u202f]\d+)*)"
+def is_row(line: str) -> bool:
+    """Return whether a line is a row of a table."""
+    return CELL in line or "\t" in line.strip() or line.lstrip().startswith("|")
+
+
+LONGEST = 1_000
+"""The most characters of a sentence; a longer one is cut at a space. A row is never cut."""
+_WORD = compile_lazily(
+    r"(?P<number>(?:(?<![\w.,)])[-−](?=\d))?\d+(?:[.,’'\u00a0\u202f]\d+)*)"
     r"|(?P<dense>[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)"
-    r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)|(?P<percent>%)"
+    r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)|(?P<sign>[%$€£¥₹°+=×÷*<>]|(?<=[\d\s])[-−/](?=[\d\s]))"
+    r"|(?P<mark>[,;:()\[\]{}—–|!?.…\"“”„«»،؛])"
 )
 _FINAL = ".!?;,|。！？؟"
+_SIGNS = {"%": "percent", "$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "₹": "rupee", "×": "*", "÷": "/"}
 _MAGNITUDES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
-_WORDS = {word: str(at) for at, word in enumerate("two three four five six seven eight nine ten".split(), start=2)}
+_NUMBERS = {
+    word: str(value)
+    for value, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), start=1)
+}
+_MONTHS = frozenset("january february march april may june july august september october november december".split())
 NEGATIONS = frozenset(
     "not no never neither nor none without cannot nicht kein keine keinen keiner nie ohne ne pas jamais sin nunca"
     " لا لم لن ليس ليست غير 不 没 沒 未 無 无 非".split()
 )
-PRONOUNS = frozenset("he she it they er sie es il elle ils elles هو هي 他 她 它".split())
-POINTERS = PRONOUNS | frozenset(
-    "this that these those his her hers its their him them dieser diese dieses 其 该 這 这".split()
+CONDITIONS = NEGATIONS | frozenset(
+    "will would can could may might must shall should if unless until except only almost nearly hardly barely rarely"
+    " possibly probably perhaps maybe allegedly reportedly supposedly alleged expected planned proposed false"
+    " unlikely".split()
 )
-SILENT = STOP | NEGATIONS | POINTERS | frozenset("yes ja nein oui non sí نعم 是 否".split())
-"""Words without a meaning on their own."""
+"""Words that a statement cannot lose or gain without becoming another one."""
+PRONOUNS = frozenset("he she it they er sie es il elle ils elles هو هي 他 她 它".split())
+POSSESSIVES = frozenset("his her hers him its their theirs them".split())
+POINTERS = PRONOUNS | POSSESSIVES | frozenset("this that these those dieser diese dieses 其 该 這 这".split())
+_ARTICLES = frozenset("a an the this these those each every such".split())
+_BE = frozenset("is are was were be been being am".split())
+_AUXILIARIES = frozenset("has have had do does did".split())
+_FILLERS = _ARTICLES | _AUXILIARIES | frozenset("having done also there that so".split())
+_LINKS = frozenset(
+    "of in on at by for with as to from into onto over under above below before after since during through across"
+    " against between among near within towards toward upon about around behind beyond via per and or but nor than"
+    " which who whom whose where when while whereas because although though".split()
+)
+_SAME_LINK = {"on": "in", "at": "in", "during": "in", "upon": "on", "toward": "towards"}
+_FOREIGN = {
+    "filler": frozenset("der das dem den des ein eine einen einem eines einer le les une el los las una".split()),
+    "be": frozenset("wurde wurden ist sind waren wird werden est sont était fut es son fue fueron".split()),
+    "of": frozenset("von de du del della".split()),
+    "in": frozenset("im am dans en".split()),
+    "and": frozenset("und et y".split()),
+}
+"""German, French and Spanish, as far as no English word is written like it."""
+LIGHT = _FILLERS | _LINKS | _BE
+JOINS = frozenset("and or but which who whom whose where when while whereas because although though".split())
+"""Links that begin another statement, or another part of a list."""
 Kind = Literal["number", "name", "word"]
 
 
-class Token(NamedTuple):
-    """One word, number or pair of characters. `content` is false for words without a meaning on their own."""
+class Word(NamedTuple):
+    """One content word, number, sign or pair of characters, and how it is bound to the content word before it.
+
+    Attributes:
+        key: What is compared.
+        text: As it is written.
+        kind: A capitalised word is a name, wherever it stands.
+        link: The light words before it that bind it ("of", "by", "be", "and in"), empty without one.
+        determined: Whether an article stands before it.
+        marked: Whether punctuation stands between it and the word before.
+        close: Whether nothing stands between it and the word before.
+        light: Whether it may be left out of a copy: a pronoun, whose place the thing itself may take.
+        dense: Whether it is a pair of characters of a script without spaces.
+    """
 
     key: str
     text: str
     kind: Kind
-    content: bool
+    link: str = ""
+    determined: bool = False
+    marked: bool = False
+    close: bool = False
+    light: bool = False
+    dense: bool = False
 
 
 @lru_cache(maxsize=50_000)
 def read_number(text: str) -> str:
     """Return a number as digits and a power of ten ("3,100,000" and "3.1" million are "31e7"); a string."""
+    sign, text = ("-", text[1:]) if text[0] in "-−" else ("", text)
     whole, fraction = text, ""
     if separators := [char for char in text if not char.isdigit()]:
         head, _, tail = text.rpartition(separators[-1])
@@ -98,7 +155,8 @@ def read_number(text: str) -> str:
     whole, fraction = ("".join(str(int(char)) for char in part if char.isdigit()) for part in (whole, fraction))
     digits = whole.lstrip("0") + fraction
     leading = digits.lstrip("0")
-    return f"{leading.rstrip('0')}e{len(whole.lstrip('0')) - len(digits) + len(leading)}" if leading else "0"
+    power = len(whole.lstrip("0")) - len(digits) + len(leading)
+    return f"{sign}{leading.rstrip('0')}e{power}" if leading else "0"
 
 
 def shift_number(key: str, places: int) -> str:
@@ -108,63 +166,121 @@ def shift_number(key: str, places: int) -> str:
 
 
 @lru_cache(maxsize=50_000)
-def read_word(written: str) -> Token:
-    """Return the token of a word inside a sentence. Its key is the stem without a doubled end, cut to six letters."""
+def fold(written: str) -> str:
+    """Return the key of a word: lower case, without inflections and without a doubled end ("stopped": "stop")."""
     lower = written.lower()
-    if lower in _WORDS:
-        return Token(read_number(_WORDS[lower]), written, "number", content=True)
-    found = stem(lower)
-    doubled = len(found) > 3 and found != lower and found[-1] == found[-2]
-    content = lower not in SILENT and len(lower) > 1
-    kind: Kind = "name" if content and written[0] != lower[0] else "word"
-    return Token(found[:-1] if doubled else found[:6], written, kind, content)
+    folded = f"{lower[:-3]}y" if len(lower) > 5 and lower.endswith("ied") else stem(lower)
+    doubled = len(folded) > 3 and folded != lower and folded[-1] == folded[-2]
+    return folded[:-1] if doubled else folded
 
 
-def read_tokens(text: str) -> list[Token]:
-    """Return the tokens of a text in order, stop words included. The first word is a name if a name follows it, if it
-    is a possessive ("Ada's") or if it has capitals inside."""
-    found: list[Token] = []
-    for match in _TOKEN.finditer(text):
+def _find_role(written: str, lower: str, *, first: bool) -> str:
+    """Return what a light word does: it is an article, fills, or binds ("be", "of", …). It is empty for a content word;
+    a capitalised word is one unless it is the first."""
+    if written != lower and not first:
+        return ""
+    if lower in LIGHT:
+        kind = "article" if lower in _ARTICLES else "be" if lower in _BE else "filler"
+        return _SAME_LINK.get(lower, lower) if lower in _LINKS else kind
+    return next((role for role, words in _FOREIGN.items() if lower in words), "")
+
+
+def is_related(key: str, held: Collection[str]) -> bool:
+    """Return whether a key is among others, possibly with another ending: "designer" and "designed", "build" and
+    "built"."""
+    return key in held or (key.isalpha() and any(_share_stem(key, other) for other in held))
+
+
+def _share_stem(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    if len(short) > 4 and short[:-1] == long[:-1] and {short[-1], long[-1]} in ({"y", "i"}, {"d", "t"}):
+        return True
+    return long.startswith(short) and len(long) - len(short) <= {3: 1, 4: 2}.get(len(short), 4 * (len(short) > 4))
+
+
+def read_words(text: str) -> list[Word]:
+    """Return the content words of a text in order. The two orders of day and month are one."""
+    found: list[Word] = []
+    link, determined, marked, close, month, first = "", False, False, True, False, True
+    for match in _WORD.finditer(text):
         kind, written = match.lastgroup, match[0]
-        if kind == "word":
-            previous = found[-1] if found else None
-            if previous and previous.kind == "number" and (places := _MAGNITUDES.get(written.lower())):
-                key, wording = shift_number(previous.key, places), f"{previous.text} {written}"
-                found[-1] = Token(key, wording, "number", content=True)
-            else:
-                found.append(read_word(written))
-        elif kind == "number":
-            found.append(Token(read_number(written), written, "number", content=True))
+        lower = written.lower()
+        if kind == "mark":
+            marked, close, determined = True, False, False
+            continue
+        role = _find_role(written, lower, first=first) if kind == "word" else ""
+        first = first and kind == "mark"
+        if role:
+            close = False
+            determined = role == "article" or (determined and role == "filler")
+            joined = link == "and"
+            if role == "be":
+                link = "be" if joined else link or "be"  # "… and is": another predicate of the same subject
+            elif lower in _AUXILIARIES:
+                link = "" if joined else link
+            elif role not in ("article", "filler"):
+                link = f"{link} {role}".removeprefix("be ").strip()
+            continue
+        previous = found[-1] if found else None
+        if kind == "word" and previous and close and previous.kind == "number" and lower in _MAGNITUDES:
+            key = shift_number(previous.key, _MAGNITUDES[lower])
+            found[-1] = previous._replace(key=key, text=f"{previous.text} {written}")
+            continue
+        bound = (link, determined, marked, close and bool(found))
+        if kind == "number" or (kind == "word" and lower in _NUMBERS):
+            word = Word(read_number(_NUMBERS.get(lower, written)), written, "number", *bound)
+            if month and previous and close and len(written) <= 2:  # "May 4" becomes "4 May"
+                found[-1] = word._replace(link=previous.link, determined=previous.determined, marked=previous.marked)
+                word = previous._replace(link="", determined=False, marked=False, close=True)
+            found.append(word)
         elif kind == "dense":
-            pairs = [written[at : at + 2] for at in range(len(written) - 1)] or [written]
-            found += [Token(pair, pair, "word", content=True) for pair in pairs]
+            pairs = [written[place : place + 2] for place in range(len(written) - 1)] or [written]
+            found.append(Word(pairs[0], pairs[0], "word", *bound, dense=True))
+            found += [Word(pair, pair, "word", close=True, dense=True) for pair in pairs[1:]]
+        elif kind == "sign":
+            found.append(Word(_SIGNS.get(written, written), written, "word", *bound))
         else:
-            found.append(Token("percen", written, "word", content=True))
-    if found and found[0].kind == "name" and not (len(found) > 1 and found[1].kind == "name"):
-        inner = found[0].text[1:]
-        named = inner != inner.lower() or inner.endswith(("'s", "’s"))
-        found[0] = found[0]._replace(kind="name" if named else "word")
+            month = lower in _MONTHS and written[0].isupper()
+            sort: Kind = "number" if month else "name" if written[0] != lower[0] else "word"
+            light = lower in PRONOUNS or lower in POSSESSIVES
+            found.append(Word(fold(written), written, sort, *bound, light=light))
+            link, determined, marked, close = "", False, False, True
+            continue
+        link, determined, marked, close, month = "", False, False, True, False
     return found
 
 
 def split_sentences(text: str) -> Iterator[str]:
     """Yield the sentences, each on one line, in order; a sentence longer than `LONGEST` is cut at spaces."""
     for begin, end in find_sentences(text):
-        sentence = " ".join(text[begin:end].split())
-        at = 0
-        while len(sentence) - at > LONGEST:
-            space = sentence.rfind(" ", at + 1, at + LONGEST)
-            yield sentence[at : space if space > 0 else at + LONGEST]
-            at = space + 1 if space > 0 else at + LONGEST
-        if sentence[at:]:
-            yield sentence[at:]
+        block = text[begin:end]
+        sentence = CELL.join(block.strip().split("\t")) if is_row(block) else block
+        sentence = " ".join(sentence.split())
+        start = 0
+        while len(sentence) - start > LONGEST and not is_row(sentence):
+            space = sentence.rfind(" ", start + 1, start + LONGEST)
+            yield sentence[start : space if space > 0 else start + LONGEST]
+            start = space + 1 if space > 0 else start + LONGEST
+        if sentence[start:]:
+            yield sentence[start:]
+
+
+class Cell(NamedTuple):
+    """A cell of a table: the name of its column, empty if unknown, and its text."""
+
+    name: str
+    text: str
+
+
+_RULE = compile_lazily(r"[|\s:=-]+\Z")
 
 
 class Passages:
     """The sentences of one source and, for every key, the sentences with it. Build it once, use it for many claims.
 
-    `headings` and `antecedents` hold, for every sentence, the heading above it (a short line before a text, or one that
-    begins with # or ends with a colon) and the sentence that its pronoun refers to, or -1.
+    `headings` and `antecedents` hold, for every sentence, the heading above it (a short line before a text or a table,
+    one in parentheses, or one that begins with # or ends with a colon) and the sentence that its pronoun refers to, or
+    -1. A heading has the heading above it. `headers` hold, for every row of a table, the row that names its columns.
     """
 
     def __init__(self, text: str) -> None:
@@ -172,36 +288,83 @@ class Passages:
         self.postings: dict[str, list[int]] = {}
         self.headings: list[int] = []
         self.antecedents: list[int] = []
-        self._tokens: dict[int, list[Token]] = {}
-        heading = -1
-        for at, sentence in enumerate(self.sentences):
-            tokens = read_tokens(sentence)
-            self.headings.append(heading)
+        self.headers: dict[int, int] = {}
+        self._words: dict[int, list[Word]] = {}
+        trail: list[tuple[int, int]] = []
+        header = -1
+        for place, sentence in enumerate(self.sentences):
+            level = _level(sentence, self.sentences[place + 1 : place + 2])
+            while level and trail and trail[-1][0] >= level:
+                trail.pop()
+            self.headings.append(trail[-1][1] if trail else -1)
+            if level:
+                trail.append((level, place))
             antecedent = -1
-            if at and _points_back(tokens):
-                antecedent = at - 1 if self.antecedents[at - 1] < 0 else self.antecedents[at - 1]
+            if place and not level and points_back(sentence):
+                antecedent = place - 1 if self.antecedents[place - 1] < 0 else self.antecedents[place - 1]
             self.antecedents.append(antecedent)
-            if sentence[0] == "#" or (len(sentence) < 80 and _leads(sentence, self.sentences[at + 1 : at + 2])):
-                heading = at
-            for key in {token.key for token in tokens if token.content}:
-                self.postings.setdefault(key, []).append(at)
+            if not is_row(sentence):
+                header = -1
+            elif _RULE.match(sentence) and place and is_row(self.sentences[place - 1]):
+                header = place - 1
+            elif header >= 0:
+                self.headers[place] = header
+            for key in {word.key for word in self.words(place)}:
+                self.postings.setdefault(key, []).append(place)
 
-    def tokens(self, at: int) -> list[Token]:
-        """Return the tokens of one sentence."""
-        if at not in self._tokens:
-            self._tokens[at] = read_tokens(self.sentences[at])
-        return self._tokens[at]
+    def words(self, place: int) -> list[Word]:
+        """Return the content words of one sentence."""
+        if place not in self._words:
+            self._words[place] = read_words(self.sentences[place])
+        return self._words[place]
 
-    def keys(self, at: int) -> frozenset[str]:
-        """Return the keys of the content words of one sentence."""
-        return frozenset(token.key for token in self.tokens(at) if token.content)
+    def list_headings(self, place: int) -> Iterator[int]:
+        """Yield the headings above a sentence, the nearest first."""
+        while (place := self.headings[place]) >= 0:
+            yield place
+
+    def read_cells(self, place: int) -> list[Cell]:
+        """Return the cells of a row, which name their columns ("Region: North") or stand under a header."""
+        cells = _split_row(self.sentences[place])
+        if place in self.headers:
+            names = _split_row(self.sentences[self.headers[place]])
+            return [Cell(names[n] if n < len(names) else "", cell) for n, cell in enumerate(cells)]
+        parts = [cell.partition(": ") for cell in cells]
+        return [Cell(name, value) if value else Cell("", name) for name, _, value in parts]
+
+    def quote(self, place: int) -> str:
+        """Return a sentence, a row with its header."""
+        header = f"{self.sentences[self.headers[place]]}\n" if place in self.headers else ""
+        return f"{header}{self.sentences[place]}"
 
 
-def _leads(line: str, following: list[str]) -> bool:
-    """Return whether a short line is a heading: it ends with a colon, or it is not a sentence and precedes one."""
-    return line[-1] == ":" or (line[-1] not in _FINAL and bool(following) and following[0][-1] in _FINAL)
+def _split_row(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip().removeprefix("|").removesuffix("|").split("|")]
 
 
-def _points_back(tokens: list[Token]) -> bool:
+def _level(line: str, following: list[str]) -> int:
+    """Return the level of a heading, 0 for any other line: it begins with #, ends with a colon, stands in parentheses,
+    or is short, is not a sentence and precedes one or a row."""
+    if line[0] == "#":
+        return 2 + len(line) - len(line.lstrip("#"))
+    if len(line) >= 80 or is_row(line):
+        return 0
+    if line[0] == "(" and line[-1] == ")":
+        return 1
+    leads = bool(following) and (following[0][-1] in _FINAL or is_row(following[0]))
+    return 2 if " › " in line and leads else 9 if line[-1] == ":" or (line[-1] not in _FINAL and leads) else 0
+
+
+def points_back(sentence: str) -> bool:
     """Return whether a sentence has a pronoun as subject ("It was", "In 1990 she"), or begins with one ("Its roof")."""
-    return any(token.text.lower() in (PRONOUNS if at else POINTERS) for at, token in enumerate(tokens[:4]))
+    first = [match[0].lower() for match in islice(_FIRST.finditer(sentence[:80]), 4)]
+    return any(word in (PRONOUNS if place else POINTERS) for place, word in enumerate(first))
+
+
+def begins_with_pointer(sentence: str) -> bool:
+    """Return whether the first word of a sentence is a pronoun or points to something said before."""
+    first = _FIRST.search(sentence)
+    return bool(first) and first[0].lower() in POINTERS  # type: ignore[index]  # bool() is not seen as a check
+
+
+_FIRST = compile_lazily(r"[^\W_]+")

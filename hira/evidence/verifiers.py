@@ -14,7 +14,6 @@ from hira.core.errors import HiraError
 from hira.core.sources import Source, Sources
 from hira.core.worker import run_apart
 from hira.evidence.citations import (
-    VERDICTS,
     Citation,
     Judgement,
     PackedClaims,
@@ -23,7 +22,10 @@ from hira.evidence.citations import (
     unpack_claims,
 )
 from hira.evidence.claims import claims
+from hira.evidence.copies import read_question
 from hira.evidence.lexical_verifier import LexicalVerifier
+from hira.evidence.passages import is_related, read_words
+from hira.evidence.verdicts import Verdict
 
 SECONDS = 300.0
 """A slower verifier is abandoned: models on one processor judge a dozen claims in two minutes."""
@@ -87,7 +89,8 @@ def citations_of(bound: Sequence[SourcedClaim], judged: Sequence[Judgement], nam
         for source in [best] if claim.attributed else claim.sources:
             quote = one.quote if source.id == best.id else ""
             by = one.by or name
-            found.append(Citation(source.id, claim.text, quote, one.verdict, round(one.score, 4), by, claim.attributed))
+            score = round(one.score, 4)
+            found.append(Citation(source.id, claim.text, quote, one.verdict, score, by, claim.attributed, one.missing))
     return found
 
 
@@ -115,16 +118,14 @@ async def verify_answer(
         slow = isinstance(error, TimeoutError)
         why = f"no verdict within {seconds:g} seconds" if slow else f"{type(error).__name__}: {error}"
         reason = f"verifier {verifier.name!r} failed: {why}"
-        judged = [Judgement("unchecked", reason=reason)] * len(bound)
+        judged = [Judgement(Verdict.UNCHECKED, reason=reason)] * len(bound)
     citations = citations_of(bound, judged, verifier.name)
     return citations, list(dict.fromkeys(one.reason for one in judged if one.reason))
 
 
 def _check_judgements(judged: Sequence[object], bound: Sequence[SourcedClaim]) -> None:
     """Raise `HiraError` unless a verifier returned one well-formed judgement for each claim."""
-    wrong = [
-        one for one in judged if not (isinstance(one, Judgement) and one.verdict in VERDICTS and 0 <= one.score <= 1)
-    ]
+    wrong = [one for one in judged if not (isinstance(one, Judgement) and 0 <= one.score <= 1)]
     if wrong or len(judged) != len(bound):
         what = f"{len(judged)} judgements for {len(bound)} claims" if not wrong else f"no judgement: {wrong[0]!r:.80}"
         raise HiraError(what, fix="return one hira.evidence.Judgement a claim, in their order")
@@ -142,6 +143,21 @@ def check(claim: str, source: Source, question: str = "") -> Citation:
     return citations_of(bound, LexicalVerifier().judge(bound, question), LexicalVerifier.name)[0]
 
 
+def find_relevance(question: str, citations: Sequence[Citation], sources: Sources) -> tuple[str, ...]:
+    """Return the words of a question that no supported claim has together with what supports it: an answer that holds
+    may answer another question. A question that asks two things ("and") may be answered by two claims."""
+    asked = read_question(question)
+    held = [
+        {word.key for word in read_words(f"{citation.claim}\n{citation.quote}\n{source.title}\n{source.call}")}
+        for citation in citations
+        if citation.verdict.holds and (source := sources.read.get(citation.source))
+    ]
+    if held and any("and" in word.link.split() for word in asked.words):
+        held.append(set().union(*held))
+    lacking = [[word for word in asked.wanted if not is_related(word.key, keys)] for keys in held or [set()]]
+    return tuple(dict.fromkeys(word.text for word in sorted(lacking, key=len)[0]))
+
+
 def is_accepted(citations: Sequence[Citation]) -> bool:
     """Return whether the sources support an answer: its main claim is supported, and no claim is contradicted.
 
@@ -149,10 +165,10 @@ def is_accepted(citations: Sequence[Citation]) -> bool:
     `LONG` claims or more has no main claim; half of them must be supported.
     """
     verdicts = {one.claim: one.verdict for one in citations}
-    held = sum(verdict == "supported" for verdict in verdicts.values())
-    if not held or "contradicted" in verdicts.values():
+    held = sum(verdict.holds for verdict in verdicts.values())
+    if not held or any(verdict.denies for verdict in verdicts.values()):
         return False
     if len(verdicts) >= LONG:
         return held * 2 >= len(verdicts)
     main = next((one for one in citations if not one.attributed or len(words(one.claim)) > 1), citations[0])
-    return main.verdict == "supported"
+    return main.verdict.holds

@@ -20,7 +20,8 @@ class Answer(Generic[T]):
 
     Args:
         text: The answer, with its sources cited as `[s1]`.
-        status: `answered`, `unverified` (no source supports the main claim, or a source contradicts one),
+        status: `answered`, `unverified` (no source supports the main claim, a source contradicts one, or the claims do
+            not answer the question),
             `insufficient_evidence` (the answer says that it has none), `partial` (a budget ended the run),
             `interrupted` or `failed`. The text of the last three consists of the results until then.
         citations: The sources of each claim, with a verdict.
@@ -58,7 +59,7 @@ class Answer(Generic[T]):
     def cited(self) -> tuple[Source, ...]:
         """The sources that the text cites, in its order, and those that were found to support an uncited claim."""
         read = self.rollout.sources.read
-        found = [one.source for one in self.citations if one.attributed and one.verdict == "supported"]
+        found = [one.source for one in self.citations if one.attributed and one.verdict.holds]
         return tuple(read[one] for one in dict.fromkeys([*find_cited(self.text), *found]) if one in read)
 
     def _repr_markdown_(self) -> str:
@@ -87,6 +88,7 @@ class Answer(Generic[T]):
             "status": self.status,
             "error": self.error,
             "citations": citations_as_json(self.citations, record.sources),
+            "answers_question": record.answers,
             "sources": [
                 {"id": one.id, "title": one.title, "location": one.location, "kind": one.kind} for one in self.sources
             ],
@@ -132,6 +134,7 @@ def citations_as_json(citations: Sequence[Citation], sources: Sources) -> list[d
             "score": one.score,
             "by": one.by,
             "attributed": one.attributed,
+            "missing": list(one.missing),
         }
         for one in citations
     ]

@@ -38,7 +38,7 @@ class Compared:
     def supported(self) -> tuple[int, int]:
         """How many of its cited claims hold, and how many there are."""
         claims = {citation.claim for citation in self.answer.citations}
-        held = {citation.claim for citation in self.answer.citations if citation.verdict == "supported"}
+        held = {citation.claim for citation in self.answer.citations if citation.verdict.holds}
         return len(held), len(claims)
 
 

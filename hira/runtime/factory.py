@@ -17,7 +17,8 @@ from hira.core.prices import FREE, Price, Prices, litellm_table
 from hira.evidence import Verifier
 from hira.journal import Journal
 from hira.policies import LOCAL_PORTS, OFFLINE, OPENAI_URL, is_nearby, names_of
-from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect, LearnedDialects
+from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect
+from hira.policies.facts import EndpointFacts
 from hira.policies.retrying import Timeout
 from hira.runtime.endpoints import Places, find_model, with_client
 from hira.runtime.registry import (
@@ -79,7 +80,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     toolset = await open_toolset(settings, all_tools, sees=sees)
     toolset.notices += map(Notice, notices)
     journal = await asyncio.to_thread(open_journal, settings, toolset.notices)
-    learned = await asyncio.to_thread(LearnedDialects, settings.cache)
+    facts = await asyncio.to_thread(EndpointFacts, settings.cache)
     named = workflow is None or isinstance(workflow, AnyOf) or workflow == make_workflow(settings, experts)
     handed = [
         *(f"tool {one.name!r}" for one in tools),
@@ -101,7 +102,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         telemetry,
         tuple(handed),
         verifier=verifier,
-        learned=learned,
+        facts=facts,
         deps=deps,
         hooks=hooks,
     )
@@ -201,7 +202,7 @@ def configure_roles(
         otherwise = None if chosen else FALLBACKS[NATIVE.name]
         goes_on: Continuation = "turns" if continuation == "turns" else "chain"
         first = asked.places[0]
-        place = (first.base_url or OPENAI_URL, first.model) if otherwise and policy is opened.get(asked) else ("", "")
+        place = (first.base_url or OPENAI_URL, first.model) if policy is opened.get(asked) else ("", "")
         return RoleConfig(policy, sampling, spoken, goes_on, prices, otherwise, replies, place)
 
     roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}

@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,8 @@ from hira.core.policy import Policy
 from hira.core.tool import Context
 from hira.evidence import Verifier
 from hira.journal import Entry, Journal, Log
-from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, LearnedDialects
+from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
+from hira.policies.facts import DIALECT, EndpointFacts
 from hira.policies.retrying import Fallback
 from hira.runtime.registry import dialect_of
 from hira.runtime.settings import Settings
@@ -70,7 +70,7 @@ class Session:
     shared: Allowance | None = None
     deps: Any = None
     iterated: set[asyncio.Task[None]] = field(default_factory=set)
-    learned: LearnedDialects = field(default_factory=LearnedDialects)
+    facts: EndpointFacts = field(default_factory=EndpointFacts)
     hooks: Hooks = NO_HOOKS
     approve_tool: ApproveTool | None = None
     _shown: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -120,7 +120,7 @@ class Session:
                 record.sources.reserved.update(log.sources)
                 log.tools(await dump_toolbox(tools))
             learned = log.dialects if log else self.dialects()
-            roles = in_dialects({role: self._learning(config) for role, config in self.roles.items()}, learned)
+            roles = in_dialects(with_facts(self.roles, self.facts), learned)
             roles = with_fresh_fallbacks(roles)
             if self.shared:
                 stack.callback(self.shared.leave, id(budget))
@@ -141,10 +141,8 @@ class Session:
                 hooks=self.hooks,
                 approve_tool=self.approve_tool,
                 deps=self.deps,
+                exam=self.settings.verifier_exam,
             )
-
-    def _learning(self, config: RoleConfig) -> RoleConfig:
-        return replace(config, learn=partial(self.learned.keep, *config.place)) if any(config.place) else config
 
     def begin_log(
         self, run: str, files: Sequence[Path], earlier: Earlier | None = None, output: OutputType | None = None
@@ -176,7 +174,9 @@ class Session:
 
     def dialects(self) -> Mapping[str, str]:
         """The dialects in which roles begin because their models wrote nothing readable in the usual one."""
-        known = {role: self.learned.get(*config.place) for role, config in self.roles.items() if config.otherwise}
+        known = {
+            role: self.facts.get(*config.place, DIALECT) for role, config in self.roles.items() if config.otherwise
+        }
         return {role: name for role, name in known.items() if name in DIALECTS}
 
     async def open_session(self) -> "Session":
@@ -244,6 +244,14 @@ def with_fresh_fallbacks(roles: Mapping[str, RoleConfig]) -> Mapping[str, RoleCo
         id(config.policy): config.policy.for_run() for config in roles.values() if isinstance(config.policy, Fallback)
     }
     return {role: replace(config, policy=fresh.get(id(config.policy), config.policy)) for role, config in roles.items()}
+
+
+def with_facts(roles: Mapping[str, RoleConfig], facts: EndpointFacts) -> dict[str, RoleConfig]:
+    """Return the roles with what is known about their models; of a program's own policies nothing is kept."""
+    return {
+        role: replace(config, facts=facts.about(*config.place)) if any(config.place) else config
+        for role, config in roles.items()
+    }
 
 
 def in_dialects(roles: Mapping[str, RoleConfig], dialects: Mapping[str, str]) -> Mapping[str, RoleConfig]:

@@ -56,7 +56,7 @@ def find_marks(answer: Answer, text: str) -> Iterator[tuple[int, int, Source]]:
         for one in re.findall(r"s\d+", mark[1]):
             if source := read.get(one):
                 yield mark.start(), mark.end(), source
-    found = {(one.claim, one.source) for one in answer.citations if one.attributed and one.verdict == "supported"}
+    found = {(one.claim, one.source) for one in answer.citations if one.attributed and one.verdict.holds}
     for claim in claims(text):
         start = text.rfind(claim.text, 0, claim.end)
         for name in sorted(source for about, source in found if about == claim.text and source in read):

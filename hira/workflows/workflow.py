@@ -15,6 +15,7 @@ from hira.core.events import AnswerChecked, Notice, RunEnded, RunStarted
 from hira.core.policy import Usage
 from hira.core.sanitize import presentable
 from hira.evidence import Citation, drop_unknown, has_only_marks, is_accepted, is_refusal
+from hira.evidence.verdicts import Relevance
 from hira.policies.dialects.text_calls import drop_calls
 from hira.workflows.bound import Sizes
 
@@ -111,21 +112,23 @@ async def settle(record: Rollout, context: RunContext) -> None:
     refused = not record.answer or is_refusal(record.answer)
     accepted = context.verify == "off" and not context.verifier
     if not accepted:
-        record.citations, reasons = await check_answer(context)
-        for reason in reasons:
+        checked = await check_answer(context)
+        record.citations, record.answers, record.lacking = checked.citations, checked.answers, checked.lacking
+        for reason in checked.reasons:
             context.events(Notice(f"not fully checked: {reason}", important=True))
-        accepted = is_accepted(record.citations)
+        accepted = is_accepted(record.citations) and checked.answers is Relevance.YES
         if counted := count_supported(record.citations):
             context.events(Notice(counted))
         if record.citations or not refused:
-            context.events(AnswerChecked(tuple(asdict(one) for one in record.citations)))
+            citations = tuple(asdict(citation) for citation in record.citations)
+            context.events(AnswerChecked(citations, checked.answers, checked.lacking))
     record.status = "insufficient_evidence" if refused else "answered" if accepted else "unverified"
 
 
 def count_supported(citations: Sequence[Citation]) -> str:
     """How many claims of an answer are supported; empty if all are."""
     verdicts = dict.fromkeys((one.claim, one.verdict) for one in citations)
-    held = sum(verdict == "supported" for _, verdict in verdicts)
+    held = sum(verdict.holds for _, verdict in verdicts)
     return f"{held} of {len(verdicts)} claims are supported by what was read" if held < len(verdicts) else ""
 
 

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from hira.core.bm25 import BM25, words
 from hira.core.tool import LEFT_OUT
 from hira.evidence import OUTPUT
-from hira.evidence.passages import FENCE, POINTERS, Passages, split_sentences
+from hira.evidence.passages import FENCE, Passages, begins_with_pointer, is_related, split_sentences
 
 _HEADER = re.compile(r"^\[(s\d+)\] (.*) \(([^()\n]*)\)$", re.MULTILINE)
 _MARKUP = re.compile(
@@ -80,7 +80,7 @@ def read_sentences(passage: ShownPassage) -> tuple[Sentence, ...]:
         if stems and not heads and sentence[0] not in "#|" and not text.endswith(("?", "？", ":", "...", "…")):
             above = title | frozenset(words(read.sentences[heading]) if heading >= 0 else ())
             held = frozenset(words(read.sentences[before]) if before >= 0 else ())
-            subject = "" if before >= 0 and read.tokens(at)[0].text.lower() in POINTERS else stems[0]
+            subject = "" if before >= 0 and begins_with_pointer(sentence) else stems[0]
             found.append(Sentence(text, passage.id, passage.location, frozenset(stems), above, held, subject))
     return tuple(found)
 
@@ -142,15 +142,15 @@ class ParsedQuestion:
     def is_answered_by(self, one: Sentence) -> bool:
         """Return whether a sentence covers the whole question, denies what it denies, and adds a value of the wanted
         kind."""
-        begins = not one.subject or holds(one.subject, self.required)
+        begins = not one.subject or is_related(one.subject, self.required)
         held = one.own | (one.above | one.before if begins else frozenset())
-        if not all(holds(word, held) for word in self.required) or _INSTRUCTS.search(self.text):
+        if not all(is_related(word, held) for word in self.required) or _INSTRUCTS.search(self.text):
             return False
         if bool(_DENIES.search(self.text)) != bool(_DENIES.search(one.text)):
             return False
         if defined := _DEFINES.fullmatch(self.text.rstrip("?？ ")):
             return _defines(defined[1], one.text)
-        if len(self.required) < 2 or not any(holds(word, one.own) for word in self.required):
+        if len(self.required) < 2 or not any(is_related(word, one.own) for word in self.required):
             return False
         if self.value:
             return any(self.is_new(match) for match in self.value.finditer(one.text))
@@ -161,8 +161,8 @@ class ParsedQuestion:
         verb."""
         stems, known = words(value[0]), frozenset(words(self.text))
         follows = stem_of(" ".join(value.string[value.end() :].split()[:1]))
-        inside = value.start() or " " in value[0] or holds(follows, self.required)
-        return bool(stems and inside) and not all(holds(word, known) for word in stems)
+        inside = value.start() or " " in value[0] or is_related(follows, self.required)
+        return bool(stems and inside) and not all(is_related(word, known) for word in stems)
 
 
 def _defines(subject: str, text: str) -> bool:
@@ -204,7 +204,7 @@ def find_bridge(question: str, passages: Sequence[ShownPassage]) -> tuple[Senten
     asked, found = ParsedQuestion(question), list[tuple[int, Sentence, str]]()
     names = frozenset(words(" ".join(re.findall(r"(?<=\s)[A-ZÀ-Þ]\S*", question))))
     for one in rank(question, passages):
-        held = frozenset(word for word in asked.required if holds(word, one.own | one.before))
+        held = frozenset(word for word in asked.required if is_related(word, one.own | one.before))
         others = [match[0] for match in re.finditer(NAME, one.text) if asked.is_new(match)]
         others = [name for name in others if frozenset(words(name)).isdisjoint(asked.required)]
         if names and names < held < asked.required and others:
@@ -231,16 +231,3 @@ def _replace_description(question: str, held: frozenset[str], left: frozenset[st
 def stem_of(word: str) -> str:
     """The stem of a word, empty for a function word."""
     return next(iter(words(word)), "")
-
-
-def holds(word: str, held: frozenset[str]) -> bool:
-    """Return whether a stem is among these, possibly with another ending."""
-    return word in held or any(_share_stem(word, other) for other in held)
-
-
-def _share_stem(one: str, other: str) -> bool:
-    """Return whether two stems differ only in an ending, or like "study" and "studied", "build" and "built"."""
-    short, long = sorted((one, other), key=len)
-    if len(short) > 4 and short[:-1] == long[:-1] and {short[-1], long[-1]} in ({"y", "i"}, {"d", "t"}):
-        return True
-    return long.startswith(short) and len(long) - len(short) <= {3: 1, 4: 2}.get(len(short), 4 * (len(short) > 4))

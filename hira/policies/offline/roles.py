@@ -8,6 +8,7 @@ from typing import Any
 from hira.core.bm25 import BM25, words
 from hira.core.sanitize import clean
 from hira.evidence import CITED, find_cited
+from hira.evidence.passages import is_related
 from hira.policies.dialects.answer import find_final_answer
 from hira.policies.offline.answering import (
     NOTHING,
@@ -16,7 +17,6 @@ from hira.policies.offline.answering import (
     cite,
     find_answer,
     find_passages,
-    holds,
     make_query,
     rank,
     refuse,
@@ -199,8 +199,8 @@ def _worth_telling(topic: str, read: Sequence[ShownPassage]) -> list[Sentence]:
 def _covers_half(query: str, one: Sentence) -> bool:
     """Return whether a sentence contains a word of the query and, together with its heading, half of them."""
     wanted, held = set(words(query)), one.own | one.above | one.before
-    half = 2 * sum(holds(word, held) for word in wanted) >= len(wanted)
-    return half and any(holds(word, one.own) for word in wanted)
+    half = 2 * sum(is_related(word, held) for word in wanted) >= len(wanted)
+    return half and any(is_related(word, one.own) for word in wanted)
 
 
 def _write_report(topic: str, read: Sequence[ShownPassage], before: str = "") -> str:
@@ -266,4 +266,4 @@ def prefer_report(asked: OfflineRequest) -> Act:
 def find_coverage(wanted: str, text: str) -> float:
     """The share of the words of one text that another holds; 0 if the first has none."""
     asked, held = set(words(wanted)) - _COMMON, frozenset(words(text))
-    return sum(holds(word, held) for word in asked) / len(asked) if asked else 0.0
+    return sum(is_related(word, held) for word in asked) / len(asked) if asked else 0.0

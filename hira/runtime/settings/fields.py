@@ -172,7 +172,8 @@ class Settings(StrictModel):
     whose tools experts are given. Files and folders that `exclude` names are read neither as documents nor by
     programs. `max_subtasks`, `parallel` and `dialect` are the workflow's own by default; `workflows`
     holds further options of workflows, by their names. `verify` says how answers are checked, None for a model where
-    one is connected, lexically otherwise; `verifier`, `tools`, `experts` and `workflow` name
+    one is connected, lexically otherwise; without `verifier_exam` its verdicts count unexamined; `verifier`,
+    `tools`, `experts` and `workflow` name
     objects of your own as `module:Object`. `otel`
     is the base URL of a collector of spans, empty or "off" for none.
     """
@@ -217,6 +218,7 @@ class Settings(StrictModel):
     keys: Mapping[str, KeySettings] = Field(default_factory=dict)
     verify: Verify | None = None
     verifier: str = ""
+    verifier_exam: bool = True
     sandbox: Sandbox = "auto"
     sandbox_image: str = Field(default="", pattern="^([A-Za-z0-9][A-Za-z0-9._:/@-]*)?$")
     cache: Path | None = None

@@ -26,7 +26,7 @@ from hira.core.events import (
 from hira.core.memory import DualMemory, Fact, Resource
 from hira.core.messages import Media, Message, ToolCall
 from hira.core.policy import Completion, Request, Sampling, Usage
-from hira.evidence import Citation, Source, Sources, claims, verify
+from hira.evidence import Citation, Relevance, Source, Sources, claims, verify
 from hira.journal import Entry, Journal, NoRun, RecordedCall
 from hira.journal.encoding import completion_of, digest_of_tool
 from hira.runtime.answer import Answer, answer_of
@@ -155,7 +155,7 @@ def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
         if one.ok is not None
     ]
     record.answer = entry.answer
-    record.citations = citations_of(events, record)
+    _read_checked(events, record)
     record.status = cast("Status", entry.state if entry.state != "running" else "partial")
     record.failure = HiraError(entry.error) if entry.error else None
     if output := find_recorded_output(entry.settings):
@@ -206,13 +206,16 @@ def _read_left(journal: Journal, entry: Entry, earlier: Earlier | None) -> Earli
     return Earlier.of(_read(journal, entry, earlier).rollout, earlier)
 
 
-def citations_of(events: Sequence[Event], record: Rollout) -> list[Citation]:
-    """The citations as the run's verifier judged them; if it kept none of this answer, as words alone do today."""
-    made = {one.text for one in claims(record.answer)}
+def _read_checked(events: Sequence[Event], record: Rollout) -> None:
+    """Read the citations as the run's verifier judged them; if it kept none of this answer, as words alone do today."""
+    made = {claim.text for claim in claims(record.answer)}
     for event in reversed(events):
-        if isinstance(event, AnswerChecked) and made == {one["claim"] for one in event.citations}:
-            return [Citation(**one) for one in event.citations if one["source"] in record.sources]
-    return verify(record.answer, record.sources, record.question)
+        if isinstance(event, AnswerChecked) and made == {kept["claim"] for kept in event.citations}:
+            record.citations = [Citation(**kept) for kept in event.citations if kept["source"] in record.sources]
+            record.answers = Relevance(event.answers) if event.answers else None
+            record.lacking = tuple(event.lacking)
+            return
+    record.citations = verify(record.answer, record.sources, record.question)
 
 
 def _has_reply(call: RecordedCall) -> bool:

@@ -1,0 +1,163 @@
+"""The exam of a verifier: claims whose truth is known, asked before the verdicts of a model count.
+
+Two answers, each with a dozen claims about its own sources: half are true and in other words than the source, half have
+one thing wrong. The first answer answers its question, the second does not. A model is examined once at its endpoint;
+hira keeps the score with the other facts about that model.
+"""
+
+import asyncio
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from hira.agents.run_context import RunContext
+from hira.agents.verifier import ROLE, SECONDS, ask_model
+from hira.core.errors import DialectError, EndpointError, Stop
+from hira.evidence import Relevance, Source, SourcedClaim
+from hira.journal import CallSpec
+from hira.journal.encoding import digest_of_tool
+
+FACT = "verifier exam"
+"""The name of the score among the facts about a model."""
+VERSION = 1
+"""Another prompt or other items need another exam."""
+TRUE_AT_LEAST = 0.8
+"""The share of the true claims that a verifier has to recognise: below it, hira would call too much unsupported."""
+FALSE_AT_LEAST = 0.9
+"""The share of the false claims that a verifier has to reject: each that it lets through is an error that a reader
+trusts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExamPart:
+    """One answer of the exam: its question, its sources, its claims with their truth, and whether it answers."""
+
+    question: str
+    sources: tuple[Source, ...]
+    claims: tuple[tuple[str, bool], ...]
+    answers: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExamScore:
+    """The result of an exam. `model` is the name that the endpoint reported."""
+
+    true_right: int
+    true_asked: int
+    false_right: int
+    false_asked: int
+    answers_right: bool
+    model: str = ""
+    version: int = VERSION
+
+    @property
+    def passed(self) -> bool:
+        """Whether the verdicts of this model count."""
+        true_enough = self.true_right >= TRUE_AT_LEAST * self.true_asked
+        return true_enough and self.false_right >= FALSE_AT_LEAST * self.false_asked and self.answers_right
+
+    def describe(self) -> str:
+        """Return the score as a person reads it."""
+        answers = "" if self.answers_right else ", and was wrong about what answers a question"
+        return (
+            f"{self.true_right} of {self.true_asked} true claims recognised, {self.false_right} of {self.false_asked} "
+            f"false claims rejected{answers}"
+        )
+
+
+@cache
+def load_exam() -> tuple[ExamPart, ...]:
+    """Return the parts of the exam."""
+    stored = json.loads((files("hira.agents") / "verifier_exam.json").read_text(encoding="utf-8"))
+    parts = []
+    for part in stored:
+        sources = tuple(
+            Source(f"exam:{number}", title, text, id=f"s{number}")
+            for number, (title, text) in enumerate(part["sources"], 1)
+        )
+        claims = tuple((text, true) for text, true in part["claims"])
+        parts.append(ExamPart(part["question"], sources, claims, part["answers"]))
+    return tuple(parts)
+
+
+async def pass_exam(context: RunContext, role: str = ROLE, reported: str = "") -> bool:
+    """Return whether the model of a role has passed the exam, which it takes now if it has not yet.
+
+    `reported` is the model that the endpoint names today: if another one took the exam, it counts no more.
+    """
+    score = await find_score(context, role, reported)
+    if score and not score.passed:
+        context.note(f"the model did not pass the exam of verifiers ({score.describe()}): words alone decide")
+    return score is not None and score.passed
+
+
+async def find_score(
+    context: RunContext, role: str = ROLE, reported: str = "", *, taking: bool = True
+) -> ExamScore | None:
+    """Return the score of a role's model, from what is known about it or, if `taking`, from the exam that it takes now.
+
+    None if it is not known: without a budget, or if the endpoint fails, nothing is kept. A model whose replies cannot
+    be read has failed.
+    """
+    config = context.config_of(role)
+    known = read_score(await _recall(context, role))
+    if known and reported and known.model != reported:
+        context.note(f"the endpoint now serves {reported!r}, not {known.model!r}: the verifier's exam is taken again")
+        known = None
+    if known or not taking:
+        return known
+    context.note("the model takes the exam of verifiers, once: two calls")
+    try:
+        async with asyncio.timeout(SECONDS):
+            known = await take_exam(context, role)
+    except Stop:
+        context.note("the budget had no call left for the verifier's exam: words alone checked the claims")
+        return None
+    except DialectError:
+        counts = [sum(true is side for part in load_exam() for _, true in part.claims) for side in (True, False)]
+        known = ExamScore(0, counts[0], 0, counts[1], answers_right=False, model=config.policy.model)
+    except (EndpointError, TimeoutError) as error:
+        why = f"no reply within {SECONDS:g} seconds" if isinstance(error, TimeoutError) else error.what
+        context.note(f"the verifier's exam failed: {why}; words alone checked the claims")
+        return None
+    config.facts.keep(FACT, asdict(known))
+    return known
+
+
+async def _recall(context: RunContext, role: str) -> Any:
+    """Return the stored score. A run keeps what it knew in its record, so that a replay decides alike."""
+    facts = context.config_of(role).facts
+
+    async def recall() -> Any:
+        return facts.get(FACT)
+
+    asked = sum(name.startswith(role) for name in context.rollout.trajectories)
+    value = {"exam": VERSION, "role": role, "asked": asked}
+    spec = CallSpec("tool", FACT, digest_of_tool(FACT, value), role, lambda: value)
+    return await context.call_recorded(spec, recall, lambda stored: stored, lambda stored: stored)
+
+
+def read_score(stored: Any) -> ExamScore | None:
+    """Return a stored score, None if it is of another version or cannot be read."""
+    try:
+        score = ExamScore(**stored)
+        return score if score.version == VERSION and isinstance(score.passed, bool) else None
+    except TypeError:
+        return None
+
+
+async def take_exam(context: RunContext, role: str = ROLE) -> ExamScore:
+    """Ask the role about every claim of the exam. Raises `Stop`, `DialectError` or `EndpointError`."""
+    right: dict[bool, list[bool]] = {True: [], False: []}
+    answers_right, model = True, ""
+    for part in load_exam():
+        claims = [SourcedClaim(text, part.sources) for text, _ in part.claims]
+        answer = "\n".join(text for text, _ in part.claims)
+        ruled = await ask_model(context, role, claims, part.question, answer)
+        for (_, true), judgement in zip(part.claims, ruled.judged, strict=True):
+            right[true].append(judgement.verdict.holds is true)
+        answers_right = answers_right and (ruled.answers is not Relevance.NO) is part.answers
+        model = ruled.model
+    return ExamScore(sum(right[True]), len(right[True]), sum(right[False]), len(right[False]), answers_right, model)

@@ -1,0 +1,477 @@
+"""The check without a model: words confirm copies, and nothing else.
+
+A claim is a copy of a sentence if the sentence, with what it leans on, has every content word of the claim, in the same
+order, bound by the same light words, and neither a negation nor a condition more or less. What a sentence leans on: the
+heading and the title above it, the subject of the sentence that its pronoun refers to, and for a row of a table its
+header. A copy may leave words out, but none that carries another: no head of a compound, no second part of an "and", no
+other value in the same place.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hira.evidence.citations import Judgement
+from hira.evidence.passages import CONDITIONS, JOINS, Passages, Word, is_row, read_words
+from hira.evidence.verdicts import Verdict
+
+BY = "lexical"
+"""The name of this check in judgements."""
+NEAREST = 12
+"""The number of sentences that are compared closely."""
+COMMON = 5_000
+"""A word in more sentences than this does not select a sentence on its own."""
+MOST = 400
+"""The number of content words of a claim; a longer one is not checked."""
+BARE = 3
+"""A claim of at most this number of content words is an answer that makes sense only together with the question."""
+_ASKING = frozenset(
+    "what which who whom whose when where why how many much name tell give list me please exactly did do".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The content words of a question. `wanted` are those that an answer's evidence has to hold: not the asking words,
+    and not the kind of thing that is asked for ("which river", "how long")."""
+
+    words: tuple[Word, ...]
+    wanted: tuple[Word, ...]
+
+
+def read_question(text: str) -> Question:
+    """Return the words of a question."""
+    words = tuple(read_words(text)[:MOST])
+    lower = [word.text.lower() for word in words]
+    kinds = {
+        place
+        for place, word in enumerate(words)
+        if word.kind == "word"
+        and (word.link.endswith("which") or (place and word.close and lower[place - 1] in ("what", "which", "how")))
+    }
+    wanted = tuple(word for place, word in enumerate(words) if lower[place] not in _ASKING and place not in kinds)
+    return Question(words, wanted)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of a text with what it leans on.
+
+    `context` are the words of the title and of the file's name; `record` is the call that produced the text, if a tool
+    or a program did.
+    """
+
+    passages: Passages
+    place: int
+    context: frozenset[str]
+    record: frozenset[str] | None = None
+
+    @cached_property
+    def words(self) -> list[Word]:
+        return self.passages.words(self.place)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        return frozenset(word.key for word in self.words)
+
+    @cached_property
+    def topic(self) -> frozenset[str]:
+        """The keys of the headings and of the title."""
+        headings = self.passages.list_headings(self.place)
+        return self.context.union(word.key for place in headings for word in self.passages.words(place))
+
+    @cached_property
+    def antecedent(self) -> list[Word]:
+        """The words of the sentence to which the pronoun refers."""
+        place = self.passages.antecedents[self.place]
+        return self.passages.words(place) if place >= 0 else []
+
+    @cached_property
+    def subject(self) -> frozenset[str]:
+        """The keys of what its pronoun stands for."""
+        return frozenset(word.key for word in find_subject(self.antecedent))
+
+    @cached_property
+    def leads(self) -> frozenset[str]:
+        """The keys that may stand for the subject of the sentence: of its antecedent, else of what stands above it."""
+        named = any(word.kind == "name" for word in find_subject(self.antecedent))
+        return self.subject if named else self.topic | self.subject
+
+    @cached_property
+    def header(self) -> frozenset[str]:
+        """The keys of the names of a row's columns, and of the call that produced a result."""
+        names = " ".join(cell.name for cell in self.passages.read_cells(self.place)) if self.is_row else ""
+        return frozenset(word.key for word in read_words(names)) | (self.record or frozenset())
+
+    @cached_property
+    def is_row(self) -> bool:
+        return is_row(self.passages.sentences[self.place])
+
+    @property
+    def around(self) -> frozenset[str]:
+        """All keys that count with the sentence without standing in it."""
+        return self.topic | self.subject | self.header
+
+    @property
+    def positions(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for place, word in enumerate(self.words):
+            found.setdefault(word.key, []).append(place)
+        return found
+
+
+def find_subject(words: Sequence[Word]) -> list[Word]:
+    """Return the words of a sentence up to its verb, as far as words without grammar show it."""
+    start = 0
+    if words and words[0].link in ("in", "after", "before", "by", "for", "with"):  # "In 1912, Anna opened …"
+        start = next((place for place, word in enumerate(words) if place and word.marked), len(words))
+    found: list[Word] = []
+    for word in words[start:]:
+        verb = found and word.close and found[-1].kind == "name" and word.kind == "word"
+        if found and (word.marked or word.link not in ("", "of", "in", "for", "near") or verb):
+            break
+        found.append(word)
+    return found
+
+
+def is_condition(word: Word) -> bool:
+    """Return whether a statement with this word says something else without it."""
+    lower = word.text.lower()
+    return lower in CONDITIONS or lower.endswith(("n't", "n’t")) or (word.dense and word.text[0] in CONDITIONS)
+
+
+def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
+    """Return whether a sentence says the claim in the claim's words."""
+    if sentence.is_row or sentence.record is not None:
+        return _is_copied_record(claim, sentence)
+    return any(_Alignment(words, sentence).exists() for words in list_orders(claim))
+
+
+def list_orders(claim: Sequence[Word]) -> Iterator[Sequence[Word]]:
+    """Yield the claim, and the orders of its words that state the same: "the author is Ida" and "Ida is the author",
+    "in 1911 it burnt" and "it burnt in 1911"."""
+    yield claim
+    for place, word in enumerate(claim):
+        if place and word.link == "be":
+            first = word._replace(link="", marked=False)
+            yield [first, *claim[place + 1 :], claim[0]._replace(link="be", close=False), *claim[1:place]]
+    dates = [word.kind == "number" for word in claim]
+    lead = next((place for place, date in enumerate(dates) if not date), 0)
+    tail = len(dates) - next((place for place, date in enumerate(reversed(dates)) if not date), 0)
+    if lead:
+        yield [*claim[lead:], *claim[:lead]]
+    dated = tail < len(claim) and claim[tail].link in ("", "in")
+    if dated:
+        yield [*claim[tail:], *claim[:tail]]
+    whole, date = (claim[:tail], claim[tail:]) if dated else (claim, [])
+    yield from ([*order, *date] for order in _list_voices(whole))
+
+
+def _list_voices(claim: Sequence[Word]) -> Iterator[list[Word]]:
+    """Yield "the mill was built by Ida" for "Ida built the mill", whichever word is the verb, and the other way."""
+    agent = next((place for place, word in enumerate(claim) if word.link == "by"), 0)
+    if agent > 1 and claim[agent - 1].link == "be":
+        patient, verb = claim[: agent - 1], claim[agent - 1]._replace(link="")
+        yield [*_bind(claim[agent:], ""), verb, *_bind(patient, "")]
+    for place in range(1, len(claim) - 1):
+        if claim[place].kind == "word" and not claim[place].link and not claim[place + 1].link:
+            verb = claim[place]._replace(link="be", close=False)
+            yield [*_bind(claim[place + 1 :], ""), verb, *_bind(claim[:place], "by")]
+
+
+def _bind(words: Sequence[Word], link: str) -> list[Word]:
+    """Return a phrase that is bound by another link."""
+    return [words[0]._replace(link=link, close=False, marked=False), *words[1:]]
+
+
+def _is_copied_record(claim: Sequence[Word], sentence: Sentence) -> bool:
+    """Compare a claim with a row or a tool's result, whose words have no order. A column that the claim names has its
+    cell in the claim, and numbers stand in the result, not in its call."""
+    keys = {word.key for word in claim}
+    if not keys <= sentence.keys | sentence.around or not _has_same_conditions(claim, sentence.words):
+        return False
+    if sentence.record is not None and any(word.kind == "number" and word.key not in sentence.keys for word in claim):
+        return (
+            not keys.isdisjoint(sentence.keys)
+            and all(word.key in sentence.keys or word.key in sentence.record for word in claim if word.kind == "number")
+            and any(word.kind == "number" and word.key in sentence.keys for word in claim)
+        )
+    if not sentence.is_row:
+        return not keys.isdisjoint(sentence.keys)
+    named: dict[str, list[frozenset[str]]] = {}
+    values: set[str] = set()
+    for cell in sentence.passages.read_cells(sentence.place):
+        held = frozenset(word.key for word in read_words(cell.text))
+        values |= held
+        for word in read_words(cell.name):
+            named.setdefault(word.key, []).append(held)
+    return not keys.isdisjoint(values) and all(
+        any(held and not held.isdisjoint(keys) for held in columns)
+        for key, columns in named.items()
+        if key in keys and key not in values
+    )
+
+
+def _has_same_conditions(claim: Sequence[Word], words: Sequence[Word]) -> bool:
+    ours, theirs = ({word.key for word in some if is_condition(word)} for some in (claim, words))
+    return ours == theirs
+
+
+class _Alignment:
+    """The ways to find the words of a claim in a sentence, in order."""
+
+    def __init__(self, claim: Sequence[Word], sentence: Sentence) -> None:
+        self.claim, self.sentence, self.words = claim, sentence, sentence.words
+
+    def exists(self) -> bool:
+        """Step from each word of the claim to the next; a state is the last matched position and whether words of what
+        the sentence leans on follow it."""
+        states: set[tuple[int, bool]] = {(-1, False)}
+        positions = self.sentence.positions
+        for number, word in enumerate(self.claim):
+            after = {
+                (place, False)
+                for before, leaning in states
+                for place in positions.get(word.key, ())
+                if place > before and self._follows(number, before, place, leaning=leaning)
+            }
+            after |= {(before, True) for before, leaning in states if self._leans(number, before)}
+            states = after
+            if not states:
+                return False
+        return any(place >= 0 and not leaning and self._ends(place) for place, leaning in states)
+
+    def _leans(self, number: int, before: int) -> bool:
+        """Return whether a word of the claim may stand for what the sentence leans on: its subject, or "of" a
+        heading."""
+        word = self.claim[number]
+        if before < 0:
+            return word.key in self.sentence.leads and self._names_subject()
+        known = word.key in self.sentence.topic or word.key in self.sentence.subject
+        elsewhere = word.key not in self.sentence.keys and number + 1 < len(self.claim)
+        return known and elsewhere and word.link in ("", "of", "in")
+
+    def _names_subject(self) -> bool:
+        """Return whether the claim has the head of what the pronoun stands for, "weir" of "the weir on the Ebble"."""
+        subject = find_subject(self.sentence.antecedent)
+        end = next((place for place, word in enumerate(subject) if place and word.link), len(subject))
+        heads = [word for word in subject[:end] if word.kind == "name"] or subject[:end][-1:]
+        return not heads or any(word.key in {claimed.key for claimed in self.claim} for word in heads)
+
+    def _follows(self, number: int, before: int, place: int, *, leaning: bool) -> bool:
+        """Return whether the claim's word may be the one at `place`, if the word before it is the one at `before`."""
+        claimed = self.claim[number]
+        skipped = self.words[before + 1 : place]
+        if before < 0:
+            return self._begins(claimed, place, leaning=leaning)
+        word = self.words[self._find_phrase(place, before)]
+        if self._cuts_name(place, before) or not _is_bound_alike(claimed, word, apart=bool(skipped)):
+            return False
+        if not skipped:
+            return True
+        if leaning:
+            return False
+        if skipped[0].marked and word.marked:
+            return True
+        return not (
+            (skipped[0].close and not (skipped[0].kind == "number" != self.words[before].kind))
+            or any(begins_another(other) for other in [*skipped, word])
+            or any(other.marked for other in skipped[1:])
+            or any(other.kind == self.words[place].kind != "word" and other.link == word.link for other in skipped)
+        )
+
+    def _find_phrase(self, place: int, before: int) -> int:
+        """Return where the phrase begins that ends with the word at `place`: "the smith" of "the smith Jonas"."""
+        while self.words[place].close and not self.words[place].dense and place - 1 > before:
+            place -= 1
+        return place
+
+    def _begins(self, claimed: Word, place: int, *, leaning: bool) -> bool:
+        """Return whether a claim may begin with the word at `place`: where a statement begins, or where the subject is
+        a pronoun or missing."""
+        skipped = self.words[:place]
+        if any(is_condition(other) for other in skipped):
+            return False
+        if leaning:
+            known = self.sentence.around | {other.key for other in self.sentence.antecedent}
+            ours = {other.key for other in self.claim}
+            return all(
+                other.light or other.kind == "number" or other.key in (ours if other.kind == "name" else known)
+                for other in skipped
+            )
+        start = next((at for at in range(place, 0, -1) if self.words[at].marked), 0)
+        while start < place and (self.words[start].kind == "number" or self.words[start].light):
+            start += 1
+        phrase = self._find_phrase(place, -1)
+        bound = phrase <= start and self.words[phrase].link in (claimed.link, "")
+        return bound and not self._cuts_name(place, start - 1)
+
+    def _cuts_name(self, place: int, before: int) -> bool:
+        """Return whether a name loses its first part: "South Dakota"."""
+        word, previous = self.words[place], self.words[place - 1]
+        return place - 1 > before and word.close and word.kind == "name" == previous.kind
+
+    def _ends(self, place: int) -> bool:
+        """Return whether a claim may end with the word at `place`: the next one does not belong to it, and no condition
+        follows."""
+        rest = self.words[place + 1 :]
+        if rest and rest[0].close and not rest[0].dense:
+            return False
+        clause = next((at for at, word in enumerate(rest) if word.marked or begins_another(word)), len(rest))
+        ours = {word.key for word in self.claim if is_condition(word)}
+        theirs = {word.key for word in [*self.words[: place + 1], *rest[:clause]] if is_condition(word)}
+        return ours == theirs
+
+
+def begins_another(word: Word) -> bool:
+    """Return whether a word begins another statement, or another part of a list."""
+    return not JOINS.isdisjoint(word.link.split())
+
+
+def _is_bound_alike(claimed: Word, word: Word, *, apart: bool = False) -> bool:
+    """Return whether two words are bound by the same light words, or `apart` from what is left out before them by the
+    same last one. A comma before an article may stand for "is"."""
+    ours, theirs = (one.link.rpartition(" ")[2] if apart else one.link for one in (claimed, word))
+    return ours == theirs or (ours == "be" and not theirs and word.marked and word.determined)
+
+
+class Comparison:
+    """A claim compared with one text.
+
+    Attributes:
+        copied: Whether a sentence says it.
+        quote: That sentence, or the one nearest to the claim; a row with its header.
+        score: The share of the claim's words, rare ones weighing more, in that sentence with what it leans on.
+        missing: The words of the claim that neither the sentence nor what it leans on has.
+        sentence: The sentence, None if the text has no word of the claim.
+    """
+
+    def __init__(
+        self, claim: Sequence[Word], passages: Passages, context: frozenset[str], record: frozenset[str] | None
+    ) -> None:
+        self.copied, self.quote, self.score = False, "", 0.0
+        self.missing: tuple[str, ...] = ()
+        self.sentence: Sentence | None = None
+        weights = weigh(claim, passages)
+        for sentence in find_nearest(weights, passages, context, record):
+            held = sentence.keys | sentence.around
+            score = sum(weight for key, weight in weights.items() if key in held) / sum(weights.values())
+            copied = score > 1 - 1e-9 and is_copy(claim, sentence)
+            if self.sentence is None or (copied, score) > (self.copied, self.score):
+                self.sentence, self.copied, self.score = sentence, copied, score
+                self.quote = passages.quote(sentence.place)
+                lacking = [word for word in claim if word.key not in held]
+                self.missing = tuple(dict.fromkeys(word.text for word in lacking)) or find_other_links(claim, sentence)
+            if copied:
+                break
+
+
+def find_other_links(claim: Sequence[Word], sentence: Sentence) -> tuple[str, ...]:
+    """Return the light words of a claim that bind none of the sentence's words."""
+    if sentence.is_row or sentence.record is not None:
+        return ()
+    links = {link for word in sentence.words for link in word.link.split()} | {"be"}
+    return tuple(dict.fromkeys(link for word in claim for link in word.link.split() if link not in links))
+
+
+def weigh(claim: Sequence[Word], passages: Passages) -> dict[str, float]:
+    """Return the weight of each key of a claim: rare ones weigh more."""
+    size = len(passages.sentences) + 5
+    return {word.key: math.log(1 + size / (1 + len(passages.postings.get(word.key, ())))) for word in claim}
+
+
+def find_nearest(
+    weights: dict[str, float], passages: Passages, context: frozenset[str], record: frozenset[str] | None
+) -> list[Sentence]:
+    """Return the sentences that hold most of the claim, best first; what they lean on counts a little less."""
+    listed = [(weight, passages.postings[key]) for key, weight in weights.items() if key in passages.postings]
+    rare = [(weight, places) for weight, places in listed if len(places) <= COMMON]
+    totals: Counter[int] = Counter()
+    for weight, places in rare or [(weight, places[:COMMON]) for weight, places in listed]:
+        for place in places:
+            totals[place] += weight  # type: ignore[assignment]
+    nearest = [Sentence(passages, place, context, record) for place, _ in totals.most_common(3 * NEAREST)]
+
+    def rate(sentence: Sentence) -> float:
+        around = sentence.around
+        return sum(
+            weight if key in sentence.keys else 0.9 * weight
+            for key, weight in weights.items()
+            if key in sentence.keys or key in around
+        )
+
+    return sorted(nearest, key=lambda sentence: (-rate(sentence), sentence.place))[:NEAREST]
+
+
+def check_words(
+    claim: str, passages: Passages, *, question: str = "", context: str = "", record: str | None = None
+) -> Judgement:
+    """Compare one claim with one text, by words alone. The quote is the sentence nearest to the claim.
+
+    Args:
+        claim: One statement, without citation marks. If it has more than `MOST` content words, it is `unchecked`.
+        passages: The text, as `Passages`.
+        question: The question. A bare answer ("Jakarta") is read together with it.
+        context: The title and the name of the text: a sentence leans on them.
+        record: The call that produced the text, if a tool or a program did: its words count with the result.
+    """
+    words = read_words(claim)
+    if not words or not passages.sentences or len(words) > MOST:
+        return Judgement(Verdict.UNCHECKED, by=BY)
+    above = frozenset(word.key for word in read_words(context))
+    called = None if record is None else frozenset(word.key for word in read_words(f"{record}\n{question}"))
+    asked = read_question(question).wanted if len(words) <= BARE and record is None else ()
+    compared = Comparison([*words, *asked], passages, above, called)
+    if compared.sentence is None:
+        verdict = Verdict.UNSUPPORTED if is_comparable(claim, passages) else Verdict.UNCHECKED
+        return Judgement(verdict, by=BY, missing=tuple(dict.fromkeys(word.text for word in words)))
+    if asked and not compared.missing:
+        keys = compared.sentence.keys
+        conditions = _has_same_conditions([*words, *asked], compared.sentence.words)
+        compared.copied = conditions and all(word.key in keys for word in words)
+    if not compared.copied:
+        score = min(compared.score, 0.99)
+        return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY, missing=compared.missing)
+    whole = [word.key for word in words] == [word.key for word in compared.sentence.words]
+    return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY)
+
+
+def holds_values(claim: str, quote: str, text: str, context: str) -> bool:
+    """Return whether a quotation holds the names and numbers of a claim, with what its sentences lean on."""
+    passages = Passages(text)
+    above = frozenset(word.key for word in read_words(context))
+    held = {word.key for word in read_words(quote)} | above
+    wanted = held - above
+    for place in range(len(passages.sentences)):
+        sentence = Sentence(passages, place, above)
+        if not wanted.isdisjoint(sentence.keys) and _overlaps(quote, passages.sentences[place]):
+            held |= sentence.keys | sentence.around
+    words = read_words(claim)
+    named = words[1:2] and words[1].kind == "name" and words[1].close
+    return all(
+        word.key in held
+        for place, word in enumerate(words)
+        if word.kind == "number" or (word.kind == "name" and (place or named))
+    )
+
+
+def _overlaps(quote: str, sentence: str) -> bool:
+    ours, theirs = (" ".join(word.key for word in read_words(text)) for text in (quote, sentence))
+    return bool(ours and theirs) and (ours in theirs or theirs in ours)
+
+
+def is_comparable(claim: str, passages: Passages) -> bool:
+    """Return whether claim and text share a script."""
+    letters = {read_script(char) for char in claim if char.isalpha()}
+    there = {read_script(char) for sentence in passages.sentences[:50] for char in sentence if char.isalpha()}
+    return not letters or not there or bool(letters & there)
+
+
+def read_script(char: str) -> int:
+    """Return a rough block of Unicode: Latin with its accents is one, Han and kana are one, others by 256 letters."""
+    point = ord(char)
+    if point < 0x250 or 0x1E00 <= point < 0x2000:
+        return 0
+    return 1 if 0x3000 <= point < 0xA000 else point >> 8

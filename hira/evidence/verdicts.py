@@ -1,0 +1,57 @@
+"""What a verifier says of a claim. This is the only file that spells a verdict."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """A verdict on one claim, a plain string in JSON. The members stand in the order of their rank.
+
+    `UNSUPPORTED`: the evidence does not say so. `UNCHECKED`: the claim could not be compared with the evidence.
+    """
+
+    UNCHECKED = "unchecked"
+    UNSUPPORTED = "unsupported"
+    CONTRADICTED = "contradicted"
+    SUPPORTED = "supported"
+
+    @property
+    def holds(self) -> bool:
+        """Whether the evidence says what the claim says."""
+        return self is Verdict.SUPPORTED
+
+    @property
+    def denies(self) -> bool:
+        """Whether the evidence says something that cannot be true together with the claim."""
+        return self is Verdict.CONTRADICTED
+
+    @property
+    def rank(self) -> int:
+        """The position from the least to the most informative verdict."""
+        return list(Verdict).index(self)
+
+    def label(self, *, chinese: bool = False) -> str:
+        """The word that a report shows."""
+        return _CHINESE[self] if chinese else self.value
+
+
+class Relevance(StrEnum):
+    """Whether an answer answers its question."""
+
+    YES = "yes"
+    PARTLY = "partly"
+    NO = "no"
+
+
+_CHINESE = {
+    Verdict.UNCHECKED: "未核对",
+    Verdict.UNSUPPORTED: "未见于原文",
+    Verdict.CONTRADICTED: "相矛盾",
+    Verdict.SUPPORTED: "有据",
+}
+_ALARM = (Verdict.SUPPORTED, Verdict.UNCHECKED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
+
+
+def find_worst(verdicts: Iterable[Verdict]) -> Verdict | None:
+    """Return the verdict that a reader must see first, None without any."""
+    return max(verdicts, key=_ALARM.index, default=None)
