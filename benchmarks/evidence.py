@@ -36,7 +36,7 @@ from hira.evidence import (
     Source,
     SourcedClaim,
     Sources,
-    find_relevance,
+    find_lacking,
     is_accepted,
     is_refusal,
     verify,
@@ -145,9 +145,7 @@ def format_answers(paths: Sequence[Path], folder: Path) -> Iterator[str]:
     for row, answer, sources in read_answers(paths, folder):
         question = str(row["question"])
         citations = verify(answer, sources, question)
-        accepted = (
-            not is_refusal(answer) and is_accepted(citations) and not find_relevance(question, citations, sources)
-        )
+        accepted = not is_refusal(answer) and is_accepted(citations) and not find_lacking(citations)
         sets[f"{row['set']}, {row['workflow']}"].append((accepted, bool(row["right"]), bool(row["answers"])))
     for name, rows in sets.items():
         accepted, right = [row for row in rows if row[0]], [row for row in rows if row[1]]

@@ -29,7 +29,7 @@ from hira.evidence import (
     SourcedClaim,
     Verdict,
     Verifier,
-    find_relevance,
+    find_lacking,
     verify_answer,
 )
 from hira.evidence.citations import PackedClaims, pack_claims, unpack_claims
@@ -287,5 +287,5 @@ async def check_answer(context: RunContext) -> CheckedAnswer:
     citations, reasons = await verify_answer(run.answer, run.sources, run.question, verifier)
     if by_model and by_model.answers and not plugged:
         return CheckedAnswer(citations, reasons, by_model.answers)
-    lacking = find_relevance(run.question, citations, run.sources)
+    lacking = find_lacking(citations)
     return CheckedAnswer(citations, reasons, Relevance.NO if lacking else Relevance.YES, lacking)

@@ -21,7 +21,7 @@ from hira.evidence.verdicts import Relevance, Verdict
 from hira.evidence.verifiers import (
     Verifier,
     check,
-    find_relevance,
+    find_lacking,
     is_accepted,
     verify,
     verify_answer,
@@ -45,7 +45,7 @@ __all__ = [
     "claims",
     "drop_unknown",
     "find_cited",
-    "find_relevance",
+    "find_lacking",
     "flag_claims",
     "has_only_marks",
     "inert",

@@ -89,7 +89,9 @@ def _judge(checker: MiniCheck | LettuceDetect, claims: Sequence[SourcedClaim], q
         score = checker.score(claim, question)
         verdict = Verdict.SUPPORTED if score > 0.5 else Verdict.UNSUPPORTED
         missing = () if verdict.holds else near.missing
-        found.append(replace(near, verdict=verdict, score=score, by=checker.name, reason="", missing=missing))
+        found.append(
+            replace(near, verdict=verdict, score=score, by=checker.name, reason="", missing=missing, lacking=())
+        )
     return found
 
 

@@ -65,7 +65,8 @@ class Judgement:
 
     `score` is between 0 and 1, the confidence that the claim is supported. `quote` is the decisive passage and `source`
     the id of its source, both may be empty. `reason` says why a claim could not be checked, or not fully. `missing` are
-    the words of the claim that the source does not have.
+    the words of the claim that the source does not have, `lacking` those of the question that a supported claim does
+    not speak of.
     """
 
     verdict: Verdict
@@ -75,11 +76,13 @@ class Judgement:
     by: str = ""
     reason: str = ""
     missing: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Read a judgement of a journal or of a plug-in, whose verdict may be a plain string."""
         object.__setattr__(self, "verdict", Verdict(self.verdict))
         object.__setattr__(self, "missing", tuple(self.missing))
+        object.__setattr__(self, "lacking", tuple(self.lacking))
 
 
 # Blanks are matched possessively, so that a bracket before a million of them is tried only once.
@@ -103,7 +106,8 @@ class Citation:
 
     `quote` is the decisive passage of the source; `score` is between 0 and 1, the verifier's confidence that the claim
     is supported; `by` names the verifier, empty if nothing was checked. `attributed` means that the answer cites
-    nothing for the claim and that hira found the source. `missing` are the words that the source does not have.
+    nothing for the claim and that hira found the source. `missing` are the words that the source does not have,
+    `lacking` those of the question that a supported claim does not speak of.
     """
 
     source: str
@@ -114,11 +118,13 @@ class Citation:
     by: str = ""
     attributed: bool = False
     missing: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Read a citation of a journal, whose verdict is a plain string and whose words are a list."""
         object.__setattr__(self, "verdict", Verdict(self.verdict))
         object.__setattr__(self, "missing", tuple(self.missing))
+        object.__setattr__(self, "lacking", tuple(self.lacking))
 
     def explain(self, *, chinese: bool = False) -> str:
         """Name the words of the claim that the source does not have, `SHOWN` at most; empty if it has all."""

@@ -8,13 +8,15 @@ other value in the same place.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from hira.core.patterns import compile_lazily
 from hira.evidence.citations import Judgement
-from hira.evidence.passages import CONDITIONS, JOINS, Passages, Word, is_row, read_words
+from hira.evidence.passages import CONDITIONS, JOINS, Passages, Word, is_related, is_row, read_words
 from hira.evidence.verdicts import Verdict
 
 BY = "lexical"
@@ -28,8 +30,12 @@ MOST = 400
 BARE = 3
 """A claim of at most this number of content words is an answer that makes sense only together with the question."""
 _ASKING = frozenset(
-    "what which who whom whose when where why how many much name tell give list me please exactly did do".split()
+    "what which who whom whose when where why how many much name tell give list me please exactly i we you us my our"
+    " your".split()
 )
+
+
+_QUESTION = compile_lazily(r"[?？؟]|^\W*(?:who|whom|whose|when|where|which)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +48,20 @@ class Question:
 
 
 def read_question(text: str) -> Question:
-    """Return the words of a question."""
+    """Return the words of a question; of a topic, which asks nothing, none is wanted."""
     words = tuple(read_words(text)[:MOST])
     lower = [word.text.lower() for word in words]
+    if not (_QUESTION.search(text) or _ASKING.intersection(lower)):
+        return Question(words, ())
     kinds = {
         place
         for place, word in enumerate(words)
         if word.kind == "word"
         and (word.link.endswith("which") or (place and word.close and lower[place - 1] in ("what", "which", "how")))
     }
-    wanted = tuple(word for place, word in enumerate(words) if lower[place] not in _ASKING and place not in kinds)
+    wanted = tuple(
+        word for place, word in enumerate(words) if not (word.light or lower[place] in _ASKING or place in kinds)
+    )
     return Question(words, wanted)
 
 
@@ -362,8 +372,7 @@ class Comparison:
             if self.sentence is None or (copied, score) > (self.copied, self.score):
                 self.sentence, self.copied, self.score = sentence, copied, score
                 self.quote = passages.quote(sentence.place)
-                lacking = [word for word in claim if word.key not in held]
-                self.missing = tuple(dict.fromkeys(word.text for word in lacking)) or find_other_links(claim, sentence)
+                self.missing = tuple(dict.fromkeys(word.text for word in claim if word.key not in held))
             if copied:
                 break
 
@@ -422,20 +431,43 @@ def check_words(
         return Judgement(Verdict.UNCHECKED, by=BY)
     above = frozenset(word.key for word in read_words(context))
     called = None if record is None else frozenset(word.key for word in read_words(f"{record}\n{question}"))
-    asked = read_question(question).wanted if len(words) <= BARE and record is None else ()
-    compared = Comparison([*words, *asked], passages, above, called)
+    compared = Comparison(words, passages, above, called)
+    bare = len(words) <= BARE and not (compared.copied and any(word.kind == "word" for word in words))
+    if bare and question and record is None:
+        return _check_answer(words, read_question(question).wanted, passages, above)
     if compared.sentence is None:
         verdict = Verdict.UNSUPPORTED if is_comparable(claim, passages) else Verdict.UNCHECKED
         return Judgement(verdict, by=BY, missing=tuple(dict.fromkeys(word.text for word in words)))
-    if asked and not compared.missing:
-        keys = compared.sentence.keys
-        conditions = _has_same_conditions([*words, *asked], compared.sentence.words)
-        compared.copied = conditions and all(word.key in keys for word in words)
     if not compared.copied:
-        score = min(compared.score, 0.99)
-        return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY, missing=compared.missing)
+        missing = compared.missing or find_other_links(words, compared.sentence)
+        return Judgement(Verdict.UNSUPPORTED, min(compared.score, 0.99), compared.quote, by=BY, missing=missing)
     whole = [word.key for word in words] == [word.key for word in compared.sentence.words]
-    return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY)
+    lacking = find_lacking(read_question(question).wanted, words, compared.sentence)
+    return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY, lacking=lacking)
+
+
+def _check_answer(
+    words: Sequence[Word], wanted: Sequence[Word], passages: Passages, above: frozenset[str]
+) -> Judgement:
+    """Compare an answer of a few words with the sentence nearest to it: it has to have all of both."""
+    compared = Comparison([*words, *wanted], passages, above, None)
+    if compared.sentence is None:
+        return Judgement(Verdict.UNSUPPORTED, by=BY, missing=tuple(word.text for word in words))
+    sentence = compared.sentence
+    absent = [word.text for word in words if word.key not in sentence.keys]
+    missing = (*dict.fromkeys(absent), *find_lacking(wanted, words, sentence))
+    if missing or not _has_same_conditions([*words, *wanted], sentence.words):
+        return Judgement(Verdict.UNSUPPORTED, min(compared.score, 0.99), compared.quote, by=BY, missing=missing)
+    return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by=BY)
+
+
+def find_lacking(wanted: Sequence[Word], claim: Sequence[Word], sentence: Sentence) -> tuple[str, ...]:
+    """Return the words of a question that neither a claim nor the sentence that says it has, with what the sentence
+    leans on. A claim that holds may answer another question; what a tool returned was asked for."""
+    if sentence.record is not None:
+        return ()
+    keys = sentence.keys | sentence.around | {word.key for word in [*claim, *sentence.antecedent]}
+    return tuple(dict.fromkeys(word.text for word in wanted if not is_related(word.key, keys)))
 
 
 def holds_values(claim: str, quote: str, text: str, context: str) -> bool:

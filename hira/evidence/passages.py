@@ -68,7 +68,7 @@ LONGEST = 1_000
 _WORD = compile_lazily(
     r"(?P<number>(?:(?<![\w.,)])[-−](?=\d))?\d+(?:[.,’'\u00a0\u202f]\d+)*)"
     r"|(?P<dense>[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)"
-    r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)|(?P<sign>[%$€£¥₹°+=×÷*<>]|(?<=[\d\s])[-−/](?=[\d\s]))"
+    r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)|(?P<sign>[%$€£¥₹°×÷]|(?<=[\d\s)])(?:\*\*|[-−+*/=<>])(?=[\d\s(]))"
     r"|(?P<mark>[,;:()\[\]{}—–|!?.…\"“”„«»،؛])"
 )
 _FINAL = ".!?;,|。！？؟"
@@ -94,8 +94,8 @@ POSSESSIVES = frozenset("his her hers him its their theirs them".split())
 POINTERS = PRONOUNS | POSSESSIVES | frozenset("this that these those dieser diese dieses 其 该 這 这".split())
 _ARTICLES = frozenset("a an the this these those each every such".split())
 _BE = frozenset("is are was were be been being am".split())
-_AUXILIARIES = frozenset("has have had do does did".split())
-_FILLERS = _ARTICLES | _AUXILIARIES | frozenset("having done also there that so".split())
+_HAVE = frozenset("has have had do does did".split())
+_FILLERS = frozenset("having done also there that so".split())
 _LINKS = frozenset(
     "of in on at by for with as to from into onto over under above below before after since during through across"
     " against between among near within towards toward upon about around behind beyond via per and or but nor than"
@@ -103,14 +103,21 @@ _LINKS = frozenset(
 )
 _SAME_LINK = {"on": "in", "at": "in", "during": "in", "upon": "on", "toward": "towards"}
 _FOREIGN = {
-    "filler": frozenset("der das dem den des ein eine einen einem eines einer le les une el los las una".split()),
+    "article": frozenset("der das dem den des ein eine einen einem eines einer le les une el los las una".split()),
     "be": frozenset("wurde wurden ist sind waren wird werden est sont était fut es son fue fueron".split()),
     "of": frozenset("von de du del della".split()),
     "in": frozenset("im am dans en".split()),
     "and": frozenset("und et y".split()),
 }
 """German, French and Spanish, as far as no English word is written like it."""
-LIGHT = _FILLERS | _LINKS | _BE
+_ROLES = {
+    **{word: _SAME_LINK.get(word, word) for word in _LINKS},
+    **{word: role for role, words in _FOREIGN.items() for word in words},
+    **dict.fromkeys(_FILLERS, "filler"),
+    **dict.fromkeys(_HAVE, "have"),
+    **dict.fromkeys(_BE, "be"),
+    **dict.fromkeys(_ARTICLES, "article"),
+}
 JOINS = frozenset("and or but which who whom whose where when while whereas because although though".split())
 """Links that begin another statement, or another part of a list."""
 Kind = Literal["number", "name", "word"]
@@ -174,15 +181,11 @@ def fold(written: str) -> str:
     return folded[:-1] if doubled else folded
 
 
-def _find_role(written: str, lower: str, *, first: bool) -> str:
-    """Return what a light word does: it is an article, fills, or binds ("be", "of", …). It is empty for a content word;
-    a capitalised word is one unless it is the first."""
-    if written != lower and not first:
-        return ""
-    if lower in LIGHT:
-        kind = "article" if lower in _ARTICLES else "be" if lower in _BE else "filler"
-        return _SAME_LINK.get(lower, lower) if lower in _LINKS else kind
-    return next((role for role, words in _FOREIGN.items() if lower in words), "")
+def _find_role(written: str, *, first: bool) -> str:
+    """Return what a light word does: it is an article, fills, helps a verb ("be", "have") or binds ("of", "in", …). It
+    is empty for a content word; a capitalised word is one unless it is the first."""
+    lower = written.lower()
+    return _ROLES.get(lower, "") if first or written == lower else ""
 
 
 def is_related(key: str, held: Collection[str]) -> bool:
@@ -200,54 +203,72 @@ def _share_stem(one: str, other: str) -> bool:
 
 def read_words(text: str) -> list[Word]:
     """Return the content words of a text in order. The two orders of day and month are one."""
-    found: list[Word] = []
-    link, determined, marked, close, month, first = "", False, False, True, False, True
+    words: list[Word] = []
+    link, determined, marked, close, first = "", False, False, True, True
     for match in _WORD.finditer(text):
-        kind, written = match.lastgroup, match[0]
-        lower = written.lower()
+        kind, written = str(match.lastgroup), match[0]
         if kind == "mark":
             marked, close, determined = True, False, False
             continue
-        role = _find_role(written, lower, first=first) if kind == "word" else ""
-        first = first and kind == "mark"
+        role = _find_role(written, first=first) if kind == "word" else ""
+        first = False
         if role:
             close = False
-            determined = role == "article" or (determined and role == "filler")
-            joined = link == "and"
-            if role == "be":
-                link = "be" if joined else link or "be"  # "… and is": another predicate of the same subject
-            elif lower in _AUXILIARIES:
-                link = "" if joined else link
-            elif role not in ("article", "filler"):
-                link = f"{link} {role}".removeprefix("be ").strip()
-            continue
-        previous = found[-1] if found else None
-        if kind == "word" and previous and close and previous.kind == "number" and lower in _MAGNITUDES:
-            key = shift_number(previous.key, _MAGNITUDES[lower])
-            found[-1] = previous._replace(key=key, text=f"{previous.text} {written}")
-            continue
-        bound = (link, determined, marked, close and bool(found))
-        if kind == "number" or (kind == "word" and lower in _NUMBERS):
-            word = Word(read_number(_NUMBERS.get(lower, written)), written, "number", *bound)
-            if month and previous and close and len(written) <= 2:  # "May 4" becomes "4 May"
-                found[-1] = word._replace(link=previous.link, determined=previous.determined, marked=previous.marked)
-                word = previous._replace(link="", determined=False, marked=False, close=True)
-            found.append(word)
-        elif kind == "dense":
-            pairs = [written[place : place + 2] for place in range(len(written) - 1)] or [written]
-            found.append(Word(pairs[0], pairs[0], "word", *bound, dense=True))
-            found += [Word(pair, pair, "word", close=True, dense=True) for pair in pairs[1:]]
-        elif kind == "sign":
-            found.append(Word(_SIGNS.get(written, written), written, "word", *bound))
-        else:
-            month = lower in _MONTHS and written[0].isupper()
-            sort: Kind = "number" if month else "name" if written[0] != lower[0] else "word"
-            light = lower in PRONOUNS or lower in POSSESSIVES
-            found.append(Word(fold(written), written, sort, *bound, light=light))
+            determined = role == "article" or (determined and role in ("filler", "have"))
+            link = _bind_light(link, role)
+        elif not (close and _joins_number(words, kind, written)):
+            bound = Word("", "", "word", link, determined, marked, close and bool(words))
+            words += _read_content(kind, written, bound)
+            if len(words) > 1 and words[-1].close and words[-2].key in _MONTHS and words[-1].text.isdecimal():
+                _put_day_first(words)
             link, determined, marked, close = "", False, False, True
-            continue
-        link, determined, marked, close, month = "", False, False, True, False
-    return found
+    return words
+
+
+def _bind_light(link: str, role: str) -> str:
+    """Return the link that a light word adds to. After "and", "is" and "has" begin another predicate of the same
+    subject."""
+    if role in ("be", "have"):
+        bound = "be" if role == "be" else ""
+        return bound if link == "and" else link or bound
+    return link if role in ("article", "filler") else f"{link} {role}".removeprefix("be ").strip()
+
+
+def _joins_number(words: list[Word], kind: str, written: str) -> bool:
+    """Multiply the number before a word by its magnitude ("3.1 million"); return whether there was one."""
+    places = _MAGNITUDES.get(written.lower()) if kind == "word" and words and words[-1].kind == "number" else None
+    if places:
+        last = words[-1]
+        words[-1] = last._replace(key=shift_number(last.key, places), text=f"{last.text} {written}")
+    return places is not None
+
+
+def _put_day_first(words: list[Word]) -> None:
+    """Turn "May 4" into "4 May"."""
+    month, day = words[-2:]
+    if len(day.text) <= 2:
+        words[-2:] = [
+            day._replace(link=month.link, determined=month.determined, marked=month.marked, close=month.close),
+            month._replace(link="", determined=False, marked=False, close=True),
+        ]
+
+
+def _read_content(kind: str, written: str, bound: Word) -> list[Word]:
+    """Return a content word, number or sign, or the pairs of characters of a script without spaces."""
+    lower = written.lower()
+    if kind == "dense":
+        pairs = [written[place : place + 2] for place in range(len(written) - 1)] or [written]
+        rest = [Word(pair, pair, "word", close=True, dense=True) for pair in pairs[1:]]
+        return [bound._replace(key=pairs[0], text=pairs[0], dense=True), *rest]
+    if kind == "number" or lower in _NUMBERS:
+        return [bound._replace(key=read_number(_NUMBERS.get(lower, written)), text=written, kind="number")]
+    if kind == "sign":
+        return [bound._replace(key=_SIGNS.get(written, written), text=written)]
+    capital = written[0] != lower[0]
+    if capital and lower in _MONTHS:
+        return [bound._replace(key=lower, text=written, kind="number")]
+    light = lower in PRONOUNS or lower in POSSESSIVES
+    return [bound._replace(key=fold(written), text=written, kind="name" if capital else "word", light=light)]
 
 
 def split_sentences(text: str) -> Iterator[str]:

@@ -22,9 +22,8 @@ from hira.evidence.citations import (
     unpack_claims,
 )
 from hira.evidence.claims import claims
-from hira.evidence.copies import read_question
 from hira.evidence.lexical_verifier import LexicalVerifier
-from hira.evidence.passages import is_related, read_words
+from hira.evidence.passages import read_words
 from hira.evidence.verdicts import Verdict
 
 SECONDS = 300.0
@@ -83,15 +82,14 @@ def _closest(claim: str, sources: Sources, index: dict[str, set[str]]) -> tuple[
 
 def citations_of(bound: Sequence[SourcedClaim], judged: Sequence[Judgement], name: str) -> list[Citation]:
     """Return one citation for each claim and source that the answer cites, and one for each attributed claim."""
-    found: list[Citation] = []
-    for claim, one in zip(bound, judged, strict=True):
-        best = next((source for source in claim.sources if source.id == one.source), claim.sources[0])
+    citations: list[Citation] = []
+    for claim, judgement in zip(bound, judged, strict=True):
+        best = next((source for source in claim.sources if source.id == judgement.source), claim.sources[0])
         for source in [best] if claim.attributed else claim.sources:
-            quote = one.quote if source.id == best.id else ""
-            by = one.by or name
-            score = round(one.score, 4)
-            found.append(Citation(source.id, claim.text, quote, one.verdict, score, by, claim.attributed, one.missing))
-    return found
+            quote = judgement.quote if source.id == best.id else ""
+            checked = (judgement.verdict, round(judgement.score, 4), judgement.by or name, claim.attributed)
+            citations.append(Citation(source.id, claim.text, quote, *checked, judgement.missing, judgement.lacking))
+    return citations
 
 
 async def verify_answer(
@@ -143,19 +141,17 @@ def check(claim: str, source: Source, question: str = "") -> Citation:
     return citations_of(bound, LexicalVerifier().judge(bound, question), LexicalVerifier.name)[0]
 
 
-def find_relevance(question: str, citations: Sequence[Citation], sources: Sources) -> tuple[str, ...]:
-    """Return the words of a question that no supported claim has together with what supports it: an answer that holds
-    may answer another question. A question that asks two things ("and") may be answered by two claims."""
-    asked = read_question(question)
-    held = [
-        {word.key for word in read_words(f"{citation.claim}\n{citation.quote}\n{source.title}\n{source.call}")}
-        for citation in citations
-        if citation.verdict.holds and (source := sources.read.get(citation.source))
-    ]
-    if held and any("and" in word.link.split() for word in asked.words):
-        held.append(set().union(*held))
-    lacking = [[word for word in asked.wanted if not is_related(word.key, keys)] for keys in held or [set()]]
-    return tuple(dict.fromkeys(word.text for word in sorted(lacking, key=len)[0]))
+def find_lacking(citations: Sequence[Citation]) -> tuple[str, ...]:
+    """Return the words of the question that no supported claim speaks of, alone or together with the supported claims
+    that name the same thing: an answer that holds may answer another question."""
+    held = [citation for citation in citations if citation.verdict.holds]
+    names = [{word.key for word in read_words(citation.claim) if word.kind == "name"} for citation in held]
+    lacking: list[list[str]] = []
+    for citation, ours in zip(held, names, strict=True):
+        others = [set(other.lacking) for other, theirs in zip(held, names, strict=True) if ours & theirs]
+        lacking.append([word for word in citation.lacking if all(word in words for words in others)])
+    fewest = min(map(len, lacking), default=0)
+    return next((tuple(words) for words in lacking if len(words) == fewest), ())
 
 
 def is_accepted(citations: Sequence[Citation]) -> bool:

@@ -135,6 +135,7 @@ def citations_as_json(citations: Sequence[Citation], sources: Sources) -> list[d
             "by": one.by,
             "attributed": one.attributed,
             "missing": list(one.missing),
+            "lacking": list(one.lacking),
         }
         for one in citations
     ]
