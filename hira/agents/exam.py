@@ -6,11 +6,12 @@ hira keeps the score with the other facts about that model.
 """
 
 import asyncio
-import json
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from hira.agents.run_context import RunContext
 from hira.agents.verifier import ROLE, SECONDS, ask_model
@@ -32,12 +33,19 @@ trusts."""
 
 @dataclass(frozen=True, slots=True)
 class ExamPart:
-    """One answer of the exam: its question, its sources, its claims with their truth, and whether it answers."""
+    """One answer of the exam: its question, the titles and texts of its sources, its claims with their truth, and
+    whether it answers the question."""
 
     question: str
-    sources: tuple[Source, ...]
+    texts: tuple[tuple[str, str], ...]
     claims: tuple[tuple[str, bool], ...]
     answers: bool
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return tuple(
+            Source(f"exam:{number}", title, text, id=f"s{number}") for number, (title, text) in enumerate(self.texts, 1)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ class ExamScore:
 
     @property
     def passed(self) -> bool:
-        """Whether the verdicts of this model count."""
+        """True if the verdicts of this model count."""
         true_enough = self.true_right >= TRUE_AT_LEAST * self.true_asked
         return true_enough and self.false_right >= FALSE_AT_LEAST * self.false_asked and self.answers_right
 
@@ -70,16 +78,8 @@ class ExamScore:
 @cache
 def load_exam() -> tuple[ExamPart, ...]:
     """Return the parts of the exam."""
-    stored = json.loads((files("hira.agents") / "verifier_exam.json").read_text(encoding="utf-8"))
-    parts = []
-    for part in stored:
-        sources = tuple(
-            Source(f"exam:{number}", title, text, id=f"s{number}")
-            for number, (title, text) in enumerate(part["sources"], 1)
-        )
-        claims = tuple((text, true) for text, true in part["claims"])
-        parts.append(ExamPart(part["question"], sources, claims, part["answers"]))
-    return tuple(parts)
+    stored = (files("hira.agents") / "verifier_exam.json").read_bytes()
+    return TypeAdapter(tuple[ExamPart, ...]).validate_json(stored)
 
 
 async def pass_exam(context: RunContext, role: str = ROLE, reported: str = "") -> bool:
@@ -96,7 +96,7 @@ async def pass_exam(context: RunContext, role: str = ROLE, reported: str = "") -
 async def find_score(
     context: RunContext, role: str = ROLE, reported: str = "", *, taking: bool = True
 ) -> ExamScore | None:
-    """Return the score of a role's model, from what is known about it or, if `taking`, from the exam that it takes now.
+    """Return the score of a role's model, from the facts about it or, if `taking`, from the exam that it takes now.
 
     None if it is not known: without a budget, or if the endpoint fails, nothing is kept. A model whose replies cannot
     be read has failed.

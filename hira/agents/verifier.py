@@ -29,6 +29,7 @@ from hira.evidence import (
     SourcedClaim,
     Verdict,
     Verifier,
+    citations_of,
     find_lacking,
     verify_answer,
 )
@@ -76,7 +77,7 @@ def shape_of(count: int) -> type[AnswerVerdicts]:
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """What a model replied about some claims: a judgement of each, and whether they answer the question. `model` is the
+    """A model's reply about some claims: a judgement of each, and how far they answer the question. `model` is the
     name that the endpoint reports."""
 
     judged: list[Judgement]
@@ -107,10 +108,11 @@ async def ask_model(
 
 @dataclass(slots=True)
 class ModelVerifier:
-    """Asks a role about every claim that is not a copy, a dozen in one call, and about the answer as a whole.
+    """Asks a role about every claim that is not a copy, a dozen in one call, and about the answer as a whole. Nothing
+    is asked if all claims are copies that speak of every word of the question.
 
     The role has to pass an exam first, unless the run context says otherwise; without it, and when the budget is used
-    up, the verdicts by words stand. If the model fails, copies stay supported, and the other claims are `unchecked`.
+    up, the verdicts by words count. If the model fails, copies stay supported, and the other claims are `unchecked`.
     `answers` is what the model says of the answer, None if it says nothing that counts.
     """
 
@@ -123,9 +125,11 @@ class ModelVerifier:
         self.answers = None
         judged = await LexicalVerifier().verify(claims, question)
         until = asyncio.get_running_loop().time() + SECONDS
-        if not claims or not await self._passes_exam():
+        doubted = [place for place, judgement in enumerate(judged) if not judgement.verdict.holds]
+        settled = not doubted and not find_lacking(citations_of(claims, judged, self.name))
+        if settled or not await self._passes_exam():
             return judged
-        doubted = [place for place, one in enumerate(judged) if not one.verdict.holds] or [0]
+        doubted = doubted or [0]  # for the verdict on the whole answer
         answer = "\n".join(claim.text for claim in claims)
         for begin in range(0, min(len(doubted), BATCH * CALLS), BATCH):
             chunk = doubted[begin : begin + BATCH]
@@ -166,7 +170,7 @@ def _judge_all(claims: Sequence[SourcedClaim], rulings: Mapping[int, ClaimVerdic
 
 
 def _judge(claim: SourcedClaim, ruling: ClaimVerdict | None) -> Judgement:
-    """Return the model's verdict. `supported` counts where the quotation stands in a source and holds the names and
+    """Return the model's verdict. `supported` counts where the quotation is in a source and holds the names and
     numbers of the claim, and a calculation is supported by a computation or a tool alone."""
     if ruling is None or ruling.verdict is Verdict.UNSUPPORTED:
         return Judgement(Verdict.UNSUPPORTED, by="model")
@@ -278,8 +282,8 @@ class CheckedAnswer:
 
 
 async def check_answer(context: RunContext) -> CheckedAnswer:
-    """Check the run's answer with the run's verifier. Whether it answers the question says the model that verifies,
-    else its words."""
+    """Check the run's answer with the run's verifier. The model that verifies says whether it answers the question;
+    without one, the words of the question do."""
     run = context.rollout
     by_model = ModelVerifier(context) if context.verify == "model" and not run.failure else None
     plugged = RecordedVerifier(context.verifier, context) if context.verifier else None

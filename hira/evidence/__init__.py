@@ -21,6 +21,7 @@ from hira.evidence.verdicts import Relevance, Verdict
 from hira.evidence.verifiers import (
     Verifier,
     check,
+    citations_of,
     find_lacking,
     is_accepted,
     verify,
@@ -42,6 +43,7 @@ __all__ = [
     "Verdict",
     "Verifier",
     "check",
+    "citations_of",
     "claims",
     "drop_unknown",
     "find_cited",

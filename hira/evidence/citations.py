@@ -134,7 +134,7 @@ class Citation:
         return f"来源未提及：{words}" if chinese else f"the source does not say: {words}"
 
     def flag(self, *, chinese: bool = False) -> str:
-        """Return the verdict, with the missing words, as it stands after the claim."""
+        """Return the verdict, with the missing words, as it follows the claim."""
         return "; ".join(filter(None, (self.verdict.label(chinese=chinese), self.explain(chinese=chinese))))
 
 

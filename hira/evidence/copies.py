@@ -1,8 +1,8 @@
 """The check without a model: words confirm copies, and nothing else.
 
 A claim is a copy of a sentence if the sentence, with what it leans on, has every content word of the claim, in the same
-order, bound by the same light words, and neither a negation nor a condition more or less. What a sentence leans on: the
-heading and the title above it, the subject of the sentence that its pronoun refers to, and for a row of a table its
+order, bound by the same light words, and neither a negation nor a condition more or less. A sentence leans on the
+heading and the title above it, on the subject of the sentence that its pronoun refers to, and a row of a table on its
 header. A copy may leave words out, but none that carries another: no head of a compound, no second part of an "and", no
 other value in the same place.
 """
@@ -100,12 +100,12 @@ class Sentence:
 
     @cached_property
     def subject(self) -> frozenset[str]:
-        """The keys of what its pronoun stands for."""
+        """The keys of what its pronoun means."""
         return frozenset(word.key for word in find_subject(self.antecedent))
 
     @cached_property
     def leads(self) -> frozenset[str]:
-        """The keys that may stand for the subject of the sentence: of its antecedent, else of what stands above it."""
+        """The keys that may replace the subject of the sentence: of its antecedent, else of what is above it."""
         named = any(word.kind == "name" for word in find_subject(self.antecedent))
         return self.subject if named else self.topic | self.subject
 
@@ -121,7 +121,7 @@ class Sentence:
 
     @property
     def around(self) -> frozenset[str]:
-        """All keys that count with the sentence without standing in it."""
+        """All keys that count with the sentence without being in it."""
         return self.topic | self.subject | self.header
 
     @property
@@ -198,7 +198,7 @@ def _bind(words: Sequence[Word], link: str) -> list[Word]:
 
 def _is_copied_record(claim: Sequence[Word], sentence: Sentence) -> bool:
     """Compare a claim with a row or a tool's result, whose words have no order. A column that the claim names has its
-    cell in the claim, and numbers stand in the result, not in its call."""
+    cell in the claim, and numbers are in the result, not in its call."""
     keys = {word.key for word in claim}
     if not keys <= sentence.keys | sentence.around or not _has_same_conditions(claim, sentence.words):
         return False
@@ -254,7 +254,7 @@ class _Alignment:
         return any(place >= 0 and not leaning and self._ends(place) for place, leaning in states)
 
     def _leans(self, number: int, before: int) -> bool:
-        """Return whether a word of the claim may stand for what the sentence leans on: its subject, or "of" a
+        """Return whether a word of the claim may replace what the sentence leans on: its subject, or "of" a
         heading."""
         word = self.claim[number]
         if before < 0:
@@ -264,7 +264,7 @@ class _Alignment:
         return known and elsewhere and word.link in ("", "of", "in")
 
     def _names_subject(self) -> bool:
-        """Return whether the claim has the head of what the pronoun stands for, "weir" of "the weir on the Ebble"."""
+        """Return whether the claim has the head of what the pronoun means, "weir" of "the weir on the Ebble"."""
         subject = find_subject(self.sentence.antecedent)
         end = next((place for place, word in enumerate(subject) if place and word.link), len(subject))
         heads = [word for word in subject[:end] if word.kind == "name"] or subject[:end][-1:]
@@ -342,7 +342,7 @@ def begins_another(word: Word) -> bool:
 
 def _is_bound_alike(claimed: Word, word: Word, *, apart: bool = False) -> bool:
     """Return whether two words are bound by the same light words, or `apart` from what is left out before them by the
-    same last one. A comma before an article may stand for "is"."""
+    same last one. A comma before an article may replace "is"."""
     ours, theirs = (one.link.rpartition(" ")[2] if apart else one.link for one in (claimed, word))
     return ours == theirs or (ours == "be" and not theirs and word.marked and word.determined)
 
@@ -351,11 +351,11 @@ class Comparison:
     """A claim compared with one text.
 
     Attributes:
-        copied: Whether a sentence says it.
-        quote: That sentence, or the one nearest to the claim; a row with its header.
+        copied: True if a sentence says it.
+        quote: The sentence that says it, or the nearest one; a row with its header.
         score: The share of the claim's words, rare ones weighing more, in that sentence with what it leans on.
         missing: The words of the claim that neither the sentence nor what it leans on has.
-        sentence: The sentence, None if the text has no word of the claim.
+        sentence: The sentence that is quoted, None if the text has no word of the claim.
     """
 
     def __init__(
@@ -431,10 +431,13 @@ def check_words(
         return Judgement(Verdict.UNCHECKED, by=BY)
     above = frozenset(word.key for word in read_words(context))
     called = None if record is None else frozenset(word.key for word in read_words(f"{record}\n{question}"))
+    wanted = read_question(question).wanted
     compared = Comparison(words, passages, above, called)
+    if words[0].light and not compared.copied:
+        compared = Comparison(_replace_pronoun(words, wanted), passages, above, called)
     bare = len(words) <= BARE and not (compared.copied and any(word.kind == "word" for word in words))
     if bare and question and record is None:
-        return _check_answer(words, read_question(question).wanted, passages, above)
+        return _check_answer(words, wanted, passages, above)
     if compared.sentence is None:
         verdict = Verdict.UNSUPPORTED if is_comparable(claim, passages) else Verdict.UNCHECKED
         return Judgement(verdict, by=BY, missing=tuple(dict.fromkeys(word.text for word in words)))
@@ -442,8 +445,16 @@ def check_words(
         missing = compared.missing or find_other_links(words, compared.sentence)
         return Judgement(Verdict.UNSUPPORTED, min(compared.score, 0.99), compared.quote, by=BY, missing=missing)
     whole = [word.key for word in words] == [word.key for word in compared.sentence.words]
-    lacking = find_lacking(read_question(question).wanted, words, compared.sentence)
+    lacking = find_lacking(wanted, words, compared.sentence)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY, lacking=lacking)
+
+
+def _replace_pronoun(words: Sequence[Word], wanted: Sequence[Word]) -> Sequence[Word]:
+    """Return a claim that begins with a pronoun ("It was built in 1742") with the thing that the question asks about in
+    its place."""
+    known = {word.key for word in words}
+    subject = [word for word in wanted if word.key not in known]
+    return [subject[0]._replace(link=""), *subject[1:], *words[1:]] if subject else words
 
 
 def _check_answer(

@@ -29,6 +29,8 @@ _NO_STOP = compile_lazily(
 """Abbreviations, and the number of a list item or heading."""
 CELL = " | "
 """Between the cells of a table's row."""
+TRAIL = " › "
+"""Between the headings above a passage."""
 
 
 def find_sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -54,7 +56,8 @@ def _find_blocks(text: str) -> Iterator[tuple[int, int]]:
             yield begin, end
             begin = end
         end += len(line)
-        wrapped = not row and len(bare) > WRAPPED and bare[-1:] not in (".", "!", "?", ":", ";", "|")
+        whole = row or TRAIL in line or bare[-1:] in (".", "!", "?", ":", ";", "|")
+        wrapped = len(bare) > WRAPPED and not whole
     yield begin, end
 
 
@@ -127,15 +130,15 @@ class Word(NamedTuple):
     """One content word, number, sign or pair of characters, and how it is bound to the content word before it.
 
     Attributes:
-        key: What is compared.
+        key: The form that is compared.
         text: As it is written.
-        kind: A capitalised word is a name, wherever it stands.
+        kind: A capitalised word is a name, wherever it is.
         link: The light words before it that bind it ("of", "by", "be", "and in"), empty without one.
-        determined: Whether an article stands before it.
-        marked: Whether punctuation stands between it and the word before.
-        close: Whether nothing stands between it and the word before.
-        light: Whether it may be left out of a copy: a pronoun, whose place the thing itself may take.
-        dense: Whether it is a pair of characters of a script without spaces.
+        determined: True after an article.
+        marked: True if punctuation separates it from the word before.
+        close: True if it follows the word before directly.
+        light: True for a pronoun, which a copy may leave out: the thing itself may take its place.
+        dense: True for a pair of characters of a script without spaces.
     """
 
     key: str
@@ -345,7 +348,7 @@ class Passages:
             yield place
 
     def read_cells(self, place: int) -> list[Cell]:
-        """Return the cells of a row, which name their columns ("Region: North") or stand under a header."""
+        """Return the cells of a row, which name their columns ("Region: North") or are under a header."""
         cells = _split_row(self.sentences[place])
         if place in self.headers:
             names = _split_row(self.sentences[self.headers[place]])
@@ -364,16 +367,16 @@ def _split_row(row: str) -> list[str]:
 
 
 def _level(line: str, following: list[str]) -> int:
-    """Return the level of a heading, 0 for any other line: it begins with #, ends with a colon, stands in parentheses,
+    """Return the level of a heading, 0 for any other line: it begins with #, ends with a colon, is in parentheses,
     or is short, is not a sentence and precedes one or a row."""
     if line[0] == "#":
         return 2 + len(line) - len(line.lstrip("#"))
-    if len(line) >= 80 or is_row(line):
+    if is_row(line) or (len(line) >= 80 and TRAIL not in line):
         return 0
     if line[0] == "(" and line[-1] == ")":
         return 1
     leads = bool(following) and (following[0][-1] in _FINAL or is_row(following[0]))
-    return 2 if " › " in line and leads else 9 if line[-1] == ":" or (line[-1] not in _FINAL and leads) else 0
+    return 2 if TRAIL in line and leads else 9 if line[-1] == ":" or (line[-1] not in _FINAL and leads) else 0
 
 
 def points_back(sentence: str) -> bool:

@@ -1,11 +1,11 @@
-"""What a verifier says of a claim. This is the only file that spells a verdict."""
+"""The verdict of a verifier on a claim. This is the only file that spells one."""
 
 from collections.abc import Iterable
 from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """A verdict on one claim, a plain string in JSON. The members stand in the order of their rank.
+    """A verdict on one claim, a plain string in JSON. The members are in the order of their rank.
 
     `UNSUPPORTED`: the evidence does not say so. `UNCHECKED`: the claim could not be compared with the evidence.
     """
@@ -17,12 +17,12 @@ class Verdict(StrEnum):
 
     @property
     def holds(self) -> bool:
-        """Whether the evidence says what the claim says."""
+        """True if the evidence says what the claim says."""
         return self is Verdict.SUPPORTED
 
     @property
     def denies(self) -> bool:
-        """Whether the evidence says something that cannot be true together with the claim."""
+        """True if the evidence says something that cannot be true together with the claim."""
         return self is Verdict.CONTRADICTED
 
     @property
@@ -36,7 +36,7 @@ class Verdict(StrEnum):
 
 
 class Relevance(StrEnum):
-    """Whether an answer answers its question."""
+    """How far an answer answers its question."""
 
     YES = "yes"
     PARTLY = "partly"

@@ -1,4 +1,4 @@
-"""What hira has learned about models at their endpoints, kept in one file of the cache folder."""
+"""Facts that hira learned about models at their endpoints, kept in one file of the cache folder."""
 
 import tempfile
 from collections.abc import Mapping

@@ -247,7 +247,7 @@ def with_fresh_fallbacks(roles: Mapping[str, RoleConfig]) -> Mapping[str, RoleCo
 
 
 def with_facts(roles: Mapping[str, RoleConfig], facts: EndpointFacts) -> dict[str, RoleConfig]:
-    """Return the roles with what is known about their models; of a program's own policies nothing is kept."""
+    """Return the roles with the facts about their models; nothing is kept about a program's own policies."""
     return {
         role: replace(config, facts=facts.about(*config.place)) if any(config.place) else config
         for role, config in roles.items()

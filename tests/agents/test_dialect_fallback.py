@@ -13,7 +13,8 @@ from hira.core.events import Event, Events, Notice, TurnText
 from hira.core.messages import user
 from hira.core.policy import Delta, Policy
 from hira.journal import Journal
-from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, TAGS, Call, LearnedDialects
+from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, TAGS, Call
+from hira.policies.facts import DIALECT, EndpointFacts
 from hira.policies.failures import refuses_tools
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.retrying import Fallback
@@ -130,6 +131,7 @@ async def test_the_next_run_begins_in_the_dialect_that_worked_and_both_replay(tm
             base_url=endpoint.base_url,
             docs=(tmp_path / "docs",),
             workflow="react",
+            verify="lexical",
             cache=tmp_path / "cache",
             journal=tmp_path / "journal.sqlite",
         )
@@ -141,7 +143,7 @@ async def test_the_next_run_begins_in_the_dialect_that_worked_and_both_replay(tm
         sent = [one.body for one in endpoint.calls]
     assert [answer.text for answer in runs] == ["It was founded in 1967 [s1]."] * 2
     assert ["tools" in body for body in sent] == [True, True, False, False, False, False]
-    assert LearnedDialects(tmp_path / "cache").get(endpoint.base_url, endpoint.model) == "json"
+    assert EndpointFacts(tmp_path / "cache").get(endpoint.base_url, endpoint.model, DIALECT) == "json"
     journal = Journal(tmp_path / "journal.sqlite")
     for answer in runs:
         assert (await replay(journal, answer.rollout.run)).same
@@ -149,35 +151,64 @@ async def test_the_next_run_begins_in_the_dialect_that_worked_and_both_replay(tm
 
 
 async def test_a_dialect_that_somebody_set_is_kept(tmp_path: Path) -> None:
-    learned = LearnedDialects(tmp_path)
+    facts = EndpointFacts(tmp_path)
     with Endpoint([r"\boxed{It was founded in 1967.}"]) as endpoint:
-        learned.keep(endpoint.base_url, endpoint.model, "json")
+        facts.keep(endpoint.base_url, endpoint.model, DIALECT, "json")
         (tmp_path / "asean.txt").write_text("ASEAN was founded in 1967.\n", encoding="utf-8")
         settings = Settings(
             model=endpoint.model, base_url=endpoint.base_url, docs=(tmp_path,), workflow="react", cache=tmp_path,
-            dialect="native", journal=None,
+            dialect="native", verify="lexical", journal=None,
         )  # fmt: skip
         async with Hira(settings=settings) as hira:
             await hira.ask("When was ASEAN founded?")
         assert "tools" in endpoint.calls[0].body
 
 
-def test_what_is_learned_is_kept_by_endpoint_and_model_and_can_be_forgotten(tmp_path: Path) -> None:
-    LearnedDialects(tmp_path).keep("http://a/v1/", "m", "json")
-    LearnedDialects(tmp_path).keep("http://a/v1", "n", "tags")
-    known = LearnedDialects(tmp_path)
-    assert [known.get("http://a/v1", name) for name in ("m", "n", "o")] == ["json", "tags", ""]
-    known.keep("http://a/v1", "m", "")
-    assert LearnedDialects(tmp_path).get("http://a/v1", "m") == ""
-    assert LearnedDialects(tmp_path).get("http://a/v1", "n") == "tags"
+def test_facts_are_kept_by_endpoint_model_and_name_and_can_be_forgotten(tmp_path: Path) -> None:
+    EndpointFacts(tmp_path).keep("http://a/v1/", "m", DIALECT, "json")
+    EndpointFacts(tmp_path).keep("http://a/v1", "n", DIALECT, "tags")
+    EndpointFacts(tmp_path).keep("http://a/v1", "n", "speed", {"tokens": 12})
+    known = EndpointFacts(tmp_path)
+    assert [known.get("http://a/v1", name, DIALECT) for name in ("m", "n", "o")] == ["json", "tags", None]
+    assert known.about("http://a/v1/", "n").get("speed") == {"tokens": 12}
+    known.about("http://a/v1", "m").keep(DIALECT, "")
+    assert EndpointFacts(tmp_path).get("http://a/v1", "m", DIALECT) is None
+    assert EndpointFacts(tmp_path).get("http://a/v1", "n", DIALECT) == "tags"
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"http://a/v1 m": 3}', '{"http://a/v1 m": {"dialect": 5}}'])
-def test_a_broken_file_of_what_was_learned_counts_as_empty(tmp_path: Path, content: str) -> None:
+def test_two_writers_of_facts_keep_what_the_other_learned(tmp_path: Path) -> None:
+    first, second = EndpointFacts(tmp_path), EndpointFacts(tmp_path)
+    first.keep("http://a/v1", "m", DIALECT, "json")
+    second.keep("http://a/v1", "m", "speed", 3)
+    assert EndpointFacts(tmp_path).get("http://a/v1", "m", DIALECT) == "json"
+    assert EndpointFacts(tmp_path).get("http://a/v1", "m", "speed") == 3
+
+
+def test_facts_without_a_folder_last_as_long_as_the_object() -> None:
+    known = EndpointFacts()
+    known.keep("http://a/v1", "m", DIALECT, "json")
+    assert known.get("http://a/v1", "m", DIALECT) == "json"
+    assert EndpointFacts().get("http://a/v1", "m", DIALECT) is None
+
+
+def test_a_file_of_dialects_alone_as_earlier_releases_wrote_it_is_read_and_extended(tmp_path: Path) -> None:
+    (tmp_path / "endpoints.json").write_text('{"http://a/v1 m": "json", "http://a/v1 n": "tags"}')
+    known = EndpointFacts(tmp_path)
+    assert [known.get("http://a/v1", name, DIALECT) for name in ("m", "n")] == ["json", "tags"]
+    known.keep("http://a/v1", "m", "speed", 3)
+    again = EndpointFacts(tmp_path)
+    assert [again.get("http://a/v1", "m", name) for name in (DIALECT, "speed")] == ["json", 3]
+    assert again.get("http://a/v1", "n", DIALECT) == "tags"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "[" * 100_000, '{"http://a/v1 m": 3}', '{"http://a/v1 m": {"dialect": 5}}']
+)
+def test_a_broken_file_of_facts_costs_no_other_fact(tmp_path: Path, content: str) -> None:
     (tmp_path / "endpoints.json").write_text(content)
-    known = LearnedDialects(tmp_path)
-    known.keep("http://a/v1", "n", "json")
-    assert LearnedDialects(tmp_path).get("http://a/v1", "n") == "json"
+    known = EndpointFacts(tmp_path)
+    known.keep("http://a/v1", "n", DIALECT, "json")
+    assert EndpointFacts(tmp_path).get("http://a/v1", "n", DIALECT) == "json"
 
 
 async def test_a_call_in_the_text_is_not_streamed() -> None:
