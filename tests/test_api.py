@@ -26,7 +26,7 @@ QUESTION = "When was ASEAN founded?"
 OFFLINE = Settings(model="offline")
 CONTRACT = {
     "question", "answer", "status", "citations", "sources", "facts", "resources", "subtasks", "usage", "workflow",
-    "model", "run_id", "error",
+    "model", "run_id", "error", "answers_question",
 }  # fmt: skip
 
 
@@ -108,6 +108,8 @@ async def test_the_answer_as_json_has_exactly_the_keys_of_the_contract(hira: Hir
             "score": said["citations"][0]["score"],
             "by": "lexical",
             "attributed": False,
+            "missing": [],
+            "lacking": [],
         }
     ]
     assert said["subtasks"] == [

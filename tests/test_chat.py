@@ -21,8 +21,8 @@ from hira.runtime.trace.reading import read_conversation
 from hira.testing import ScriptedPolicy, calling
 
 FIRST, SECOND, THIRD = "When was ASEAN founded?", "Where was that?", "Who hosted the 2023 summit?"
-FOUNDED, BANGKOK = "ASEAN was founded on 8 August 1967 [s1].", "It was founded in Bangkok [s1]."
-HOSTED = "Indonesia hosted the summit of 2023 [s2]."
+FOUNDED, BANGKOK = "ASEAN was founded on 8 August 1967 [s1].", "ASEAN was founded in Bangkok [s1]."
+HOSTED = "Indonesia hosted the 2023 summit [s2]."
 
 
 @pytest.fixture

@@ -20,12 +20,12 @@ REFUSED = "The documents do not say who painted the mill."
 def hira(tmp_path: Path) -> Command:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "mill.md").write_text(MILL, encoding="utf-8")
-    return Command(tmp_path, {})
+    return Command(tmp_path, {"HIRA_VERIFIER_EXAM": "false"})
 
 
 def answering(answer: str, verdict: str = "unsupported", quote: str = "") -> Callable[[Request], str]:
     def reply(request: Request) -> str:
-        judged = json.dumps({"claims": [{"number": 1, "quote": quote, "verdict": verdict}]})
+        judged = json.dumps({"claims": [{"number": 1, "quote": quote, "verdict": verdict}], "answers": "yes"})
         return judged if "Check claims against excerpts" in request.messages[0].text else answer
 
     return reply
@@ -48,7 +48,8 @@ def test_an_unsupported_answer_is_printed_and_marked_and_nothing_is_suggested_th
     with Endpoint(answering(INVENTED, verdict, "a flood took its wheel")) as endpoint:
         said = ask(hira, endpoint)
     assert said.code == 4
-    assert said.out.startswith(f"The mill of Orsk serves pancakes to visitors ({verdict}).\n")
+    missing = "; the source does not say: serves, pancakes, visitors" if verdict == "unsupported" else ""
+    assert said.out.startswith(f"The mill of Orsk serves pancakes to visitors ({verdict}{missing}).\n")
     assert err in said.err
     assert "--docs" not in said.err
 
@@ -63,7 +64,7 @@ def test_a_refusal_is_no_evidence_and_suggests_other_documents(hira: Command) ->
 
 
 def test_verify_shows_the_verdicts_of_the_run_without_a_network_and_judges_again_when_asked(hira: Command) -> None:
-    with Endpoint(answering(INVENTED, "supported", "a flood took its wheel")) as endpoint:
+    with Endpoint(answering(INVENTED, "supported", "The mill of Orsk was built in 1742")) as endpoint:
         assert ask(hira, endpoint).code == 0
     again = hira("verify", "last")
     assert again.code == 0

@@ -39,7 +39,7 @@ async def browse(url: str, intent: str) -> Observation:
 @tool
 async def python(code: str) -> Observation:
     "Run Python."
-    text = f"{code}{OUTPUT}height 31"
+    text = f"{code}{OUTPUT}height 31 m"
     return Observation(passages=(Passage(Source(f"python:{code}", code, text, "computation"), text),))
 
 
@@ -110,7 +110,7 @@ async def test_codeact_acts_by_python_alone_and_cites_what_it_printed() -> None:
     policy = ScriptedPolicy([RUNNING, r"\boxed{The height is 31 m [s1].}"])
     record = await rollout(CodeAct(), QUESTION, make_context(policy, tools=BOX))
     assert record.status == "answered"
-    assert "height 31" in policy.requests[1].messages[-1].text
+    assert "height 31 m" in policy.requests[1].messages[-1].text
     assert "begin_search_query" not in policy.requests[0].messages[0].text
     policy.assert_done()
 
@@ -158,7 +158,7 @@ async def test_react_has_every_tool_in_one_chain_and_every_output_is_inserted_as
     assert all(f"<|begin_{one}|>" in offered for one in ("search_query", "click_link", "code_call", "multimodal_call"))
     chain = [request for request in policy.requests if request.conversation == "reasoner"]
     brought = [request.messages[-1].text for request in chain[1:]]
-    for text, shown in zip(("Hit for tower.", "height 31", "A tower."), brought, strict=True):
+    for text, shown in zip(("Hit for tower.", "height 31 m", "A tower."), brought, strict=True):
         assert text in shown
     for earlier, later in pairwise(chain):
         assert later.messages[: len(earlier.messages)] == earlier.messages
@@ -198,7 +198,7 @@ def assigning(request: Request) -> str:
 async def test_a_plan_is_made_at_once_carried_out_in_order_and_answered_from() -> None:
     desk = Desk()
     policy = ScriptedPolicy({"planner": [PLAN, SUM], "coordinator": assigning})
-    record = await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", make_context(policy))
+    record = await rollout(PlanAndSolve(experts=(desk, Other())), "What is the sum of both?", make_context(policy))
     assert (record.status, record.answer) == ("answered", "The sum of both is answered by 300 [s3].")
     assert [task.text for task in desk.tasks] == ["Height of the tower", "Height of the mill", "The sum of both"]
     assert [request.conversation for request in policy.requests] == [
@@ -214,7 +214,7 @@ async def test_a_plan_is_made_at_once_carried_out_in_order_and_answered_from() -
 async def test_a_step_is_told_the_results_of_those_before_it_and_nothing_is_distilled() -> None:
     desk = Desk()
     policy = ScriptedPolicy({"planner": [PLAN, SUM], "coordinator": assigning})
-    await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", make_context(policy))
+    await rollout(PlanAndSolve(experts=(desk, Other())), "What is the sum of both?", make_context(policy))
     assert [len(task.recall) for task in desk.tasks] == [0, 1, 2]
     assert "Height of the tower is answered by 100 [s1]" in " ".join(desk.tasks[2].recall.lines)
     assert {request.messages[0].prompt for request in policy.requests} == {
@@ -227,7 +227,7 @@ async def test_a_step_is_told_the_results_of_those_before_it_and_nothing_is_dist
 async def test_the_plan_is_fixed_a_step_that_fails_changes_nothing_and_the_answer_knows() -> None:
     desk = Desk(failing=frozenset("1"))
     policy = ScriptedPolicy({"planner": [PLAN, r"\boxed{Only the mill is known: 200 [s1].}"], "coordinator": assigning})
-    record = await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", make_context(policy))
+    record = await rollout(PlanAndSolve(experts=(desk, Other())), "What is the sum of both?", make_context(policy))
     assert [task.text for task in desk.tasks] == json.loads(PLAN)["steps"]
     assert "the desk is closed" in policy.requests[-1].messages[0].text
     assert [finding.ok for finding in record.findings] == [False, True, True]
@@ -252,6 +252,6 @@ async def test_a_plan_that_its_budget_ends_is_answered_from_the_steps_that_were_
         {"planner": [PLAN, r"\boxed{The first is answered by 100 [s1].}"], "coordinator": assigning}
     )
     context = make_context(policy, budget=Budget(calls=3))
-    record = await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", context)
+    record = await rollout(PlanAndSolve(experts=(desk, Other())), "What is the sum of both?", context)
     assert record.status == "partial"
     assert record.answer == "The first is answered by 100 [s1]."

@@ -33,7 +33,7 @@ from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.workflows import rollout
 from hira.workflows.mars import MARS
 
-QUESTION = "How high is the tower of Varn, and how old?"
+QUESTION = "How high is the tower?"
 PURPOSE = "the height of the tower in metres"
 ANSWER = "It is 31 m high [s1]. <answer>The tower is 31 m high [s1].</answer>"
 

@@ -1,0 +1,491 @@
+"""Words confirm copies and nothing else: which claims a sentence says, and which of their words it does not have."""
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+
+from hira.core.sources import Source, Sources
+from hira.evidence import Judgement, check, verify
+from hira.evidence.copies import MOST, check_words
+from hira.evidence.passages import Passages, read_number
+
+LOCK = (
+    "The lock of Haverden was dug in 1764. Petra Lind surveyed the lock of Haverden. "
+    "Otto Fennick paid for the lock of Haverden. The lock of Haverden leads south to the Orle."
+)
+GARDEN = "The garden of Ellund has nine fountains. It was laid out in 1788 by the gardener Rasmus Toft."
+
+
+def judge(claim: str, text: str, question: str = "", context: str = "", record: str | None = None) -> Judgement:
+    return check_words(claim, Passages(text), question=question, context=context, record=record)
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "missing"),
+    [
+        pytest.param("The governor of Ellund is Rasmus Toft", GARDEN, {"governor"}, id="a role"),
+        pytest.param("It was laid out in 1788 by the mason Rasmus Toft", GARDEN, {"mason"}, id="a profession"),
+        pytest.param("The lock of Haverden was filled in 1764", LOCK, {"filled"}, id="a verb"),
+        pytest.param("The weir of Haverden was dug in 1764", LOCK, {"weir"}, id="a kind"),
+        pytest.param("The lock of Haverden leads north to the Orle", LOCK, {"north"}, id="a direction"),
+        pytest.param("The lock of Haverden was dug in 1746", LOCK, {"1746"}, id="a year"),
+        pytest.param("Karl Lind surveyed the lock of Haverden", LOCK, {"Karl"}, id="a name"),
+        pytest.param("Haverden was dug by prisoners", LOCK, {"prisoners"}, id="an addition"),
+        pytest.param(
+            "Edda Kroll was born in the hamlet of Vesk",
+            "Jorn Haas was born in the hamlet of Vesk. He studied with Edda Kroll and is known for two bridges.",
+            {"Edda", "Kroll"},
+            id="a birthplace of another sentence",
+        ),
+        pytest.param(
+            "Marlow Pier was drawn by Ines Corder",
+            "Ines Corder drew two bridges for the county before she died in 1902.",
+            {"Marlow", "Pier"},
+            id="a name at the beginning",
+        ),
+        pytest.param(
+            "The firm's rule on bicycles in the lift is that bicycles must not leave the site",
+            "Keys of class K2 must not leave the site.",
+            {"bicycles", "lift"},
+            id="a rule about something else",
+        ),
+        pytest.param(
+            "19 * 12 + 5 = 233",
+            "The bridge has 19 arches, 12 lamps, 5 gates and 233 steps.",
+            {"*", "+", "="},
+            id="a calculation over digits of a text",
+        ),
+    ],
+)
+def test_a_claim_with_a_word_that_no_sentence_has_is_unsupported_and_names_it(
+    claim: str, text: str, missing: set[str]
+) -> None:
+    judged = judge(claim, text)
+    assert judged.verdict == "unsupported"
+    assert missing <= set(judged.missing)
+    assert judged.score < 1
+
+
+def test_missing_words_are_those_of_the_nearest_sentence_each_once_in_the_order_of_the_claim() -> None:
+    judged = judge("The blue weir of Haverden and the weir of Orle were dug in 1764 by blue horses", LOCK)
+    assert judged.quote == "The lock of Haverden was dug in 1764."
+    assert judged.missing == ("blue", "weir", "Orle", "horses")
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("The lock of Haverden was dug in 1764", LOCK),
+        ("The lock was dug in 1764", LOCK),
+        ("The lock of Haverden was dug", LOCK),
+        ("In 1764 the lock of Haverden was dug", LOCK),
+        ("The lock of Haverden was surveyed by Petra Lind", LOCK),
+        ("Runa Holt surveyed the lock", "The lock was surveyed by Runa Holt."),
+        ("The keeper of the lock is Runa Holt", "Runa Holt is the keeper of the lock."),
+        ("Runa Holt was the keeper of the lock", "The keeper of the lock was Runa Holt."),
+        ("Tore was taught by Runa", "Runa taught Tore."),
+        ("The Sorva flows past Tarn", "The Sorva flowed past Tarn in every spring."),
+        ("Lars died in Tarn", "Lars, who founded the firm, died in Tarn."),
+        ("Ida beat Lars in 1931", "Ida beat Lars in 1931 and 1935."),
+        ("Lena is a ship owner", "Lena is a ship owner."),
+    ],
+)
+def test_a_copy_may_leave_words_out_and_put_active_passive_and_dates_in_another_order(claim: str, text: str) -> None:
+    judged = judge(claim, text)
+    assert (judged.verdict, judged.missing) == ("supported", ())
+
+
+def test_a_whole_sentence_is_a_quotation_and_a_part_of_it_is_not() -> None:
+    assert judge("Petra Lind surveyed the lock of Haverden", LOCK).by == "quote"
+    assert judge("Petra Lind surveyed the lock", LOCK).by == "lexical"
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("The lock of Haverden surveyed Petra Lind", LOCK),
+        ("Otto Fennick surveyed the lock of Haverden", LOCK),
+        ("Tore taught Runa", "Runa taught Tore."),
+        ("Runa was taught by Tore", "Runa taught Tore."),
+        ("Ida sold the mill to Lars", "Lars sold the mill to Ida."),
+        ("Lena is the mother of Ida", "Ida is the mother of Lena."),
+        ("Lorn is the capital of Vesk", "Vesk is the capital of Lorn."),
+        ("Copper is heavier than tin", "Tin is heavier than copper."),
+        ("The ferry sails from Dunmore to Norvik", "The ferry sails from Norvik to Dunmore."),
+        ("The ferry left before the storm", "The ferry left after the storm."),
+        ("The firm died", "Lars, who founded the firm, died."),
+        ("Norvik was launched in 1931", "The ferry of Norvik was launched in 1931."),
+    ],
+)
+def test_exchanged_subject_and_object_are_not_a_copy(claim: str, text: str) -> None:
+    assert judge(claim, text).verdict == "unsupported"
+
+
+@pytest.mark.parametrize(
+    ("plain", "conditional"),
+    [
+        ("The ferry carries horses", "The ferry does not carry horses"),
+        ("Visitors enter the tower", "Visitors may enter the tower"),
+        ("A second bridge was built", "A second bridge was planned and built"),
+        ("The museum is open daily", "The museum is open daily except Mondays"),
+        ("The pier was destroyed", "The pier was nearly destroyed"),
+        ("Members pay a fee", "Members must pay a fee"),
+        ("The mill opened in 1911", "The mill never opened in 1911"),
+        ("The ferry sank", "If the storm comes, the ferry sank"),
+        ("The ferry sank in 1931", "It is false that the ferry sank in 1931"),
+        ("Lars won the race", "Lars hardly won the race"),
+        ("The tower is guarded", "The tower isn't guarded"),
+        ("Der Turm ist alt und schief", "Der Turm ist nicht alt und schief"),
+        ("Le pont est ancien et rouge", "Le pont n'est pas ancien et rouge"),
+    ],
+)
+def test_a_negation_or_a_condition_more_or_less_is_another_statement(plain: str, conditional: str) -> None:
+    assert judge(plain, f"{conditional}.").verdict == "unsupported"
+    assert judge(conditional, f"{plain}.").verdict == "unsupported"
+    assert judge(conditional, f"{conditional}.").verdict == "supported"
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("The ferry sank in 1931", "Critics claimed that the ferry sank in 1931."),
+        ("The ferry sank in 1931", "The story that the ferry sank in 1931 is a legend."),
+        ("Lars founded the firm", "Lars refused to found the firm."),
+        ("Lars won the race", "Nobody but Lars won the race."),
+        ("Lars failed", "The man Lars beat failed."),
+    ],
+)
+def test_a_statement_inside_another_is_not_one_of_its_own(claim: str, text: str) -> None:
+    assert judge(claim, text).verdict == "unsupported"
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "verdict"),
+    [
+        ("The mast is 38 metres high", "The mast is 38 metres high.", "supported"),
+        ("The mast is 38 metres high", "The mast is 38 feet high.", "unsupported"),
+        ("The mast is 38 metres high", "The mast is 38.5 metres high.", "unsupported"),
+        ("The pier cost 3.1 million crowns", "The pier cost 3,100,000 crowns.", "supported"),
+        ("The pier cost 3.1 billion crowns", "The pier cost 3.1 million crowns.", "unsupported"),
+        ("The pier cost 3.1 crowns", "The pier cost 3.1 million crowns.", "unsupported"),
+        ("The ticket costs $5", "The ticket costs €5.", "unsupported"),
+        ("The share is 12%", "The share is 12 percent.", "supported"),
+        ("The share is 12 percent", "The share is 12.", "unsupported"),
+        ("The hall opened on 4 May 1921", "The hall opened on May 4, 1921.", "supported"),
+        ("The hall opened on May 4, 1921", "The hall opened on 4 May 1921.", "supported"),
+        ("The hall opened on 5 April 1921", "The hall opened on 4 May 1921.", "unsupported"),
+        ("The hall opened on 4 June 1921", "The hall opened on 4 May 1921.", "unsupported"),
+        ("Berta has seven sisters", "Berta has 7 sisters.", "supported"),
+        ("Berta has eight sisters", "Berta has 7 sisters.", "unsupported"),
+        ("It weighs 84 kg and holds 30 l", "It weighs 84 l and holds 30 kg.", "unsupported"),
+        ("The frost reached -12 degrees", "The frost reached 12 degrees.", "unsupported"),
+    ],
+)
+def test_numbers_are_compared_by_value_with_their_unit(claim: str, text: str, verdict: str) -> None:
+    assert judge(claim, text).verdict == verdict
+
+
+def test_a_number_of_any_length_is_compared_as_text() -> None:
+    long = "7" * 400
+    assert judge(f"The key is {long}.", f"The key is {long}.").verdict == "supported"
+    assert judge(f"The key is {long}.", f"The key is {long}8.").verdict == "unsupported"
+    assert read_number("9" * 10_000) == "9" * 10_000 + "e10000"
+    assert read_number("3,100,000") == read_number("3.100.000") == "31e7"
+    assert read_number("15.0") == read_number("015") == "15e2"
+    assert read_number("1,5") == read_number("1.50") == "15e1"
+
+
+BRANDT = "Ilse Brandt studied law under Karl Ott. She was born in Tarn."
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("Ilse Brandt was born in Tarn", "supported"),
+        ("Brandt was born in Tarn", "supported"),
+        ("She was born in Tarn", "supported"),
+        ("Karl Ott was born in Tarn", "unsupported"),
+        ("Ilse Ott was born in Tarn", "unsupported"),
+    ],
+)
+def test_a_pronoun_stands_for_the_subject_of_the_sentence_before_and_for_no_other_name(
+    claim: str, verdict: str
+) -> None:
+    assert judge(claim, BRANDT).verdict == verdict
+
+
+FERRIES = "# Ferry Alma\n\nLaunched in 1931 at Dunmore.\n\n# Ferry Berit\n\nLaunched in 1950 at Aldham."
+BRIDGE = "# The Arn bridge\n\nHugo Vane owned three boats.\n\nRepaired in 1911."
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "verdict"),
+    [
+        ("The ferry Alma was launched in 1931", FERRIES, "supported"),
+        ("The ferry Berit was launched in 1950 at Aldham", FERRIES, "supported"),
+        ("The ferry Alma was launched in 1950", FERRIES, "unsupported"),
+        ("Dunmore was launched at the ferry Alma", FERRIES, "unsupported"),
+        ("The Arn bridge was repaired in 1911", BRIDGE, "supported"),
+        ("Hugo Vane owned the Arn bridge", BRIDGE, "unsupported"),
+        ("Hugo Vane owned three boats", BRIDGE, "supported"),
+    ],
+)
+def test_a_heading_may_be_the_subject_of_what_follows_and_never_its_object(
+    claim: str, text: str, verdict: str
+) -> None:
+    assert judge(claim, text).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "verdict"),
+    [
+        ("Anna was born in Oslo", "Anna was born in Oslo and Boris in Bergen.", "supported"),
+        ("Anna was born in Bergen", "Anna was born in Oslo and Boris in Bergen.", "unsupported"),
+        ("Boris was born in Oslo", "Anna was born in Oslo and Boris in Bergen.", "unsupported"),
+        ("The mill was built by Ida", "The mill was built by Ida, and the bridge was built by Otto.", "supported"),
+        ("The mill was built by Otto", "The mill was built by Ida, and the bridge was built by Otto.", "unsupported"),
+        (
+            "The mill lies at 84 m and the bridge at 30 m",
+            "The mill lies at 30 m and the bridge at 84 m.",
+            "unsupported",
+        ),
+        ("Ida owned the mill and the bridge", "Ida owned the mill.", "unsupported"),
+    ],
+)
+def test_a_claim_does_not_cross_an_and(claim: str, text: str, verdict: str) -> None:
+    assert judge(claim, text).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("The mill burnt in 1801", "The mill owner burnt in 1801."),
+        ("Lena is a ship", "Lena is a ship owner."),
+        ("Dakota joined in 1889", "South Dakota joined in 1889."),
+        ("The bridge is guarded", "The bridge keeper is guarded."),
+        ("Lena sells cheese", "Lena sells cheese knives."),
+        ("The harbour was opened by the king", "The harbour was opened by the king's brother."),
+        ("Lars won the race", "Lars's brother won the race."),
+    ],
+)
+def test_a_compound_does_not_lose_its_head_nor_a_name_its_first_part(claim: str, text: str) -> None:
+    assert judge(claim, text).verdict == "unsupported"
+
+
+CSV = "Department: Garden | Q1: 1200 | Q2: 1300\nDepartment: Kitchen | Q1: 5400 | Q2: 5600"
+XLSX = (
+    "columns: A = Department, B = Q1, C = Q2\nrow 14: Department: Garden | Q1: 1200 | Q2: 1300\n"
+    "row 15: Department: Kitchen | Q1: 5400 | Q2: 5600"
+)
+MARKDOWN = "| Department | Q1 | Q2 |\n|---|---|---|\n| Garden | 1200 | 1300 |\n| Kitchen | 5400 | 5600 |"
+TABLES = pytest.mark.parametrize("table", [CSV, XLSX, MARKDOWN], ids=["csv", "xlsx", "markdown"])
+
+
+@TABLES
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The Garden department has 1300 in Q2",
+        "In Q1 the Kitchen has 5400",
+        "Kitchen: Q1 5400, Q2 5600",
+        "The plan of the Garden in Q1 is 1200",
+        "In Plan 2031, the Kitchen has 5600 in Q2",
+    ],
+)
+def test_a_row_says_its_cells_with_their_columns_and_the_name_of_its_file(table: str, claim: str) -> None:
+    judged = judge(claim, table, context="Plan 2031")
+    assert (judged.verdict, judged.missing) == ("supported", ())
+
+
+@TABLES
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The Garden department has 5600 in Q2",
+        "The Garden department has 1200 in Q2",
+        "The Kitchen has 1200 in Q1",
+        "The Garden has 1300 in Q3",
+        "The Cellar has 1300 in Q2",
+        "The Garden department has 1300 men in Q2",
+        "The Garden does not have 1300 in Q2",
+    ],
+)
+def test_a_cell_of_another_row_or_column_is_not_supported(table: str, claim: str) -> None:
+    assert judge(claim, table, context="Plan 2031").verdict == "unsupported"
+
+
+@TABLES
+def test_the_quotation_of_a_row_is_that_row_alone_with_its_header(table: str) -> None:
+    quote = judge("The Garden department has 1300 in Q2", table).quote
+    assert "Garden" in quote
+    assert "Q2" in quote
+    assert "Kitchen" not in quote
+
+
+def test_the_missing_word_of_a_row_is_the_value_that_the_row_does_not_have() -> None:
+    assert judge("The Garden department has 5600 in Q2", CSV).missing == ("5600",)
+
+
+def test_the_name_of_a_sheet_is_the_heading_of_its_rows_and_not_of_another_sheets() -> None:
+    book = f"(sheet Plan 2031)\n{CSV}\n\n(sheet Plan 2032)\nDepartment: Garden | Q1: 1700 | Q2: 1800"
+    assert judge("The Garden plan in Q2 is 1300", book).verdict == "supported"
+    assert judge("In the sheet Plan 2031, the Garden has 1300 in Q2", book).verdict == "supported"
+    assert judge("In the sheet Plan 2032, the Garden has 1800 in Q2", book).verdict == "supported"
+    assert judge("In the sheet Plan 2031, the Garden has 1800 in Q2", book).verdict == "unsupported"
+    assert judge("In the sheet Plan 2032, the Garden has 1300 in Q2", book).verdict == "unsupported"
+
+
+def test_the_title_and_the_name_of_a_file_count_with_each_of_its_sentences() -> None:
+    source = Source("/home/ada/budget_2031.csv", "Plan", "Department: Garden | Q1: 1200", kind="file", id="s1")
+    assert check("The Garden plan in Q1 is 1200", source).verdict == "supported"
+    assert check("The Garden plan in Q1 is 1201", source).verdict == "unsupported"
+
+
+def test_framing_that_names_the_document_is_not_part_of_the_claim() -> None:
+    read = Sources()
+    read.add(Source("plan.csv", "Plan 2031", CSV, kind="file"))
+    for framing in ("According to the report,", "Based on the data in Plan 2031,", "As shown in the file,"):
+        (citation,) = verify(f"{framing} the Kitchen plan in Q1 is 5400.", read)
+        assert (citation.verdict, citation.claim) == ("supported", "the Kitchen plan in Q1 is 5400")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "text"),
+    [
+        ("努克是格陵兰的首都", "努克不是格陵兰的首都", "努克是格陵兰的首都和最大城市。它建于1728年。"),
+        ("努克是格陵兰的首都", "努特是格陵兰的首都", "努克是格陵兰的首都和最大城市。它建于1728年。"),
+        ("塔恩桥建于1788年", "塔恩桥建于1798年", "塔恩桥建于1788年。"),
+        (
+            "تأسست مدينة نوك عام 1728",
+            "تأسست مدينة نوك عام 1782",
+            "تأسست مدينة نوك عام 1728. وهي عاصمة غرينلاند.",
+        ),
+        ("تأسست مدينة نوك عام 1728", "تأسست قرية نوك عام 1728", "تأسست مدينة نوك عام 1728."),
+        (
+            "Der Turm von Ahlen wurde 1688 gebaut",
+            "Der Turm von Ahlen wurde 1688 zerstört",
+            "Der alte Turm von Ahlen wurde 1688 gebaut.",
+        ),
+        (
+            "Der Turm von Ahlen wurde 1688 gebaut",
+            "Der Turm von Ahlen wurde 1688 nicht gebaut",
+            "Der alte Turm von Ahlen wurde 1688 gebaut.",
+        ),
+    ],
+)
+def test_copies_in_other_languages_are_accepted_and_exchanges_of_one_word_or_sign_are_not(
+    right: str, wrong: str, text: str
+) -> None:
+    assert judge(right, text).verdict == "supported"
+    assert judge(wrong, text).verdict == "unsupported"
+
+
+@pytest.mark.parametrize("claim", ["努克是格陵兰的首都", "Нуук — столица Гренландии"])
+def test_a_claim_in_another_script_than_the_text_is_unchecked(claim: str) -> None:
+    assert judge(claim, "Nuuk is the capital of Greenland.").verdict == "unchecked"
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "verdict"),
+    [
+        ("Nuuk", "Nuuk is the capital of Greenland.", "supported"),
+        ("Nuuk", "Nuuk is not the capital of Greenland.", "unsupported"),
+        ("Sisimiut", "Nuuk is the capital of Greenland. Sisimiut is a town.", "unsupported"),
+        ("Greenland", "Greenland is an island.", "unsupported"),
+        ("Yes", "Nuuk is the capital of Greenland.", "unsupported"),
+    ],
+)
+def test_an_answer_of_one_word_is_read_together_with_the_question(claim: str, text: str, verdict: str) -> None:
+    assert judge(claim, text, "What is the capital of Greenland?").verdict == verdict
+
+
+def test_a_claim_that_holds_names_the_words_of_the_question_that_it_does_not_speak_of() -> None:
+    text = "The designer of the pier was Anselm Gorm. The pier was designed in 1911."
+    asked = "Where was the designer of the Lorn pier born?"
+    judged = judge("The designer of the pier was Anselm Gorm", text, asked, context="The Lorn pier")
+    assert (judged.verdict, judged.lacking) == ("supported", ("born",))
+    assert judge("The designer of the pier was Anselm Gorm", text, "Who designed the pier?").lacking == ()
+
+
+def test_without_a_text_and_without_a_content_word_nothing_is_checked() -> None:
+    assert judge("The lock of Haverden was dug in 1764", "").verdict == "unchecked"
+    assert judge("And so it was.", LOCK).verdict != "supported"
+    assert judge("…", LOCK).verdict == "unchecked"
+
+
+def words_of(count: int) -> Iterator[str]:
+    """Different words of two and three letters."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return ("".join(letters[at // 26**place % 26] for place in range(2 + at // 676)) for at in range(count))
+
+
+def test_a_claim_of_300_words_is_compared_word_by_word() -> None:
+    listed = list(words_of(300))
+    text = f"The crew loaded {' '.join(listed)}."
+    listed[150] = "zebras"
+    changed = judge(f"The crew loaded {' '.join(listed)}", text)
+    assert judge(text, text).verdict == "supported"
+    assert (changed.verdict, changed.missing) == ("unsupported", ("zebras",))
+
+
+def test_a_claim_of_more_than_the_most_content_words_is_unchecked() -> None:
+    text = f"The crew loaded {' '.join(words_of(MOST + 40))}."
+    assert judge(text, text).verdict == "unchecked"
+
+
+def test_a_tools_result_counts_together_with_its_call_and_its_numbers_come_from_the_result() -> None:
+    call = "SELECT SUM(hours) FROM shifts WHERE nurse = 'Petra' AND year = 2019"
+    assert judge("Petra's shifts sum to 37.5 hours", "37.5", record=call).verdict == "supported"
+    assert judge("Petra's shifts sum to 41.5 hours", "37.5", record=call).verdict == "unsupported"
+    assert judge("Petra's shifts sum to 2019 hours", "37.5", record=call).verdict == "unsupported"
+    assert judge("Paul's shifts sum to 37.5 hours", "37.5", record=call).missing == ("Paul's",)
+
+
+def count_calls(work: Callable[[], object]) -> int:
+    """How many functions the work calls: twice as many for twice the text, if it takes linear time."""
+    steps = 0
+
+    def count(*_: object) -> None:
+        nonlocal steps
+        steps += 1
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return steps
+
+
+def table_of(rows: int) -> str:
+    return "\n".join(f"Place: Q{row} | Boats: {row * 7} | Keeper: Runa Holt" for row in range(rows))
+
+
+def markdown_of(rows: int) -> str:
+    lines = (f"| Q{row} | {row * 7} | Runa Holt |" for row in range(rows))
+    return "\n".join(["| Place | Boats | Keeper |", "|---|---|---|", *lines])
+
+
+def headings_of(rows: int) -> str:
+    return "\n\n".join(f"{'#' * (row % 6 + 1)} Q{row}\n\nIt has {row * 7} boats." for row in range(rows // 2))
+
+
+@pytest.mark.parametrize("text_of", [table_of, markdown_of, headings_of])
+def test_a_table_of_10_000_rows_takes_four_times_the_work_of_one_with_a_quarter_of_them(
+    text_of: Callable[[int], str],
+) -> None:
+    def check_all(text: str) -> None:
+        passages = Passages(text)
+        for claim in ("Q77 has 539 boats", "Q77 has 546 boats", "The keeper Runa Holt has boats in each place"):
+            check_words(claim, passages)
+
+    few, many = (count_calls(partial(check_all, text_of(rows))) for rows in (2_500, 10_000))
+    assert many < 5 * few
+
+
+def test_one_row_of_10_000_supports_a_claim_and_its_neighbour_does_not() -> None:
+    passages = Passages(table_of(10_000))
+    assert check_words("Q7777 has 54439 boats", passages).verdict == "supported"
+    assert check_words("Q7777 has 54446 boats", passages).verdict == "unsupported"
