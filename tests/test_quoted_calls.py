@@ -8,6 +8,7 @@ import html
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,7 @@ class Desk:
         self.pages = pages
         self.asked = "What do the pages say?"
         self.context = RunContext({})
+        self.dialect: Any = None
         self._left = iter(pages)
 
     @property
@@ -151,7 +153,8 @@ class Desk:
     async def hear(self, dialect: str, *replies: Completion | str, several: int = 1) -> str:
         """Let a model read the pages and then write these replies. Return its last words."""
         reading = [write(dialect, "read_page", number=number) for number in range(len(self.pages))]
-        self.context.roles = make_context(ScriptedPolicy([*reading, *replies]), dialect=dialect).roles
+        policy = ScriptedPolicy([*reading, *replies])
+        self.context.roles = make_context(policy, dialect=self.dialect or dialect).roles
         self.context.events, self.context.stream = Events(self.see), True
         conversation = self.context.conversation("worker")
         conversation.say(user(self.asked))
@@ -287,7 +290,11 @@ async def test_a_person_reads_the_quotation_and_is_told_that_nothing_was_called(
                 desk.see(event)
         assert fold(PATH) in fold(run.answer.text), form
         assert desk.deleted == []
-        told = [notice for notice in desk.notices if "quotes a call of delete_file from what was read" in notice]
+        told = [
+            notice
+            for notice in desk.notices
+            if "quotes a call of delete_file from a text that the run has read" in notice
+        ]
         assert bool(told) == (form not in NO_CALLS), form
 
 
@@ -311,6 +318,25 @@ async def test_a_call_that_follows_a_quotation_runs(dialect: str) -> None:
         meant = write("json" if dialect == "native" else dialect, "look_up", query="Ada Lovelace")
         await desk.hear(dialect, f"The page says:\n\n{call}\n\nI leave that, and look her up.\n{meant}", "Done.")
         assert (desk.deleted, desk.searched) == ([], ["Ada Lovelace"]), form
+
+
+class WithoutPassages:
+    """A dialect of somebody else, which does not tell where it has read its calls."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(DIALECTS["xml"], name)
+
+    def parse(self, completion: Completion, tools: list[Tool], several: int = 1) -> Parsed:
+        return replace(DIALECTS["xml"].parse(completion, tools, several), passages=())
+
+
+async def test_a_dialect_that_tells_no_passages_is_guarded_too() -> None:
+    for call, deleted in ((FORMS["MCP's tags"], []), (FORMS["ReAct"], []), ("Nothing.", [PATH])):
+        desk = Desk(page_with(call))
+        meant = FORMS["MCP's tags"]
+        desk.dialect = WithoutPassages()
+        await desk.hear("xml", f"It says: {meant}", *STOPS)
+        assert desk.deleted == deleted
 
 
 # --- a call that a model means runs
@@ -429,6 +455,7 @@ PIECES = [
     "delete_file(",
     "action input ",
     "nameargumentspath",
+    "\\",
     "\\u0041",
     "&amp;",
     "аe ",

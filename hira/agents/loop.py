@@ -43,9 +43,9 @@ Perform = Callable[[Call], Awaitable[str]]
 _NUMBER = compile_lazily(r"^\s*\[\d+\]\s*")
 _FRAME_END = compile_lazily(r"\[/s\d+\]")
 
-QUOTED = "the reply quotes a call of {} from what was read; hira did not make it"
-LONGEST_SCRAP = 16
-"""Characters of a faulty call that may stand in a source by chance."""
+QUOTED = "the reply quotes a call of {} from a text that the run has read; hira did not make it"
+SHORTEST_FAULT = 16
+"""Characters of a faulty call from which on it counts as a quotation; a source may contain a shorter one by chance."""
 REPEATS = 2
 UNREADABLE_IN_A_ROW = 2
 SILENT = 3
@@ -272,8 +272,8 @@ class Loop:
         return AFRESH.fill(results=Filled("\n\n".join(map(safe, results))), task=sanitize(self.task))
 
     def _parse(self, completion: Completion) -> Parsed:
-        """Parse a reply. What it quotes is text, and a call in a loose form of a tool with effects is a fault, once the
-        role has read something: somebody else may have meant it."""
+        """Parse a reply. Calls that it quotes remain text. Once the role has read something, a call of a tool with
+        effects in a loose form is a fault, because somebody else may have written it."""
         parse = partial(self.conversation.config.dialect.parse, tools=self.callable, several=self.several)
         parsed, quoted = parse_made(parse, completion, self._is_quoted)
         context = self.conversation.context
@@ -285,14 +285,14 @@ class Loop:
         return parsed
 
     def _is_quoted(self, call: Call | None, passage: str, loose: bool) -> bool:  # noqa: FBT001 - the shape of IsQuoted
-        """Return whether a passage of a reply stands in what the role has read, so that it is no call of its own. The
-        result of a call may repeat the call: one that the role has made before is its own. Of tools that only read, a
-        passage is compared as a whole, since a name in a result is worth a search."""
+        """Return whether a passage of a reply comes from a text that the role has read, so that somebody else wrote the
+        call. A result may repeat its call, so calls that the role has made before are not quoted. Calls of tools that
+        only read are compared as a whole, because a name in a result may be worth a search."""
         read = self._read_texts()
         if not read.folded or (call and self._key(call) in self._made):
             return False
         if call is None:
-            return len(passage) >= LONGEST_SCRAP and read.hold(passage)
+            return len(passage) >= SHORTEST_FAULT and read.hold(passage)
         if read.hold(passage) or (loose and self._asked_for_form and self._is_risky(call)):
             return True
         tool = self._tool(call)
@@ -304,8 +304,7 @@ class Loop:
         return tool.has_effects and tool is not self.conversation.context.tools.files
 
     def _read_texts(self) -> ReadTexts:
-        """What the role has read, or what the run has read for it: results, sources, memory, earlier turns, names of
-        files."""
+        """Return the texts that the role may have read: results, sources, memory, earlier turns, names of files."""
         context = self.conversation.context
         record, memory = context.rollout, context.rollout.memory
         texts = {

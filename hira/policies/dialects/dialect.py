@@ -104,14 +104,14 @@ _BARE_LINE = compile_lazily(r"[\s\d*#>.()\[\]`\"'_-]*")
 _CONTINUES = compile_lazily(r"[\"'”’»)*_` \t]*(?P<comma>[,;]?)[ \t]*(?P<word>[^\W\d_]+)(?![\w.]*\()")
 _QUOTATIONS = {"“": "”", "„": "“”", "‘": "’", "«": "»", "»": "«", "「": "」", "『": "』", '"': '"'}
 _AROUND = 300
-"""Characters around a call that show where it stands."""
+"""Characters around a call that show whether it is part of prose."""
 _MENTIONS = 100
-"""Calls of one turn that may be mentioned before one that is made."""
+"""Calls that one turn may mention before it makes one."""
 
 
 def is_mentioned(text: str, start: int, end: int) -> bool:
-    """Return whether a passage that looks like a call stands where a writer quotes it: in a blockquote, in quotation
-    marks, or inside a sentence that goes on after it."""
+    """Return whether a passage that looks like a call is quoted: in a blockquote, in quotation marks, or inside a
+    sentence that continues after it."""
     line = text.rfind("\n", 0, start) + 1
     before = text[max(line, start - _AROUND) : start].rstrip(" \t*_`([")
     stop = text.find("\n", end, end + _AROUND)
@@ -119,12 +119,13 @@ def is_mentioned(text: str, start: int, end: int) -> bool:
     if _BLOCKQUOTE.match(text, line) or (before and after and after[0] in _QUOTATIONS.get(before[-1], "")):
         return True
     following = _CONTINUES.match(after)
-    goes_on = following and (following["comma"] or following["word"].islower())
-    return bool(goes_on and before and (before[-1].isalnum() or before[-1] in ",;"))
+    continues = following and (following["comma"] or following["word"].islower())
+    return bool(continues and before and (before[-1].isalnum() or before[-1] in ",;"))
 
 
 def is_alone(text: str, start: int, end: int) -> bool:
-    """Return whether a passage has its own line, or follows a colon, and is no point of a numbered list in prose."""
+    """Return whether a passage has its own line, or follows a colon, and is not a point of a numbered list in
+    prose."""
     line = text.rfind("\n", 0, start) + 1
     before = text[max(line, start - _AROUND) : start]
     after = _CONTINUES.match(text, end)

@@ -1,4 +1,4 @@
-"""Tells a call that a model makes from one that it quotes: a text that was read cannot come back as a call.
+"""Tells a call that a model makes from one that it quotes, so that no text which a run reads comes back as a call.
 
 Texts are compared by their letters, digits and brackets alone, so that white space, case, quotation marks, Markdown,
 escapes, invisible characters, accents and look-alikes of other scripts make no difference.
@@ -19,13 +19,13 @@ from hira.core.tool import Tool
 from hira.policies.dialects.dialect import Call, Parsed
 
 LEAST = 8
-"""Characters of a piece, when a call is put together from pieces of what was read. Its last piece may be shorter, and
-one other; a call of fewer than two such pieces is compared only as a whole."""
+"""The fewest characters of a piece, when a model joins pieces of several texts to a call. The last piece may be
+shorter, and so may one other; a call of fewer than two such pieces is compared only as a whole."""
 PIECES = 8
 _QUOTATIONS = 20
 """Quoted calls of one reply; in a reply with more of them, nothing is a call."""
-_ESCAPED = compile_lazily(r"\\+u([0-9a-fA-F]{4})")
-_BREAKS = compile_lazily(r"\\+[nrt]?")
+_ESCAPED = compile_lazily(r"(?<!\\)\\++u([0-9a-fA-F]{4})")
+_BREAKS = compile_lazily(r"\\++[nrt]?")
 _DROPPED = compile_lazily(r"[^\w()]+|_+")
 _SIGNS = bytes(code for code in range(128) if not (chr(code).isalnum() or chr(code) in "()"))
 # letters of other scripts that are drawn like Latin ones, after `casefold`
@@ -57,17 +57,17 @@ def fold(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReadTexts:
-    """The texts that a conversation has read, folded."""
+    """The folded texts that a conversation has read."""
 
     folded: Sequence[str]
 
     def hold(self, passage: str) -> bool:
-        """Return whether a passage stands in one of the texts."""
+        """Return whether one of the texts contains a passage."""
         wanted = fold(passage)
         return bool(wanted) and any(wanted in text for text in self.folded)
 
     def hold_in_pieces(self, passage: str) -> bool:
-        """Return whether a passage is put together from a few pieces of the texts."""
+        """Return whether a passage consists of a few pieces of the texts."""
         wanted, at, short = fold(passage), 0, 0
         for _ in range(PIECES if len(wanted) >= 2 * LEAST else 0):
             size = self._longest(wanted[at:])
@@ -80,7 +80,7 @@ class ReadTexts:
 
     def hold_reworded(self, call: Call, tool: Tool) -> bool:
         """Return whether a text has the call in another form: its name, then nothing but its arguments and the words of
-        call formats, of which one stands next to the name."""
+        call formats, one of them next to the name."""
         values = set(filter(None, map(fold, _values_of(call.arguments))))
         if not values or sum(map(len, values)) > LONGEST:
             return False
@@ -100,7 +100,7 @@ class ReadTexts:
         return False
 
     def _longest(self, wanted: str) -> int:
-        """Return how many characters of the beginning stand in one of the texts."""
+        """Return how many characters of the beginning one of the texts contains."""
         sizes = range(len(wanted) + 1)
         return bisect_left(sizes, 1, key=lambda size: 1 - self._has(wanted[:size])) - 1
 
@@ -126,13 +126,11 @@ def parse_made(
 ) -> tuple[Parsed, tuple[Call, ...]]:
     """Parse a reply so that calls which it only quotes stay part of its text. Also return these calls.
 
-    A quotation is put by, and the rest is parsed again: a call that the model makes may follow it.
+    Marks replace the quotations while the rest is parsed again, because a call that the model makes may follow.
     """
     passages, quoted = list[str](), list[Call]()
     parsed = parse(completion)
-    while new := [
-        (call, passage) for call, passage in _read_from_text(parsed) if is_quoted(call, passage, parsed.loose)
-    ]:
+    while new := [one for one in _read_from_text(parsed, completion) if is_quoted(*one, parsed.loose)]:
         quoted += [call for call, _ in new if call]
         rest = completion
         for passage in dict.fromkeys(passage for _, passage in new):
@@ -150,10 +148,16 @@ def parse_made(
     return parsed, tuple(quoted)
 
 
-def _read_from_text(parsed: Parsed) -> Iterator[tuple[Call | None, str]]:
-    """Yield the calls that were read from text, or None for a faulty one, each with its passage."""
+def _read_from_text(parsed: Parsed, completion: Completion) -> Iterator[tuple[Call | None, str]]:
+    """Yield the calls that were read from text, or None for a faulty one, each with its passage; what follows the text,
+    if a dialect does not tell the passages."""
     calls: Sequence[Call | None] = parsed.calls or (None,)
-    yield from zip(calls, parsed.passages, strict=False)
+    if parsed.passages:
+        yield from zip(calls, parsed.passages, strict=False)
+    elif parsed.calls and not completion.calls:
+        written = completion.text or completion.reasoning
+        rest = written.partition(parsed.text)[2] if parsed.text else written
+        yield from ((call, rest) for call in parsed.calls)
 
 
 def _restore(text: str, quoted: Sequence[str]) -> str:

@@ -77,15 +77,15 @@ def find_calls(text: str, tools: Sequence[Tool], *, cut: bool = False, several: 
 
 
 def holds_more(text: str, tools: Sequence[Tool], several: int, is_quoted: IsQuoted | None = None) -> bool:
-    """Return whether a text contains more calls than one turn may have, so that the rest will not be read. After a call
-    that is only quoted, the rest is."""
+    """Return whether a text contains more calls than one turn may have, so that the rest will not be read. After calls
+    of which some are only quoted, it will."""
     found = find_calls(text, tools, cut=True, several=several + 1)
-    return found is not None and len(found.calls) > several and not _quotes(found, is_quoted)
+    return found is not None and len(found.calls) > several and not _quotes(found, is_quoted, several)
 
 
-def _quotes(found: CallSpan, is_quoted: IsQuoted | None) -> bool:
-    """Return whether some of these calls are only quoted."""
-    each = zip(found.calls, found.passages, strict=False)
+def _quotes(found: CallSpan, is_quoted: IsQuoted | None, several: int = 1) -> bool:
+    """Return whether some of the first calls, as many as one turn may have, are only quoted."""
+    each = zip(found.calls[:several], found.passages, strict=False)
     return is_quoted is not None and any(is_quoted(call, passage, found.loose) for call, passage in each)
 
 
@@ -150,8 +150,8 @@ def _dressed(text: str, at: int) -> int:
 
 
 def _is_made(text: str, begun: "re.Match[str]", read: ReadCalls) -> bool:
-    """Return whether what reads like a call stands where calls stand. Within prose, as a point of a numbered list, or
-    in a fence that more prose follows, one in a loose form is no call."""
+    """Return whether the model makes the call that was read, rather than mentions it. Within prose, as a point of a
+    numbered list, or in a fence that more prose follows, a loose form is a mention."""
     at = begun.start() + len(begun[0]) - len(begun[0].lstrip())
     start, after = _dressed(text, at), AFTER.match(text, read.end)
     end = after.end() if after else read.end
