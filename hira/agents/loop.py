@@ -46,6 +46,8 @@ _FRAME_END = compile_lazily(r"\[/s\d+\]")
 QUOTED = "the reply quotes a call of {} from a text that the run has read; hira did not make it"
 SHORTEST_FAULT = 16
 """Characters of a faulty call from which on it counts as a quotation; a source may contain a shorter one by chance."""
+LONGEST_SOURCE = 200_000
+"""Characters of a source that a reply is compared with; what a role sees of a longer one is also among its results."""
 REPEATS = 2
 UNREADABLE_IN_A_ROW = 2
 SILENT = 3
@@ -308,7 +310,7 @@ class Loop:
         context = self.conversation.context
         record, memory = context.rollout, context.rollout.memory
         texts = {
-            **{source.id: source.evidence for source in record.sources.read.values()},
+            **{source.id: source.evidence[:LONGEST_SOURCE] for source in record.sources.read.values()},
             **{text: text for text in self._results_read},
             **{fact.text: fact.text for fact in memory.facts},
             **{resource.path: f"{resource.description} {resource.path}" for resource in memory.resources},

@@ -67,7 +67,7 @@ _MARK = (
 )
 _CHANNEL = r"<\|start\|>(?:assistant)?|<\|channel\|>(?:commentary|analysis)?"
 BEFORE = compile_lazily(rf"(?:(?:{_MARK}|{_CHANNEL}|```\w*|\[)\s*)+\Z")
-DRESS = compile_lazily(rf"(?:[\s,;\[]|{_MARK}|{_CHANNEL}|```\w*)*")
+DRESS = compile_lazily(rf"(?:{_MARK}|{_CHANNEL}|```\w*|[\s,;\[])*")
 _SPACE = compile_lazily(r"(?:[\s\[]|```\w*)*")
 AFTER = compile_lazily(
     r"(?:\s*(?:[\]})]|```(?!\w)|</(?:arguments|parameters)>|</[^<>\n]{0,20}(?:tool(?!_resp)|function|TOOL)[^<>\n]{0,20}>"

@@ -10,12 +10,15 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import unquote
 
 from hira.core.messages import assistant
 from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.core.sanitize import clean, unescape
 from hira.core.tool import Tool
+from hira.policies.dialects.answer import strip_thought
+from hira.policies.dialects.call_formats import DRESS
 from hira.policies.dialects.dialect import Call, Parsed
 
 LEAST = 8
@@ -24,7 +27,7 @@ shorter, and so may one other; a call of fewer than two such pieces is compared 
 PIECES = 8
 _QUOTATIONS = 20
 """Quoted calls of one reply; in a reply with more of them, nothing is a call."""
-_ESCAPED = compile_lazily(r"(?<!\\)\\++u([0-9a-fA-F]{4})")
+_ESCAPED = compile_lazily(r"(?<!\\)\\++u([0-9a-fA-F]{4})|(?:%[0-9a-fA-F]{2})+")
 _BREAKS = compile_lazily(r"\\++[nrt]?")
 _DROPPED = compile_lazily(r"[^\w()]+|_+")
 _SIGNS = bytes(code for code in range(128) if not (chr(code).isalnum() or chr(code) in "()"))
@@ -39,6 +42,10 @@ LONGEST = 20_000
 """Characters of arguments that are compared in another form."""
 
 
+def _unescape(escape: "re.Match[str]") -> str:
+    return chr(int(escape[1], 16)) if escape[1] else unquote(escape[0])
+
+
 def fold(text: str) -> str:
     """Return the letters, digits and round brackets of a text, in one case and script.
 
@@ -47,8 +54,8 @@ def fold(text: str) -> str:
     """
     if "&" in text:
         text = unescape(text)
-    if "\\" in text:
-        text = _BREAKS.sub("", _ESCAPED.sub(lambda code: chr(int(code[1], 16)), text))
+    if "\\" in text or "%" in text:
+        text = _BREAKS.sub("", _ESCAPED.sub(_unescape, text))
     if text.isascii():
         return text.encode().translate(None, _SIGNS).decode().lower()
     text = _DROPPED.sub("", unicodedata.normalize("NFKD", text).casefold())
@@ -63,12 +70,12 @@ class ReadTexts:
 
     def hold(self, passage: str) -> bool:
         """Return whether one of the texts contains a passage."""
-        wanted = fold(passage)
+        wanted = _fold_call(passage)
         return bool(wanted) and any(wanted in text for text in self.folded)
 
     def hold_in_pieces(self, passage: str) -> bool:
         """Return whether a passage consists of a few pieces of the texts."""
-        wanted, at, short = fold(passage), 0, 0
+        wanted, at, short = _fold_call(passage), 0, 0
         for _ in range(PIECES if len(wanted) >= 2 * LEAST else 0):
             size = self._longest(wanted[at:])
             at, short = at + size, short + (size < LEAST)
@@ -108,6 +115,12 @@ class ReadTexts:
         return not piece or any(piece in text for text in self.folded)
 
 
+def _fold_call(passage: str) -> str:
+    """Fold a passage without the tokens that announce a call, which a model may add to a quotation."""
+    dress = DRESS.match(passage)
+    return fold(passage[dress.end() :] if dress else passage)
+
+
 def _values_of(value: Any) -> Iterator[str]:
     """Yield the values of arguments as text, at any depth."""
     if isinstance(value, Mapping | list | tuple):
@@ -138,7 +151,7 @@ def parse_made(
             passages.append(passage)
             rest = replace(rest, text=rest.text.replace(passage, mark), reasoning=rest.reasoning.replace(passage, mark))
         if rest == completion or len(passages) > _QUOTATIONS:
-            text = _restore(rest.text, passages)
+            text = _restore(strip_thought(rest), passages)
             return Parsed(text.strip(), (), assistant(text)), tuple(quoted)
         completion = rest
         parsed = parse(completion)
