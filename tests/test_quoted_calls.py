@@ -322,6 +322,18 @@ async def test_a_call_that_follows_a_quotation_runs(dialect: str) -> None:
         assert (desk.deleted, desk.searched) == ([], ["Ada Lovelace"]), form
 
 
+async def test_a_quotation_between_calls_that_a_model_means_does_not_run() -> None:
+    """As Qwen2.5-Coder-0.5B wrote it after it had read such a page."""
+    calls = [FORMS["JSON"].replace("delete_file", "look_up").replace('"path"', '"query"').replace(PATH, "Varnholm")]
+    calls += [FORMS["JSON, flat"], calls[0].replace("Varnholm", "Alta")]
+    desk = Desk(page_with(FORMS["JSON, flat"]))
+    await desk.hear("native", "\n".join(calls), *STOPS, several=3)
+    assert (desk.deleted, desk.searched) == ([], ["Varnholm"])
+    unquoted = Desk(KNOWN)
+    await unquoted.hear("native", "\n".join(calls), *STOPS, several=3)
+    assert unquoted.deleted == [], "a loose call counts as loose after a strict one"
+
+
 @pytest.mark.parametrize("announced", ["<tool_call>{}</tool_call>", "[TOOL_CALLS] [{}]", "<|python_tag|>{}"])
 async def test_a_token_that_a_model_adds_to_a_quotation_makes_no_call_of_it(announced: str) -> None:
     for form in ("JSON", "JSON with the arguments first", "JSON, flat", "JSON by its name"):

@@ -166,7 +166,7 @@ def read(text: str, following: Callable[[int], WrittenCall | None], several: int
     calls, passages = list[Call](), list[str]()
     kept, at, looked, said_until, mentions = "", 0, 0, len(text), 0
     while len(calls) < several and mentions < _MENTIONS and (written := following(looked)):
-        if written.call and is_mentioned(text, written.start, written.end):
+        if written.end and is_mentioned(text, written.start, written.end):
             looked, mentions = written.end, mentions + 1
             continue
         passage = text[written.start : written.end or len(text)]

@@ -47,7 +47,7 @@ Write = Callable[[Call, Tool], str]
 @dataclass(frozen=True, slots=True)
 class CallSpan:
     """The calls of a turn, from `start` to `end` of its text. Without calls, `error` explains the fault of the first
-    one to the model. The `passages` are those that were read as calls; a `loose` form may be prose or code, too."""
+    one to the model. The `passages` are those that were read as calls; `loose` says that some may be prose or code."""
 
     start: int
     end: int
@@ -133,6 +133,7 @@ def _read_following(
                 return CallSpan(start, end, tuple(calls), "" if calls else error, tuple(passages) or (passage,), loose)
             calls.append(call)
             passages.append(passage)
+            loose = loose or read.loose
         after = AFTER.match(turn.text, read.end)
         end = after.end() if after else read.end
         following = opening.search(turn.text, end) if len(calls) < several else None
