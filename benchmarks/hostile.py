@@ -31,6 +31,7 @@ sys.path.insert(0, str(ROOT))
 
 import httpx  # noqa: E402 - the project's tests make the documents
 
+from benchmarks import quoting  # noqa: E402
 from hira import Settings  # noqa: E402
 from hira.core.errors import HiraError, NotTrusted, UsageError  # noqa: E402
 from hira.core.policy import Completion  # noqa: E402
@@ -365,6 +366,8 @@ ATTACKS: dict[tuple[str, str], Callable[[Path], str]] = {
     ),
     ("sandbox", "the network"): sandboxed("import socket\nsocket.socket()\nprint('REACHED')"),
 }
+FUNCTIONS |= quoting.FUNCTIONS
+ATTACKS |= quoting.ATTACKS
 
 
 class Case(NamedTuple):

@@ -108,7 +108,7 @@ class _CallInProgress:
             digest_of_tool(tool.name, self.written),
             tool.name,
             lambda: dict(self.written),
-            effect=not (tool.pure or tool.stateful or tool.speaks or reads),
+            effect=tool.has_effects and not reads,
             anywhere=shared,
             again=bool(tool.speaks),
             own=self.is_own,

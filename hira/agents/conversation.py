@@ -18,6 +18,7 @@ from hira.core.messages import Message, assistant
 from hira.core.policy import Choose, Completion, Delta, Request, Usage
 from hira.core.tokens import clip, count
 from hira.policies.dialects import FALLBACKS, Call, rewrite_messages
+from hira.policies.dialects.quoted import IsQuoted
 from hira.policies.dialects.text_calls import HeldText, holds_more
 from hira.policies.facts import DIALECT
 from hira.tools import Tool
@@ -42,9 +43,9 @@ class Conversation:
 
     `tools` are offered to the role. `unmade` are calls of stateful tools whose results came from the journal, by the
     tool's name. `closes` says whose answer is written by the last call, for which a reserve is kept: nobody's, the
-    role's own, or the run's. `callable` are the tools whose calls are kept back from who watches the text; `fell_back`
-    says that the dialect is another than the conversation began in. `latest_call` is set when the tool call that began
-    last has ended, `has_result` says that some call had a result.
+    role's own, or the run's. `callable` are the tools whose calls are kept back from who watches the text, unless they
+    are quoted (`is_quoted`); `fell_back` says that the dialect is another than the conversation began in. `latest_call`
+    is set when the tool call that began last has ended, `has_result` says that some call had a result.
     """
 
     context: "RunContext"
@@ -55,6 +56,7 @@ class Conversation:
     unmade: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     closes: Literal["", "role", "run"] = ""
     callable: tuple[Tool, ...] = ()
+    is_quoted: IsQuoted | None = None
     fell_back: bool = False
     instructions: str = ""
     latest_call: asyncio.Event | None = None
@@ -160,7 +162,7 @@ class Conversation:
             continues=bool(self.messages) and self.messages[-1].role == "assistant",
             conversation=self.name,
             choose=choose,
-            is_enough=partial(holds_more, tools=self.callable, several=several) if several and self.callable else None,
+            is_enough=self._is_enough(several) if several and self.callable else None,
         )
         if context.hooks.before_turn:
             request = await change_prompt(self, request, last=last)
@@ -168,6 +170,9 @@ class Conversation:
         if context.hooks.after_turn:
             completion = await self._apply_hook(request, completion, last=last, closing=closing)
         return completion
+
+    def _is_enough(self, several: int) -> Callable[[str], bool]:
+        return partial(holds_more, tools=self.callable, several=several, is_quoted=self.is_quoted)
 
     async def _apply_hook(self, request: Request, completion: Completion, *, last: bool, closing: bool) -> Completion:
         """The reply as the hook `after_turn` takes it; one that it refuses is asked for again."""
@@ -284,7 +289,7 @@ class Conversation:
         seconds = budget.role_seconds(wanted.role, closing=wanted.closing)
         whole = budget.remaining_seconds(last=wanted.last)
         least = min((one for one in (seconds, whole) if one is not None), default=None)
-        held = HeldText(self._show, self.callable) if self.context.stream else None
+        held = HeldText(self._show, self.callable, self.is_quoted) if self.context.stream else None
         cut = _CUT_SHARE * limit if wanted.last and (limit := self._closing_seconds()) is not None else None
         asked = replace(request, **bounds, seconds=least, cut_after=cut)
         call = policy.complete(asked, held and self._watch(held))

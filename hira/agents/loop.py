@@ -8,7 +8,9 @@ broken calls.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import starmap
 
 from hira.agents.calls import CallResult, format_arguments, use
 from hira.agents.run_context import Conversation, together
@@ -23,6 +25,7 @@ from hira.core.sanitize import sanitize
 from hira.evidence import find_cited
 from hira.policies.dialects import Call, Parsed
 from hira.policies.dialects.answer import find_final_answer, only_thought, strip_thought
+from hira.policies.dialects.quoted import ReadTexts, parse_made
 from hira.tools import Tool
 from hira.tools.toolbox import LONGEST_QUERY
 
@@ -34,11 +37,17 @@ AFRESH = Prompt(__file__, "conclude_afresh")
 CUT = Prompt(__file__, "cut")
 SPENT = Prompt(__file__, "spent")
 PROSE = Prompt(__file__, "prose")
+LOOSE_CALL = Prompt(__file__, "loose_call")
 
 Perform = Callable[[Call], Awaitable[str]]
 _NUMBER = compile_lazily(r"^\s*\[\d+\]\s*")
 _FRAME_END = compile_lazily(r"\[/s\d+\]")
 
+QUOTED = "the reply quotes a call of {} from a text that the run has read; hira did not make it"
+SHORTEST_FAULT = 16
+"""Characters of a faulty call from which on it counts as a quotation; a source may contain a shorter one by chance."""
+LONGEST_SOURCE = 200_000
+"""Characters of a source that a reply is compared with; what a role sees of a longer one is also among its results."""
 REPEATS = 2
 UNREADABLE_IN_A_ROW = 2
 SILENT = 3
@@ -99,6 +108,8 @@ class Loop:
     _latest: set[str] = field(default_factory=set)
     _results_read: set[str] = field(default_factory=set)
     _brought: dict[str, str] = field(default_factory=dict)
+    _made: set[str] = field(default_factory=set)
+    _asked_for_form: bool = False
     _resorted: bool = False
     _accepted: list[Message] | None = None
 
@@ -106,6 +117,7 @@ class Loop:
         self.conversation.closes = "run" if self.final else "role"
         self.conversation.callable = self.callable
         self.conversation.tools = self.tools
+        self.conversation.is_quoted = self._is_quoted
         self.conversation.context.offered |= {tool.name: tool for tool in self.callable}
 
     @property
@@ -140,6 +152,7 @@ class Loop:
             self.conversation.trajectory.calls += len(parsed.calls)
             if parsed.error:
                 self.conversation.trajectory.unreadable += 1
+                self._asked_for_form |= parsed.loose
                 self._refuse(UNREADABLE.fill(error=Filled(parsed.error)))
             elif not parsed.calls and self._ran_out_thinking(completion):
                 check_spoken(completion, self.conversation)
@@ -261,7 +274,50 @@ class Loop:
         return AFRESH.fill(results=Filled("\n\n".join(map(safe, results))), task=sanitize(self.task))
 
     def _parse(self, completion: Completion) -> Parsed:
-        return self.conversation.config.dialect.parse(completion, self.callable, self.several)
+        """Parse a reply. Calls that it quotes remain text. Once the role has read something, a call of a tool with
+        effects in a loose form is a fault, because somebody else may have written it."""
+        parse = partial(self.conversation.config.dialect.parse, tools=self.callable, several=self.several)
+        parsed, quoted = parse_made(parse, completion, self._is_quoted)
+        context = self.conversation.context
+        for call in quoted:
+            context.note(f"{self.conversation.name}: {QUOTED.format(call.name)}")
+            context.offered.pop(call.name, None)  # the answer may quote it, too
+        if parsed.loose and (risky := next(filter(self._is_risky, parsed.calls), None)) and self._read_texts().folded:
+            return replace(parsed, calls=(), error=LOOSE_CALL.fill(tool=Filled(risky.name)))
+        return parsed
+
+    def _is_quoted(self, call: Call | None, passage: str, loose: bool) -> bool:  # noqa: FBT001 - the shape of IsQuoted
+        """Return whether a passage of a reply comes from a text that the role has read, so that somebody else wrote the
+        call. A result may repeat its call, so calls that the role has made before are not quoted. Calls of tools that
+        only read are compared as a whole, because a name in a result may be worth a search."""
+        read = self._read_texts()
+        if not read.folded or (call and self._key(call) in self._made):
+            return False
+        if call is None:
+            return len(passage) >= SHORTEST_FAULT and read.hold(passage)
+        if read.hold(passage) or (loose and self._asked_for_form and self._is_risky(call)):
+            return True
+        tool = self._tool(call)
+        only_reads = tool.pure or tool.speaks or tool is self.conversation.context.tools.files
+        return not only_reads and (read.hold_in_pieces(passage) or read.hold_reworded(call, tool))
+
+    def _is_risky(self, call: Call) -> bool:
+        tool = self._tool(call)
+        return tool.has_effects and tool is not self.conversation.context.tools.files
+
+    def _read_texts(self) -> ReadTexts:
+        """Return the texts that the role may have read: results, sources, memory, earlier turns, names of files."""
+        context = self.conversation.context
+        record, memory = context.rollout, context.rollout.memory
+        texts = {
+            **{source.id: source.evidence[:LONGEST_SOURCE] for source in record.sources.read.values()},
+            **{text: text for text in self._results_read},
+            **{fact.text: fact.text for fact in memory.facts},
+            **{resource.path: f"{resource.description} {resource.path}" for resource in memory.resources},
+            **{str(path): str(path) for path in context.files},
+            "earlier turns": self.task.partition(record.question)[2] if record.question else "",
+        }
+        return ReadTexts(list(filter(None, starmap(context.fold, texts.items()))))
 
     @staticmethod
     def _only_calls(parsed: Parsed) -> bool:
@@ -390,6 +446,7 @@ class Loop:
             self.transcript += [f"Called {call.name}: {format_arguments(call.arguments)}" for call in made]
         if made:
             self._latest = {self._key(call) for call in made}
+            self._made |= self._latest
             self.conversation.keep_dialect()
         return Step(parsed.text, tuple(made))
 

@@ -24,6 +24,7 @@ from hira.evidence import Source, Verifier
 from hira.journal import CallSpec, Log
 from hira.journal.log import Within
 from hira.policies.dialects import NATIVE, Dialect
+from hira.policies.dialects.quoted import fold
 from hira.policies.facts import ModelFacts
 from hira.tools import Tool, Toolbox
 
@@ -95,12 +96,13 @@ class RunContext:
 
     `roles` maps roles to their configurations; the entry `*` is for all other roles. No tool ever gets an argument that
     contains one of the `secrets`. `called` counts tool calls, `offered` are the tools that some role was offered, by
-    name, and `silent` counts consecutive empty replies. `unmade` are, by subtask, the Python calls whose results came
-    from the journal: their files do not exist. `approve` decides about every subtask before it is handed out, None
-    approves all. `verify` says how the answer is checked, unless a `verifier` of the program does it. `output` is the
-    type of the answer's value, `instructions` are additional ones for the roles that plan and answer. `hooks` see tool
-    calls and turns, `approve_tool` decides about calls of tools that need approval, `deps` belong to the program.
-    Without an `exam` the verdicts of a verifying model count as they are. `once` keeps results of calls by key.
+    name, whose calls are no part of the answer, and `silent` counts consecutive empty replies. `unmade` are, by
+    subtask, the Python calls whose results came from the journal: their files do not exist. `approve` decides about
+    every subtask before it is handed out, None approves all. `verify` says how the answer is checked, unless a
+    `verifier` of the program does it. `output` is the type of the answer's value, `instructions` are additional ones
+    for the roles that plan and answer. `hooks` see tool calls and turns, `approve_tool` decides about calls of tools
+    that need approval, `deps` belong to the program. Without an `exam` the verdicts of a verifying model count as
+    they are. `once` keeps results of calls by key.
     """
 
     roles: Mapping[str, RoleConfig]
@@ -130,6 +132,7 @@ class RunContext:
     _reason: Stop | None = None
     _noted: set[str] = field(default_factory=set)
     _thinking: set[str] = field(default_factory=set)
+    _folded: dict[str, tuple[str, str]] = field(default_factory=dict)
     _person: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -164,6 +167,13 @@ class RunContext:
         if len(self.rollout.sources) > before:
             self.events(SourceRead(source.id, source.kind, source.title, source.location))
         return source
+
+    def fold(self, name: str, text: str) -> str:
+        """Fold a text that was read, once for all roles; a source under its name may have grown."""
+        known = self._folded.get(name)
+        if known is None or known[0] != text:
+            known = self._folded[name] = (text, fold(text))
+        return known[1]
 
     def announce(self, finding: Finding) -> Finding:
         """Say that a subtask is done."""

@@ -124,6 +124,11 @@ class Tool(Generic[P, R]):
     needs_approval: bool = False
     deps: str = ""
 
+    @property
+    def has_effects(self) -> bool:
+        """Return whether a call may change something that lasts, as far as hira knows."""
+        return not (self.pure or self.stateful or self.speaks)
+
     def bind(self, context: Context) -> "Tool[P, R]":
         """Return the tool for one run; the tool itself if its function takes no `Context`."""
         return replace(self, run=self.bound(context)) if self.bound else self

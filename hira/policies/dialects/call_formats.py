@@ -19,11 +19,12 @@ from hira.policies.dialects.lenient import Beyond, first, read_arguments, read_v
 
 class ReadCalls(NamedTuple):
     """The result of a reader for the text up to `end`: calls as tools with arguments, or their fault. Without either,
-    the text is not a call."""
+    the text is not a call. A `loose` form is one that no server leaves in a text: prose and code look like it, too."""
 
     end: int
     calls: tuple[tuple[Tool, Any], ...] = ()
     error: str = ""
+    loose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ Reader = Callable[[CallText, "re.Match[str]"], ReadCalls]
 _NAMES = ("name", "tool", "tool_name", "function", "function_name", "action", "recipient_name")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "action_input", "kwargs")
 _LISTS = ("tool_calls", "calls", "tool_uses")
+_STANDARD = ("arguments", "parameters")
 _BESIDE = frozenset({"id", "type", "thought", "reason"})
 NEAR = 300
 """Characters around the beginning of a call in which its name, and the tokens before it, are looked for."""
@@ -65,7 +67,7 @@ _MARK = (
 )
 _CHANNEL = r"<\|start\|>(?:assistant)?|<\|channel\|>(?:commentary|analysis)?"
 BEFORE = compile_lazily(rf"(?:(?:{_MARK}|{_CHANNEL}|```\w*|\[)\s*)+\Z")
-DRESS = compile_lazily(rf"(?:[\s,;\[]|{_MARK}|{_CHANNEL}|```\w*)*")
+DRESS = compile_lazily(rf"(?:{_MARK}|{_CHANNEL}|```\w*|[\s,;\[])*")
 _SPACE = compile_lazily(r"(?:[\s\[]|```\w*)*")
 AFTER = compile_lazily(
     r"(?:\s*(?:[\]})]|```(?!\w)|</(?:arguments|parameters)>|</[^<>\n]{0,20}(?:tool(?!_resp)|function|TOOL)[^<>\n]{0,20}>"
@@ -95,7 +97,7 @@ def read_at(turn: CallText, at: int) -> ReadCalls:
         if fitting := opening.match(turn.text, at):
             read = reader(turn, fitting)
             if read.calls or read.error:
-                return read
+                return read._replace(loose=read.loose or reader in _LOOSE)
             furthest = max(furthest, read.end)
     return ReadCalls(furthest)
 
@@ -106,7 +108,7 @@ def _read_marked(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     at = space.end() if space else begun.end()
     read = read_at(replace(turn, marks=turn.marks + 1), at) if turn.marks < _NESTED else ReadCalls(at)
     if read.calls or read.error:
-        return read
+        return read._replace(loose=False)
     return ReadCalls(at, error=_unreadable(turn, "no tool and no arguments can be read in it"))
 
 
@@ -128,11 +130,21 @@ def _read_json(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
         except json.JSONDecodeError:
             return ReadCalls(len(text), error=_unreadable(turn, f"it is not valid JSON: {explain(fault)}"))
     if calls := _calls_of(value, turn):
-        return ReadCalls(end, calls)
+        return ReadCalls(end, calls, loose=not _is_standard(value))
     stranger = value.get("name") if isinstance(value, dict) and isinstance(value.get("arguments"), dict) else None
     if isinstance(stranger, str) and (turn.marks or _is_last(text, end)):
         return ReadCalls(end, error=_unknown(turn, stranger))
     return ReadCalls(end)
+
+
+def _is_standard(value: Any) -> bool:
+    """Return whether a JSON value has the keys of the chat API, which servers leave in the text."""
+    if isinstance(value, list):
+        return all(map(_is_standard, value))
+    if not isinstance(value, dict):
+        return False
+    inner = next((value[key] for key in (*_LISTS, "function") if isinstance(value.get(key), list | dict)), None)
+    return _is_standard(inner) if inner is not None else "name" in value and not value.keys().isdisjoint(_STANDARD)
 
 
 def _calls_of(value: Any, turn: CallText) -> tuple[tuple[Tool, Any], ...]:
@@ -169,6 +181,11 @@ def _read_named(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     """Read a name, followed by its arguments as JSON."""
     tool = turn.tool(begun["named"])
     return _arguments(turn, tool, begun.end()) if tool else ReadCalls(begun.end(), error=_unknown(turn, begun["named"]))
+
+
+def _read_line(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
+    """Read a line that begins with a name, followed by its arguments as JSON."""
+    return _read_named(turn, begun)
 
 
 def _arguments(turn: CallText, tool: Tool, at: int) -> ReadCalls:
@@ -262,7 +279,9 @@ def _read_python(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
         return ReadCalls(begun.end())
     if tool is None or len(positional) > len(tool.fields) or not _LINE_ENDS.match(turn.text, end):
         return ReadCalls(end)
-    return ReadCalls(end, ((tool, dict(zip(tool.fields, positional, strict=False)) | given),))
+    before = turn.text[max(0, begun.start() - NEAR) : begun.start()].rstrip()
+    listed = turn.marks or before.endswith(("[", ">", "```tool_code"))
+    return ReadCalls(end, ((tool, dict(zip(tool.fields, positional, strict=False)) | given),), loose=not listed)
 
 
 def _read_action(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
@@ -307,12 +326,13 @@ _FORMATS: Mapping[str, Reader] = {
     r"\bto=(?P<named>[\w.-]{{1,80}})[^<>\n{{]{{0,40}}(?:<\|(?:channel|constrain)\|>[^<>\n{{]{{0,40}}){{0,2}}"
     r"<\|message\|>\s*(?=\{{)": _read_named,
     # a line that begins with a tool's name, as small models write it, numbered or not
-    r"""^[ \t]*(?:[-*\d.()\[\]]{{1,6}}[ \t]+)?(?P<named>{known})[ \t]*(?=\{{\s*["'])""": _read_named,
+    r"""^[ \t]*(?:[-*\d.()\[\]]{{1,6}}[ \t]+)?(?P<named>{known})[ \t]*(?=\{{\s*["'])""": _read_line,
     # Hermes, Qwen 2.5 and 3, Granite, Jamba, InternLM and whoever else announces JSON
     rf"(?:{_MARK})".replace("{", "{{").replace("}", "}}"): _read_marked,
     # OpenAI's own form, Llama 3, and what small models write whatever they are told
     r"""\{{\s*["']?\w""": _read_json,
 }
+_LOOSE = frozenset({_read_action, _read_line, _read_tagged})
 
 
 @lru_cache(maxsize=64)

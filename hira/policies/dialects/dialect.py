@@ -29,13 +29,17 @@ class Call:
 class Parsed:
     """A parsed turn: its text, its calls, and its form in the conversation.
 
-    `error`, if not empty, explains the fault of a call to the model; `calls` is then empty.
+    `error`, if not empty, explains the fault of a call to the model; `calls` is then empty. Of calls that were read
+    from text, `passages` are the parts of the turn that were read, one for each call or one for the error; `loose` says
+    that they have a form of no dialect and of no server, which prose and code may have, too.
     """
 
     text: str
     calls: tuple[Call, ...]
     message: Message
     error: str = ""
+    passages: tuple[str, ...] = ()
+    loose: bool = False
 
 
 def describe_missing(arguments: Mapping[str, Any], tool: "Tool") -> str:
@@ -94,6 +98,42 @@ class WrittenCall:
     error: str = ""
 
 
+_BLOCKQUOTE = compile_lazily(r"[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?>")
+_NUMBERED = compile_lazily(r"[ \t]*[\[(]?\d{1,3}[.)\]]+[ \t]")
+_BARE_LINE = compile_lazily(r"[\s\d*#>.()\[\]`\"'_-]*")
+_CONTINUES = compile_lazily(r"[\"'”’»)*_` \t]*(?P<comma>[,;]?)[ \t]*(?P<word>[^\W\d_]+)(?![\w.]*\()")
+_QUOTATIONS = {"“": "”", "„": "“”", "‘": "’", "«": "»", "»": "«", "「": "」", "『": "』", '"': '"'}
+_AROUND = 300
+"""Characters around a call that show whether it is part of prose."""
+_MENTIONS = 100
+"""Calls that one turn may mention before it makes one."""
+
+
+def is_mentioned(text: str, start: int, end: int) -> bool:
+    """Return whether a passage that looks like a call is quoted: in a blockquote, in quotation marks, or inside a
+    sentence that continues after it."""
+    line = text.rfind("\n", 0, start) + 1
+    before = text[max(line, start - _AROUND) : start].rstrip(" \t*_`([")
+    stop = text.find("\n", end, end + _AROUND)
+    after = text[end : stop if stop >= 0 else end + _AROUND].lstrip(" \t*_`)]")
+    if _BLOCKQUOTE.match(text, line) or (before and after and after[0] in _QUOTATIONS.get(before[-1], "")):
+        return True
+    following = _CONTINUES.match(after)
+    continues = following and (following["comma"] or following["word"].islower())
+    return bool(continues and before and (before[-1].isalnum() or before[-1] in ",;"))
+
+
+def is_alone(text: str, start: int, end: int) -> bool:
+    """Return whether a passage has its own line, or follows a colon, and is not a point of a numbered list in
+    prose."""
+    line = text.rfind("\n", 0, start) + 1
+    before = text[max(line, start - _AROUND) : start]
+    after = _CONTINUES.match(text, end)
+    if (after and after["word"].islower()) or not (_BARE_LINE.fullmatch(before) or before.rstrip().endswith(":")):
+        return False
+    return not (_NUMBERED.match(text, line) and text[:line].strip())
+
+
 def turn_of(completion: Completion, begin: "re.Pattern[str]") -> str:
     """Return the text that may contain calls: the visible one, or the reasoning if the stop string fired in there.
 
@@ -121,23 +161,30 @@ def find_unquoted(text: str, at: int, begin: "re.Pattern[str]", habit: "re.Patte
 
 
 def read(text: str, following: Callable[[int], WrittenCall | None], several: int) -> Parsed:
-    """Read a turn from left to right; `following` finds the next call from a place on."""
-    calls: list[Call] = []
-    kept, at, said_until = "", 0, len(text)
-    while len(calls) < several and (written := following(at)):
+    """Read a turn from left to right; `following` finds the next call from a place on. A call that is only mentioned
+    stays text."""
+    calls, passages = list[Call](), list[str]()
+    kept, at, looked, said_until, mentions = "", 0, 0, len(text), 0
+    while len(calls) < several and mentions < _MENTIONS and (written := following(looked)):
+        if written.end and is_mentioned(text, written.start, written.end):
+            looked, mentions = written.end, mentions + 1
+            continue
+        passage = text[written.start : written.end or len(text)]
         if written.error:
-            return Parsed(text[: written.start].strip(), (), assistant(clean(text)), written.error)
+            said = text[: written.start].strip()
+            return Parsed(said, (), assistant(clean(text)), written.error, (passage,))
         said_until = said_until if calls else written.start
         kept += text[at : written.start]
         if written.call is None:
             break
         calls.append(written.call)
+        passages.append(passage)
         kept += written.closed
-        at = written.end
+        at = looked = written.end
     whole = text[:said_until]
     if calls:
         kept += text[at:] if not text[at:].strip() else ""
-        return Parsed(whole.strip(), tuple(calls), assistant(kept))
+        return Parsed(whole.strip(), tuple(calls), assistant(kept), passages=tuple(passages))
     return Parsed(whole.strip(), (), assistant(whole if said_until == len(text) else whole.strip()))
 
 

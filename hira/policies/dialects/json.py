@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hira.core.messages import Filled, Message, assistant
@@ -48,7 +49,8 @@ class Json:
             if _follows_instructions(text[found.start : found.end], found.calls):
                 closed = "\n```" if text.count("```", found.start, found.end) % 2 else ""
                 rest = "" if text[found.end :].strip() else text[found.end :]
-                return Parsed(parsed.text, parsed.calls, assistant(text[: found.end] + closed + rest))
+                message = assistant(text[: found.end] + closed + rest)
+                return replace(parsed, message=message)
         return parsed
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:

@@ -75,7 +75,8 @@ def _read_calls_in_text(completion: Completion, tools: Sequence[Tool], several: 
     name = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
     calls = tuple(Call(call.name, call.arguments, f"{name}{at}") for at, call in enumerate(found.calls))
     made = tuple(ToolCall(call.id, call.name, json.dumps(dict(call.arguments), ensure_ascii=False)) for call in calls)
-    return Parsed(said.strip(), calls, assistant(said, made), found.error)
+    loose = found.loose and bool(calls)
+    return Parsed(said.strip(), calls, assistant(said, made), found.error, found.passages, loose)
 
 
 def _repair(written: ToolCall, call: Call) -> ToolCall:

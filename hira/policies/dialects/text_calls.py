@@ -24,8 +24,9 @@ from hira.policies.dialects.call_formats import (
     plain,
     read_at,
 )
-from hira.policies.dialects.dialect import RESULT, Call, Parsed, check_call, coerce_value
+from hira.policies.dialects.dialect import RESULT, Call, Parsed, check_call, coerce_value, is_alone, is_mentioned
 from hira.policies.dialects.lenient import read_value
+from hira.policies.dialects.quoted import IsQuoted
 
 _TRIES = 2_000
 """Places of one turn at which a call is looked for: Python counts the lines before each fault that it finds in JSON."""
@@ -46,12 +47,14 @@ Write = Callable[[Call, Tool], str]
 @dataclass(frozen=True, slots=True)
 class CallSpan:
     """The calls of a turn, from `start` to `end` of its text. Without calls, `error` explains the fault of the first
-    one to the model."""
+    one to the model. The `passages` are those that were read as calls; `loose` says that some may be prose or code."""
 
     start: int
     end: int
     calls: tuple[Call, ...] = ()
     error: str = ""
+    passages: tuple[str, ...] = ()
+    loose: bool = False
 
 
 def find_calls(text: str, tools: Sequence[Tool], *, cut: bool = False, several: int = 1) -> CallSpan | None:
@@ -67,22 +70,30 @@ def find_calls(text: str, tools: Sequence[Tool], *, cut: bool = False, several: 
             at = quoted.end()
             continue
         read = read_at(turn, begun.start())
-        if read.error or read.calls:
+        if (read.error or read.calls) and _is_made(turn.text, begun, read):
             return _read_following(turn, opening, begun, read, several)
         at, tried = max(read.end, begun.end()), tried + 1
     return None
 
 
-def holds_more(text: str, tools: Sequence[Tool], several: int) -> bool:
-    """Return whether a text contains more calls than one turn may have, so that the rest will not be read."""
+def holds_more(text: str, tools: Sequence[Tool], several: int, is_quoted: IsQuoted | None = None) -> bool:
+    """Return whether a text contains more calls than one turn may have, so that the rest will not be read. After calls
+    of which some are only quoted, it will."""
     found = find_calls(text, tools, cut=True, several=several + 1)
-    return found is not None and len(found.calls) > several
+    return found is not None and len(found.calls) > several and not _quotes(found, is_quoted, several)
+
+
+def _quotes(found: CallSpan, is_quoted: IsQuoted | None, several: int = 1) -> bool:
+    """Return whether some of the first calls, as many as one turn may have, are only quoted."""
+    each = zip(found.calls[:several], found.passages, strict=False)
+    return is_quoted is not None and any(is_quoted(call, passage, found.loose) for call, passage in each)
 
 
 def drop_calls(answer: str, tools: Sequence[Tool]) -> str:
-    """Return an answer up to its first call: a call is not an answer. An unreadable one stays after other text."""
+    """Return an answer up to its first call: a call is not an answer. An unreadable one stays after other text, and so
+    does a loose one, which an answer quotes."""
     found = find_calls(answer, tools)
-    said = answer if found is None else answer[: found.start].strip()
+    said = answer if found is None or found.loose else answer[: found.start].strip()
     return answer if found and said and not found.calls else said
 
 
@@ -112,22 +123,43 @@ def _read_following(
     turn: CallText, opening: "re.Pattern[str]", begun: "re.Match[str]", read: ReadCalls, several: int
 ) -> CallSpan:
     """Return the call that was read, and those that follow it."""
-    near = turn.text[max(0, begun.start() - NEAR) : begun.start()]
-    dress = BEFORE.search(near)
-    start, calls, end = begun.start() - (len(dress[0]) if dress else 0), list[Call](), read.end
+    start, calls, end, loose = _dressed(turn.text, begun.start()), list[Call](), read.end, read.loose
+    passages: list[str] = []
     while read.calls and not read.error:
+        passage = turn.text[begun.start() : read.end]
         for tool, arguments in read.calls[: several - len(calls)]:
             call, error = check_call(tool.name, fit_arguments(arguments, tool), {tool.name: tool})
             if call is None:
-                return CallSpan(start, end, tuple(calls), "" if calls else error)
+                return CallSpan(start, end, tuple(calls), "" if calls else error, tuple(passages) or (passage,), loose)
             calls.append(call)
+            passages.append(passage)
+            loose = loose or read.loose
         after = AFTER.match(turn.text, read.end)
         end = after.end() if after else read.end
         following = opening.search(turn.text, end) if len(calls) < several else None
         if following is None or not DRESS.fullmatch(turn.text, end, following.start()):
             break
-        read = read_at(turn, following.start())
-    return CallSpan(start, end, tuple(calls), "" if calls else read.error)
+        begun, read = following, read_at(turn, following.start())
+    passages = passages or [turn.text[begun.start() : read.end]]
+    return CallSpan(start, end, tuple(calls), "" if calls else read.error, tuple(passages), loose)
+
+
+def _dressed(text: str, at: int) -> int:
+    """Return where the tokens before a call begin."""
+    dress = BEFORE.search(text[max(0, at - NEAR) : at])
+    return at - (len(dress[0]) if dress else 0)
+
+
+def _is_made(text: str, begun: "re.Match[str]", read: ReadCalls) -> bool:
+    """Return whether the model makes the call that was read, rather than mentions it. Within prose, as a point of a
+    numbered list, or in a fence that more prose follows, a loose form is a mention."""
+    at = begun.start() + len(begun[0]) - len(begun[0].lstrip())
+    start, after = _dressed(text, at), AFTER.match(text, read.end)
+    end = after.end() if after else read.end
+    if is_mentioned(text, start, end) or is_mentioned(text, at, end):
+        return False
+    fenced = "```" in text[start:at]
+    return not read.loose or (not text[end:].strip() if fenced else is_alone(text, start, end))
 
 
 def _opens(text: str, quoted: "re.Match[str]", begun: "re.Match[str]") -> bool:
@@ -144,10 +176,10 @@ def read_turn(own: Parsed, completion: Completion, tools: Sequence[Tool], severa
         return own
     said = text_of_turn(own, completion)[: found.start].strip()
     if found.error:
-        return Parsed(said, (), assistant(said), found.error)
+        return Parsed(said, (), assistant(said), found.error, found.passages)
     named = {tool.name: tool for tool in tools}
     kept = said + "".join(write(call, named[call.name]) for call in found.calls)
-    return Parsed(said, found.calls, assistant(kept.strip()))
+    return Parsed(said, found.calls, assistant(kept.strip()), "", found.passages, found.loose)
 
 
 def find_calls_of_turn(own: Parsed, completion: Completion, tools: Sequence[Tool], several: int) -> CallSpan | None:
@@ -163,9 +195,10 @@ def text_of_turn(own: Parsed, completion: Completion) -> str:
 class HeldText:
     """Hands on the text of a turn as it streams in, up to where a call may begin; thought passes."""
 
-    def __init__(self, watch: Watch, tools: Sequence[Tool]) -> None:
+    def __init__(self, watch: Watch, tools: Sequence[Tool], is_quoted: IsQuoted | None = None) -> None:
         self._watch = watch
         self._tools = tools
+        self._is_quoted = is_quoted
         self._begins = ("action", "functools", *(tool.name for tool in tools))
         self._waiting = ""
         self._call = False
@@ -180,8 +213,10 @@ class HeldText:
 
     def end(self) -> None:
         """The turn is over: hand on what was no call after all."""
-        if self._waiting and not _OWN.search(self._waiting) and not find_calls(self._waiting, self._tools, cut=True):
-            self._watch(Delta(self._waiting))
+        if self._waiting and not _OWN.search(self._waiting):
+            found = find_calls(self._waiting, self._tools, cut=True)
+            if found is None or _quotes(found, self._is_quoted):
+                self._watch(Delta(self._waiting))
         self._waiting = ""
 
     def _opening(self) -> "re.Pattern[str]":

@@ -1,0 +1,180 @@
+"""Tells a call that a model makes from one that it quotes, so that no text which a run reads comes back as a call.
+
+Texts are compared by their letters, digits and brackets alone, so that white space, case, quotation marks, Markdown,
+escapes, invisible characters, accents and look-alikes of other scripts make no difference.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import unquote
+
+from hira.core.messages import assistant
+from hira.core.patterns import compile_lazily
+from hira.core.policy import Completion
+from hira.core.sanitize import clean, unescape
+from hira.core.tool import Tool
+from hira.policies.dialects.answer import strip_thought
+from hira.policies.dialects.call_formats import DRESS
+from hira.policies.dialects.dialect import Call, Parsed
+
+LEAST = 8
+"""The fewest characters of a piece, when a model joins pieces of several texts to a call. The last piece may be
+shorter, and so may one other; a call of fewer than two such pieces is compared only as a whole."""
+PIECES = 8
+_QUOTATIONS = 20
+"""Quoted calls of one reply; in a reply with more of them, nothing is a call."""
+_ESCAPED = compile_lazily(r"(?<!\\)\\++u([0-9a-fA-F]{4})|(?:%[0-9a-fA-F]{2})+")
+_BREAKS = compile_lazily(r"\\++[nrt]?")
+_DROPPED = compile_lazily(r"[^\w()]+|_+")
+_SIGNS = bytes(code for code in range(128) if not (chr(code).isalnum() or chr(code) in "()"))
+# letters of other scripts that are drawn like Latin ones, after `casefold`
+_DRAWN_ALIKE = str.maketrans(
+    "аһсԁеіјкӏмпорԛгѕтѵԝхуьαβεικνορτυχϲɑɡıոօսհցզ",
+    "ahcdeijklmnopqrstvwxybabeikvoptuxcaginouhgq",
+)
+_WORDS = """arguments argument parameters parameter args input actioninput toolinput kwargs argkey argvalue name tool
+toolname function functionname functions action recipientname call calls begin end json constrain message sep""".split()
+LONGEST = 20_000
+"""Characters of arguments that are compared in another form."""
+
+
+def _unescape(escape: "re.Match[str]") -> str:
+    return chr(int(escape[1], 16)) if escape[1] else unquote(escape[0])
+
+
+def fold(text: str) -> str:
+    """Return the letters, digits and round brackets of a text, in one case and script.
+
+    >>> fold('**Action:** Delete\\\\_File(\\n  “path”…)')
+    'actiondeletefile(path)'
+    """
+    if "&" in text:
+        text = unescape(text)
+    if "\\" in text or "%" in text:
+        text = _BREAKS.sub("", _ESCAPED.sub(_unescape, text))
+    if text.isascii():
+        return text.encode().translate(None, _SIGNS).decode().lower()
+    text = _DROPPED.sub("", unicodedata.normalize("NFKD", text).casefold())
+    return text if text.isascii() else text.translate(_DRAWN_ALIKE)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTexts:
+    """The folded texts that a conversation has read."""
+
+    folded: Sequence[str]
+
+    def hold(self, passage: str) -> bool:
+        """Return whether one of the texts contains a passage."""
+        wanted = _fold_call(passage)
+        return bool(wanted) and any(wanted in text for text in self.folded)
+
+    def hold_in_pieces(self, passage: str) -> bool:
+        """Return whether a passage consists of a few pieces of the texts."""
+        wanted, at, short = _fold_call(passage), 0, 0
+        for _ in range(PIECES if len(wanted) >= 2 * LEAST else 0):
+            size = self._longest(wanted[at:])
+            at, short = at + size, short + (size < LEAST)
+            if at == len(wanted):
+                return True
+            if not size or short > 1:
+                return False
+        return False
+
+    def hold_reworded(self, call: Call, tool: Tool) -> bool:
+        """Return whether a text has the call in another form: its name, then nothing but its arguments and the words of
+        call formats, one of them next to the name."""
+        values = set(filter(None, map(fold, _values_of(call.arguments))))
+        if not values or sum(map(len, values)) > LONGEST:
+            return False
+        words = {*map(fold, tool.fields), *_WORDS} - {""}
+        if not call.name.isalpha():  # in prose, brackets may follow a plain word
+            words.add("(")
+        parts = sorted({*values, *words, "(", ")"}, key=len, reverse=True)
+        part = "|".join((*map(re.escape, parts), r"\d"))
+        written = re.compile(f"{re.escape(fold(call.name))}((?:{part})+)")
+        for text in self.folded:
+            for found in written.finditer(text):
+                held = re.findall(part, found[1])
+                first = next((at for at, one in enumerate(held) if one in values), len(held))
+                announced = text.endswith(tuple(_WORDS), 0, found.start()) or not words.isdisjoint(held[:first])
+                if announced and values <= set(held):
+                    return True
+        return False
+
+    def _longest(self, wanted: str) -> int:
+        """Return how many characters of the beginning one of the texts contains."""
+        sizes = range(len(wanted) + 1)
+        return bisect_left(sizes, 1, key=lambda size: 1 - self._has(wanted[:size])) - 1
+
+    def _has(self, piece: str) -> bool:
+        return not piece or any(piece in text for text in self.folded)
+
+
+def _fold_call(passage: str) -> str:
+    """Fold a passage without the tokens that announce a call, which a model may add to a quotation."""
+    dress = DRESS.match(passage)
+    return fold(passage[dress.end() :] if dress else passage)
+
+
+def _values_of(value: Any) -> Iterator[str]:
+    """Yield the values of arguments as text, at any depth."""
+    if isinstance(value, Mapping | list | tuple):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _values_of(one)
+    else:
+        yield str(value)
+
+
+IsQuoted = Callable[[Call | None, str, bool], bool]
+"""Returns whether a call is quoted, or a faulty one (None): by its passage, and whether its form is loose."""
+
+
+def parse_made(
+    parse: Callable[[Completion], Parsed], completion: Completion, is_quoted: IsQuoted
+) -> tuple[Parsed, tuple[Call, ...]]:
+    """Parse a reply so that calls which it only quotes stay part of its text. Also return these calls.
+
+    Marks replace the quotations while the rest is parsed again, because a call that the model makes may follow.
+    """
+    passages, quoted = list[str](), list[Call]()
+    parsed = parse(completion)
+    while new := [one for one in _read_from_text(parsed, completion) if is_quoted(*one, parsed.loose)]:
+        quoted += [call for call, _ in new if call]
+        rest = completion
+        for passage in dict.fromkeys(passage for _, passage in new):
+            mark = f"\ue000{len(passages)}\ue001"
+            passages.append(passage)
+            rest = replace(rest, text=rest.text.replace(passage, mark), reasoning=rest.reasoning.replace(passage, mark))
+        if rest == completion or len(passages) > _QUOTATIONS:
+            text = _restore(strip_thought(rest), passages)
+            return Parsed(text.strip(), (), assistant(text)), tuple(quoted)
+        completion = rest
+        parsed = parse(completion)
+    if passages:
+        message = replace(parsed.message, text=_restore(parsed.message.text, passages))
+        parsed = replace(parsed, text=_restore(parsed.text, passages), message=message)
+    return parsed, tuple(quoted)
+
+
+def _read_from_text(parsed: Parsed, completion: Completion) -> Iterator[tuple[Call | None, str]]:
+    """Yield the calls that were read from text, or None for a faulty one, each with its passage; what follows the text,
+    if a dialect does not tell the passages."""
+    calls: Sequence[Call | None] = parsed.calls or (None,)
+    if parsed.passages:
+        yield from zip(calls, parsed.passages, strict=False)
+    elif parsed.calls and not completion.calls:
+        written = completion.text or completion.reasoning
+        rest = written.partition(parsed.text)[2] if parsed.text else written
+        yield from ((call, rest) for call in parsed.calls)
+
+
+def _restore(text: str, quoted: Sequence[str]) -> str:
+    """Return a text with its quotations in their places, without tokens of dialects."""
+    for at, passage in enumerate(quoted):
+        text = text.replace(f"\ue000{at}\ue001", clean(passage))
+    return text
