@@ -220,7 +220,7 @@ async def test_the_limits_are_twenty_turns_of_each_agent() -> None:
 
 async def test_at_a_limit_the_last_call_is_made_and_the_summary_sees_it_and_is_told_why() -> None:
     """The published code takes the turn and never makes its call."""
-    people, policy = context([hand("Height"), ANSWER], [look("a"), look("b"), SUMMARY.format("31 m", 2)])
+    people, policy = context([hand("Height"), ANSWER], [look("c"), look("b"), SUMMARY.format("31 m", 2)])
     record = await run(MATPO(max_subtasks=1, worker_calls=2), people)
     worker, planner = of(policy, "1/worker")[-1], of(policy, "planner")[-1]
     assert "PAGE-OF-B" in worker.messages[-2].text
