@@ -38,6 +38,11 @@ _ASKING = frozenset(
 _QUESTION = compile_lazily(r"[?？؟]|^\W*(?:who|whom|whose|when|where|which)\b", re.IGNORECASE)
 
 
+_AUXILIARY = compile_lazily(
+    r"\b(?:is|are|was|were|do|does|did|has|have|had|will|would|can|could|should|must|may|might)\b", re.IGNORECASE
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """The content words of a question. `wanted` are those that an answer's evidence has to hold: not the asking words,
@@ -53,11 +58,14 @@ def read_question(text: str) -> Question:
     lower = [word.text.lower() for word in words]
     if not (_QUESTION.search(text) or _ASKING.intersection(lower)):
         return Question(words, ())
+    before = (
+        ("what", "which", "how") if _AUXILIARY.search(text) else ("which", "how")
+    )  # "What repels …?" asks for a thing
     kinds = {
         place
         for place, word in enumerate(words)
         if word.kind == "word"
-        and (word.link.endswith("which") or (place and word.close and lower[place - 1] in ("what", "which", "how")))
+        and (word.link.endswith("which") or (place and word.close and lower[place - 1] in before))
     }
     wanted = tuple(
         word for place, word in enumerate(words) if not (word.light or lower[place] in _ASKING or place in kinds)

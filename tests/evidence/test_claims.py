@@ -1,5 +1,7 @@
 """The claims of an answer: what states something, and what does not."""
 
+from dataclasses import replace
+
 import pytest
 
 from hira.core.sources import Sources
@@ -126,7 +128,16 @@ def test_claims_that_are_not_supported_are_flagged_where_they_end() -> None:
     ]
     flagged = "The weir leaks [s1]. It is green (unsupported). Otto mended it. [s2] (contradicted)"
     assert flag_claims(answer, made) == flagged
-    assert flag_claims(answer, made, names={"unsupported": "?", "contradicted": "!"}).count("(") == 2
+    assert flag_claims(answer, made, chinese=True).count("(") == 2
+
+
+def test_the_flag_of_a_claim_names_eight_words_at_most_that_the_source_does_not_say() -> None:
+    missing = tuple("green weir of Arn leaks water every hour at dawn".split())
+    citation = Citation("s1", "It is green", "", "unsupported", by="lexical", missing=missing)
+    eight = "green, weir, of, Arn, leaks, water, every, hour, …"
+    assert flag_claims("It is green.", [citation]) == f"It is green (unsupported; the source does not say: {eight})."
+    assert "来源未提及：green" in flag_claims("It is green.", [citation], chinese=True)
+    assert replace(citation, missing=()).explain() == ""
 
 
 @pytest.mark.parametrize("text", ["[" + " " * 300_000, "[s1" + " " * 300_000 + "x", "[s9]" + " " * 300_000 + "x",

@@ -1,10 +1,14 @@
 """Verifiers: which sources a claim is held against, what a broken verifier costs, and when an answer is accepted."""
 
 import asyncio
+import json
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
+import hira
 from hira.agents.run_context import RunContext
 from hira.core.events import Events, Notice
 from hira.core.sources import join_question_and_answer
@@ -18,10 +22,12 @@ from hira.evidence import (
     Verdict,
     Verifier,
     check,
+    find_lacking,
     is_accepted,
     verify,
     verify_answer,
 )
+from hira.evidence.verdicts import find_worst
 from hira.testing import ScriptedPolicy, make_context
 from hira.workflows import rollout
 
@@ -41,33 +47,33 @@ def read(*sources: Source) -> Sources:
 
 
 def test_a_claim_without_a_mark_is_attributed_to_the_source_that_supports_it() -> None:
-    (one,) = verify("Lena Brook has steered the ferry since 1987.", read(WEIR, FERRY))
+    (one,) = verify("The ferry of Arn crosses the Dell every hour.", read(WEIR, FERRY))
     assert (one.source, one.attributed, one.verdict) == ("s2", True, "supported")
-    assert "Lena Brook" in one.quote
+    assert one.quote == "The ferry of Arn crosses the Dell every hour."
 
 
 def test_a_claim_with_a_mark_is_held_against_that_source_alone() -> None:
-    (one,) = verify("Lena Brook has steered the ferry since 1987 [s1].", read(WEIR, FERRY))
+    (one,) = verify("The ferry of Arn crosses the Dell every hour [s1].", read(WEIR, FERRY))
     assert (one.source, one.attributed, one.verdict) == ("s1", False, "unsupported")
 
 
-def test_a_bare_answer_is_joined_to_its_question_by_another_source() -> None:
+def test_a_bare_answer_is_supported_by_a_sentence_that_has_the_words_of_the_question_too() -> None:
     pages = read(
-        Source("tova.md", "Tova", "Tova Reed was born in Melby. She paints."),
-        Source("melby.md", "Melby", "Melby lies on the river Havel. Melby lies below the hill Birka."),
+        Source("melby.md", "Melby", "Melby lies on the river Havel below the hill Birka."),
         Source("jarrow.md", "Jarrow", "Jarrow lies on the river Oder."),
     )
-    question = "Which river flows through the town where Tova Reed was born?"
-    assert verify("Havel [s2]", pages, question)[0].verdict == "supported"
-    assert verify("Havel", pages, question)[0].source == "s2"
-    assert verify("Oder [s3]", pages, question)[0].verdict == "unsupported"
+    question = "Which river does Melby lie on?"
+    assert verify("Havel [s1]", pages, question)[0].verdict == "supported"
+    assert verify("Havel", pages, question)[0].source == "s1"
+    assert verify("Oder [s2]", pages, question)[0].verdict == "unsupported"
+    assert verify("Birka [s2]", pages, question)[0].missing == ("Birka",)
 
 
 def test_a_sentence_of_the_source_is_a_quotation() -> None:
     assert check("Its crest is 41 m long", WEIR).by == "quote"
     assert check("The crest of the weir of Arn is 41 m long", WEIR).by == "lexical"
-    wrapped = Source("w", "W", "Some say:\nits crest\nis 41 m long; others differ.")
-    assert (check("Its crest is 41 m long", wrapped).by, check("Its crest is 41", wrapped).by) == ("quote", "lexical")
+    wrapped = Source("w", "W", "The crest of the weir of Arn, which the smith mended,\nis 41 m long.")
+    assert check("The crest of the weir of Arn, which the smith mended, is 41 m long", wrapped).by == "quote"
 
 
 def test_a_tools_result_counts_together_with_its_call() -> None:
@@ -163,9 +169,10 @@ async def test_a_run_with_a_broken_verifier_ends_with_its_answer_and_a_notice() 
 @pytest.mark.parametrize(
     ("answer", "status"),
     [
-        ("The smith Jonas Keel mended the weir of Arn in 1911.", "answered"),
-        ("The smith Jonas Keel mended the weir of Arn in 1911. It took him eleven weeks of hard winter.", "answered"),
+        ("The weir of Arn was mended in 1911 by the smith Jonas Keel.", "answered"),
+        ("The weir of Arn was mended by the smith Jonas Keel. It took him eleven weeks of hard winter.", "answered"),
         ("A duck drew the plans. The weir of Arn was mended in 1911.", "unverified"),
+        ("The weir of Arn was mended in 1911 by the baker Jonas Keel.", "unverified"),
         ("The weir is haunted by a duck.", "unverified"),
         ("The documents do not say who paid the smith.", "insufficient_evidence"),
         ("", "failed"),
@@ -175,6 +182,41 @@ async def test_the_status_says_what_the_answer_is_worth(answer: str, status: str
     context = make_context(ScriptedPolicy([]))
     context.rollout.sources.add(WEIR)
     assert (await rollout(Says(answer), "Who mended the weir?", context)).status == status
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "lacking"),
+    [
+        ("Where was the smith Jonas Keel born?", "The weir of Arn was mended by the smith Jonas Keel.", ("born",)),
+        ("How deep is the Dell at the weir?", "The crest of the weir is 41 m long.", ("Dell",)),
+        ("How long is the crest of the weir?", "The crest of the weir is 41 m long.", ()),
+    ],
+)
+async def test_a_supported_claim_that_does_not_speak_of_the_question_leaves_an_answer_unverified(
+    question: str, answer: str, lacking: tuple[str, ...]
+) -> None:
+    context = make_context(ScriptedPolicy([]))
+    context.rollout.sources.add(WEIR)
+    record = await rollout(Says(answer), question, context)
+    assert record.citations[0].verdict == "supported"
+    assert record.lacking == lacking
+    assert (record.status, record.answers) == (("unverified", "no") if lacking else ("answered", "yes"))
+
+
+def test_claims_that_name_the_same_thing_speak_of_the_question_together() -> None:
+    rooms = "Jonas Keel mended the weir of Arn. Jonas Keel was born in Tarn."
+    question = "Where was the smith who mended the weir of Arn born?"
+    sources = read(Source("k.md", "The smith", rooms))
+    alone = verify("Jonas Keel was born in Tarn.", sources, question)
+    both = verify("Jonas Keel mended the weir of Arn. Jonas Keel was born in Tarn.", sources, question)
+    assert find_lacking(alone) == ("mended", "weir", "Arn")
+    assert find_lacking(both) == ()
+
+
+async def test_without_a_check_every_answer_but_a_refusal_counts_as_answered() -> None:
+    for answer, status in (("A duck did it.", "answered"), ("The sources do not say.", "insufficient_evidence")):
+        context = make_context(ScriptedPolicy([]), verify="off")
+        assert (await rollout(Says(answer), "Who mended the weir?", context)).status == status
 
 
 async def test_what_follows_a_refusal_is_checked_and_the_refusal_stays_one() -> None:
@@ -200,3 +242,32 @@ def test_an_answer_is_accepted_by_its_first_claim_and_a_report_by_half_of_them()
     assert is_accepted(made("unsupported", *["supported"] * 5, *["unchecked"] * 4))
     assert not is_accepted(made(*["supported"] * 4, *["unsupported"] * 6))
     assert not is_accepted([])
+
+
+def test_a_verdict_is_a_plain_string_with_its_meaning_and_its_rank() -> None:
+    assert json.loads(json.dumps([*Verdict])) == ["unchecked", "unsupported", "contradicted", "supported"]
+    assert [verdict.rank for verdict in Verdict] == [0, 1, 2, 3]
+    assert [verdict for verdict in Verdict if verdict.holds] == [Verdict.SUPPORTED]
+    assert [verdict for verdict in Verdict if verdict.denies] == [Verdict.CONTRADICTED]
+    assert all(verdict.label() == verdict and verdict.label(chinese=True) != verdict for verdict in Verdict)
+
+
+def test_the_worst_verdict_is_the_one_that_a_reader_must_see_first() -> None:
+    assert find_worst([Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED]) is Verdict.CONTRADICTED
+    assert find_worst([Verdict.SUPPORTED, Verdict.UNCHECKED]) is Verdict.UNCHECKED
+    assert find_worst([]) is None
+
+
+def test_a_judgement_or_citation_with_an_unknown_verdict_is_refused() -> None:
+    assert Judgement("supported").verdict is Verdict.SUPPORTED  # type: ignore[arg-type]  # as a plug-in writes it
+    assert made("unsupported")[0].verdict is Verdict.UNSUPPORTED  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="fine"):
+        Judgement("fine")  # type: ignore[arg-type]
+
+
+def test_a_verdict_is_spelled_in_one_file() -> None:
+    """A new verdict changes `verdicts.py`, and nothing else breaks."""
+    root = Path(hira.__file__).parent
+    spelled = re.compile(r'(?<![\w ])"(?:(?:un)?supported|contradicted|unchecked)"')
+    files = {str(path.relative_to(root)) for path in root.rglob("*.py") if spelled.search(path.read_text("utf-8"))}
+    assert files == {"evidence/verdicts.py"}
