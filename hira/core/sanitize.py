@@ -8,29 +8,21 @@ Marks are broken by look-alikes (`‹` for `<`), so the text stays readable. Key
 that is shown, sent and recorded (`redact`).
 """
 
-import json
 import re
-from collections.abc import Container, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Container, Mapping
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from hira.core.messages import Filled
-from hira.core.patterns import compile_lazily
+from hira.core.masking import mask
+from hira.core.patterns import ESCAPES, INVISIBLE, JOINERS, compile_lazily
 
 LONGEST_TITLE = 200
 _NUMBER = compile_lazily(r"&#0*(\d{8})\d*")
-_ESCAPES = compile_lazily(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?")
-# controls, zero-width characters, bidirectional overrides, byte-order marks, fillers, variation selectors, tags; and
-# lone surrogates, which cannot be sent
-_INVISIBLE = compile_lazily(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
-    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
+_ESCAPES = compile_lazily(ESCAPES)
+_INVISIBLE = compile_lazily(INVISIBLE)
+_JOINERS = compile_lazily(rf"{JOINERS}+")
 _HALVES = compile_lazily("[\ud800-\udfff]")
-# scripts and emoji need these between their characters; elsewhere, and in runs, they only hide something
-_JOINERS = compile_lazily("[\u200c\u200d\ufe0e\ufe0f]+")
 _NAMES = r"""think thinking answer tool_calls? tool_responses? tool_results? tool_name tool function_calls?
 function_results? function invoke parameters? parameter use_mcp_tool server_name arguments memory report plan user_input
 information sources? documents? results? system user assistant (?:begin|end|start)_\w+ \w+_(?:id|begin|start|end|token)
@@ -312,19 +304,18 @@ def _leads_out(target: str) -> bool:
     return bool(_OUTWARD.match(re.sub(r"[\x00-\x20]", "", plain).replace("\\", "/")))
 
 
-MASK = "[secret]"
 _USERINFO = re.compile(r"(?<=://)[^/?#\s]*@(?!https?://)")
 
 
 def redact(value: Any, secrets: frozenset[str]) -> Any:
-    """Mask every secret in the texts of a JSON value, also in the form that URLs or JSON give it.
+    """Mask every secret in the texts of a JSON value, also in disguise (`mask`).
 
     Returns the value itself if it holds none.
     """
     if not secrets:
         return value
     if isinstance(value, str):
-        return _mask(value, _forms(secrets))
+        return mask(value, secrets)
     if isinstance(value, Mapping):
         masked = {redact(key, secrets): redact(one, secrets) for key, one in value.items()}
         return value if masked == value else masked
@@ -332,20 +323,6 @@ def redact(value: Any, secrets: frozenset[str]) -> Any:
         items = [redact(one, secrets) for one in value]
         return value if items == list(value) else items
     return value
-
-
-def _mask(text: str, forms: Iterable[str]) -> str:
-    for form in forms:
-        if form in text:
-            text = text.replace(form, MASK)
-    return text
-
-
-@lru_cache(maxsize=8)
-def _forms(secrets: frozenset[str]) -> tuple[str, ...]:
-    """Return the forms that the secrets may take, longest first; cached, because every text is searched for them."""
-    forms = {form for one in secrets for form in (one, quote(one, safe=""), json.dumps(one)[1:-1])}
-    return tuple(sorted(forms, key=len, reverse=True))
 
 
 def without_userinfo(text: str) -> str:
