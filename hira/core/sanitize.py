@@ -13,8 +13,8 @@ from collections.abc import Container, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from hira.core.messages import Filled
 from hira.core.masking import mask
+from hira.core.messages import Filled
 from hira.core.patterns import ESCAPES, INVISIBLE, JOINERS, compile_lazily
 
 LONGEST_TITLE = 200
