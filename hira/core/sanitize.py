@@ -67,6 +67,10 @@ _LIVE_BRACKETED = compile_lazily(
 _MARKED = re.compile(r"""[\x00-\x08\x0b-\x1f\x7f<>|\[\]\\"']""")
 _BROKEN = str.maketrans(_L + _R, "‹‹‹›››")
 
+_MARK_OF_HEAD = compile_lazily(r"\[s\d+\] ")
+_MARK = compile_lazily(r"[\[［【]\s*+(/?\s*+[sｓ]\s*+\d+(?:\s*+[,;]\s*+[sｓ]?\d+)*+)\s*+[\]］】]", re.IGNORECASE)
+_QUOTES = compile_lazily('["＂“”„‟]{3,}')
+
 # Markdown and HTML of answers. Possessive quantifiers (`*+`) keep every pattern linear.
 _KEPT = compile_lazily("\x00(\\d+)\x00")
 _TARGET = r"""\(\s*+<?+((?:[^\s()<>]|\([^\s()<>]*\))*+)>?+(?:\s++(?:"[^"]*"|'[^']*'|\([^()]*\)))?+\s*+\)"""
@@ -106,6 +110,11 @@ def clip_title(title: str) -> str:
     return flat if len(flat) <= LONGEST_TITLE else f"{flat[: LONGEST_TITLE - 1].rstrip()}…"
 
 
+def flatten_name(name: str) -> str:
+    """Return the name of a file on one line and without control tokens, because anyone may have chosen it."""
+    return " ".join(clean(printable(name)).split())
+
+
 def is_text(text: str) -> bool:
     """Return whether a text can be sent and stored: it has no lone surrogate, as file names that are not UTF-8 have."""
     return not _HALVES.search(text)
@@ -138,6 +147,21 @@ def sanitize(text: str) -> Filled:
     if _is_plain(text):
         return Filled(text)
     return Filled(_LIVE_BRACKETED.sub(_break_brackets, _LIVE.sub(_look_alike, text)))
+
+
+def fence(head: str, text: str) -> Filled:
+    """Return a text between triple quotes below its head, `[s1] A title`. Nothing in the text closes the quotes or
+    opens those of another source, and the head stays on one line.
+    """
+    mark = _MARK_OF_HEAD.match(head)
+    kept = mark[0] if mark else ""
+    title = " ".join(_break_fences(head[len(kept) :]).split())
+    return Filled(f'{kept}{title}\n"""\n{_break_fences(text)}\n"""')
+
+
+def _break_fences(text: str) -> str:
+    """Clean the text, and break ids in brackets and runs of quotes by look-alikes."""
+    return _QUOTES.sub(lambda run: "'" * len(run[0]), _MARK.sub(r"(\1)", clean(text)))
 
 
 def _is_plain(text: str) -> bool:
