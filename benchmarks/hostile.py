@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+import hostile_clients  # noqa: E402
 import httpx  # noqa: E402 - the project's tests make the documents
 
 from hira import Settings  # noqa: E402
@@ -365,6 +366,9 @@ ATTACKS: dict[tuple[str, str], Callable[[Path], str]] = {
     ),
     ("sandbox", "the network"): sandboxed("import socket\nsocket.socket()\nprint('REACHED')"),
 }
+PATTERNS += hostile_clients.PATTERNS
+FUNCTIONS |= hostile_clients.FUNCTIONS
+ATTACKS |= hostile_clients.ATTACKS
 
 
 class Case(NamedTuple):

@@ -167,8 +167,8 @@ def page_of_server(clients: int, seconds: float, share: float, leaving: float) -
 ## Clients that leave
 
 {clients} clients of `hira serve` for {seconds:g} seconds over the same endpoint; {leaving:.0%} of their questions are
-left by their client within two seconds. "Before" is after a first round of 20 seconds, "after" once all runs have
-ended.
+left by their client within two seconds. "Before" is after a first round of 20 seconds, which counts too, "after" is
+once all runs have ended. Who leaves while a question still waits for its turn leaves no run.
 
 {rows}"""
 

@@ -37,22 +37,24 @@ class _Spellings(NamedTuple):
 
 
 class _Decoded(NamedTuple):
-    """A text after one round of decoding; each piece is where it begins and ends in it, and in the text before."""
+    """A text after one round of decoding: where each decoded piece begins and ends in it, and in the text before."""
 
     text: str
-    pieces: Sequence[tuple[int, int, int, int]]
+    begins: Sequence[int]
+    ends: Sequence[int]
+    spans: Sequence[tuple[int, int]]
 
     def find_origin(self, begin: int, end: int) -> tuple[int, int]:
         """Return the part of the text before that a part of this one comes from."""
         return self._find(begin)[0], self._find(end - 1)[1]
 
     def _find(self, place: int) -> tuple[int, int]:
-        at = bisect_right(self.pieces, place, key=lambda piece: piece[0]) - 1
+        at = bisect_right(self.begins, place) - 1
         if at < 0:
             return place, place + 1
-        _, new_end, old_begin, old_end = self.pieces[at]
-        beyond = place - new_end
-        return (old_begin, old_end) if beyond < 0 else (old_end + beyond, old_end + beyond + 1)
+        begin, end = self.spans[at]
+        beyond = place - self.ends[at]
+        return (begin, end) if beyond < 0 else (end + beyond, end + beyond + 1)
 
 
 def mask(text: str, secrets: frozenset[str]) -> str:
@@ -78,7 +80,7 @@ def _decode(text: str) -> Iterator[_Decoded]:
         if not _MAY_BE_ENCODED.search(text):
             return
         decoded = _replace(_ENCODED, text)
-        if not decoded.pieces:
+        if not decoded.spans:
             return
         yield decoded
         text = decoded.text
@@ -86,15 +88,19 @@ def _decode(text: str) -> Iterator[_Decoded]:
 
 def _replace(pattern: re.Pattern[str], text: str) -> _Decoded:
     parts: list[str] = []
-    pieces: list[tuple[int, int, int, int]] = []
-    new = old = 0
+    begins: list[int] = []
+    ends: list[int] = []
+    spans: list[tuple[int, int]] = []
+    length = done = 0
     for token in pattern.finditer(text):
         value = _value(token[0])
-        parts += text[old : token.start()], value
-        new += token.start() - old
-        pieces.append((new, new + len(value), *token.span()))
-        new, old = new + len(value), token.end()
-    return _Decoded("".join([*parts, text[old:]]), pieces)
+        parts += text[done : token.start()], value
+        begins.append(length + token.start() - done)
+        length = begins[-1] + len(value)
+        ends.append(length)
+        spans.append(token.span())
+        done = token.end()
+    return _Decoded("".join([*parts, text[done:]]), begins, ends, spans)
 
 
 def _value(token: str) -> str:
