@@ -40,7 +40,7 @@ class FactRecord(Reply):
     def resolve(self, sources: Sources, subtask: str) -> Fact:
         """With sources that were really read, by where they lie or by id; a fact without any is an inference.
 
-        Its text names none, because memory writes the sources behind each fact.
+        Its text names none, because memory writes the sources after each fact.
         """
         places = {canonicalise_url(source.location): source.id for source in sources.read.values()}
         entries = [*self.sources, *(named[1] for named in NAMED.finditer(self.text))]

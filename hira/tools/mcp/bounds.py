@@ -1,4 +1,4 @@
-"""What a server may send: messages of at most 5 MB, few that nobody asked for, and no packed bodies.
+"""The limits on a server: messages of at most 5 MB, few that nobody asked for, and no packed bodies.
 
 The package "mcp" bounds none of these over pipes, and over HTTP only events.
 """
