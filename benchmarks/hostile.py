@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT))
 
 import httpx  # noqa: E402 - the project's tests make the documents
 
-from benchmarks import quoting  # noqa: E402
+from benchmarks import hostile_clients, quoting  # noqa: E402
 from hira import Settings  # noqa: E402
 from hira.core.errors import HiraError, NotTrusted, UsageError  # noqa: E402
 from hira.core.policy import Completion  # noqa: E402
@@ -368,6 +368,9 @@ ATTACKS: dict[tuple[str, str], Callable[[Path], str]] = {
 }
 FUNCTIONS |= quoting.FUNCTIONS
 ATTACKS |= quoting.ATTACKS
+PATTERNS += hostile_clients.PATTERNS
+FUNCTIONS |= hostile_clients.FUNCTIONS
+ATTACKS |= hostile_clients.ATTACKS
 
 
 class Case(NamedTuple):

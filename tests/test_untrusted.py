@@ -1,8 +1,12 @@
 import re
+from collections.abc import Iterator
+from itertools import chain
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from test_injection import HOSTILE, LIVE
 
 from hira.core.sanitize import clean, presentable, sanitize
@@ -115,6 +119,12 @@ READ = {"https://read.example/a"}
         ("x <a and b> c; List<object>, vector<std::string>", "x <a and b> c; List<object>, vector<std::string>"),
         ("code stays: `<img src=x>` ``a ` <img src=x>``", "code stays: `<img src=x>` ``a ` <img src=x>``"),
         ("```html\n<img src=x>\n```\n", "```html\n<img src=x>\n```\n"),
+        ("- a\n\n  ~~~\n  ![p](//e.example)\n  ~~~", "- a\n\n  ~~~\n  ![p](//e.example)\n  ~~~"),
+        ("``<img\nsrc=x>`` and ![p](//e.example)", "``<img\nsrc=x>`` and p"),
+        ("`a\nb` ![p](//e.example/?q=1) `c`", "`a\nb` p `c`"),
+        (r"\``a` ![p](//e.example/?q=1) `c`", r"\``a` p `c`"),
+        ("> `a\n\n` ![p](//e.example/?q=1) `c`", "> `a\n\n` ![p](//e.example/?q=1) `c`"),
+        ("> ```\n\n![p](//e.example/?q=1)\n\n```", "> ```\n\np\n\n```"),
     ],
 )
 def test_an_answer_holds_nothing_that_loads_or_leads_where_nobody_read(answer: str, shown: str) -> None:
@@ -133,6 +143,9 @@ def test_an_answer_holds_nothing_that_loads_or_leads_where_nobody_read(answer: s
         "> 1. <custom-x>\n> `<img src=x>`",
         "<p>\n<b <img onclick=x//>>",
         "<p>\n<b a='>' <img onclick=x//>>",
+        '<b src="`">`<img src=x>`',
+        "<p>\n```\n\n<img src=x>\n\n```",
+        "```a|b\n-|-\n<img src=x>",
     ],
 )
 def test_what_only_looks_like_code_or_like_text_is_broken(answer: str) -> None:
@@ -153,6 +166,40 @@ def test_showing_an_answer_loses_no_word_but_addresses(text: str) -> None:
     assert re.findall(r"\w+", re.sub(r"\] ?\((?:[^()]|\([^()]*\))*\)", "", text)) == re.findall(
         r"\w+", re.sub(r"\] ?\((?:[^()]|\([^()]*\))*\)", "", shown)
     )
+
+
+PIECES = st.sampled_from(
+    [
+        *"`\n -|<>[](!=\\'\"", "``", "```", "```\n", "~~~\n", "\r\n", "\n\n", "> ", "1. ", "    ", "a", "](", "]:",
+        "<p>\n", "<p>", "</p>", "<pre>\n", "<custom-x>\n", "<!--", "-->", '<b title="', '">', "<img src=x>", "<std::",
+        "![p](//e.example/?q=1)", "[l](//e.example)", "[l](https://read.example/a)", "![a][r]", "[r]: //e.example\n",
+        '[r]: /x "', "<https://read.example/a>", "a|b\n-|-\n", "\n-|-\n", "\\|",
+    ]
+)  # fmt: skip
+OPTIONS = [(html, table) for html in (True, False) for table in (True, False)]
+
+
+def rendered(text: str, html: bool, table: bool) -> Iterator[Token]:
+    """The pieces of a text as a chat client renders it."""
+    renderer = MarkdownIt("commonmark").enable(["table"] if table else [])
+    blocks = renderer.disable([] if html else ["html_block", "html_inline"]).parse(text)
+    return chain(blocks, *(block.children or () for block in blocks))
+
+
+@settings(max_examples=300)
+@example("<std::`><img src=x>`")
+@example("[a](`)<img src=x>`)`")
+@example("[a](/b '`')<img src=x>`")
+@example("[a [b] c](/b '`')<img src=x>`")
+@example("[r]: /b '`'\n<img src=x>`")
+@given(st.lists(PIECES, max_size=24).map("".join))
+def test_no_renderer_loads_or_leads_anywhere_from_an_answer_that_is_presentable(text: str) -> None:
+    shown = presentable(text, READ)
+    assert presentable(shown, READ) == shown
+    for html, table in OPTIONS:
+        for piece in rendered(shown, html, table):
+            assert "//e.example" not in str(piece.attrs.values())
+            assert not (piece.type.startswith("html") and re.search(r"<[a-z/][^>]*[=\"']|<(?:img|[!?])", piece.content))
 
 
 @pytest.mark.parametrize("text", ['<a "' * 20_000, "![" * 20_000])

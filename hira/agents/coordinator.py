@@ -208,7 +208,7 @@ class Coordinator:
 
     def _finding(self, subtask: Subtask, expert: Expert, distilled: Distillate) -> Finding:
         sources = self.context.rollout.sources
-        facts = tuple(fact.resolve(sources, subtask.id) for fact in distilled.facts)
+        facts = tuple(fact for one in distilled.facts if (fact := one.resolve(sources, subtask.id)).text)
         resources = tuple(resource.to_resource(subtask.id) for resource in distilled.resources)
         ok = distilled.conclusion != NO_CONCLUSION.fill()
         return Finding(subtask, expert.name, distilled.reasoning, distilled.conclusion, facts, resources, ok)

@@ -7,13 +7,13 @@ from pydantic import Field, field_validator
 from hira.agents.expert import Account
 from hira.agents.record import Reply, ask_for_record
 from hira.agents.run_context import Conversation
-from hira.core.memory import Fact, Resource
+from hira.core.memory import NAMED, Fact, Resource
 from hira.core.messages import Filled, user
 from hira.core.patterns import compile_lazily
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tokens import clip, count
-from hira.evidence import Sources, find_cited
+from hira.evidence import Sources, drop_unknown, find_cited
 from hira.tools.addresses import canonicalise_url
 
 DISTIL = Prompt(__file__, "distil")
@@ -38,10 +38,15 @@ class FactRecord(Reply):
         return [value] if isinstance(value, str) else value
 
     def resolve(self, sources: Sources, subtask: str) -> Fact:
-        """With sources that were really read, by where they lie or by id; a fact without any is an inference."""
+        """With sources that were really read, by where they lie or by id; a fact without any is an inference.
+
+        Its text names none, because memory writes the sources after each fact.
+        """
         places = {canonicalise_url(source.location): source.id for source in sources.read.values()}
-        named = [one for entry in self.sources for one in _resolve_ids(entry, places)] + find_cited(self.text)
-        return Fact(self.text, tuple(dict.fromkeys(one for one in named if one in sources)), subtask)
+        entries = [*self.sources, *(named[1] for named in NAMED.finditer(self.text))]
+        named = [one for entry in entries for one in _resolve_ids(entry, places)] + find_cited(self.text)
+        text, _ = drop_unknown(NAMED.sub("", self.text), sources)
+        return Fact(" ".join(text.split()), tuple(dict.fromkeys(one for one in named if one in sources)), subtask)
 
 
 class ResourceRecord(Reply):

@@ -1,10 +1,16 @@
 """The dual-channel memory (HiRA, "Dual-Channel Memory Mechanism"): facts with sources, resources with paths."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from hira.core.bm25 import BM25, stem, words
+from hira.core.patterns import compile_lazily
 
+NAMED = compile_lazily(
+    r"\s*+[(（\[]\s*+sources?\s*+[:：]\s*+((?:[^()（）\[\]]|[(\[][^()（）\[\]]*+[)\]])*+)[)）\]]?", re.IGNORECASE
+)
+"""A source that a statement names in its own words, as memory names those that hira resolved."""
 SIMILAR = 0.7
 """The share of the longer statement's tokens that precede and follow the one stretch in which two statements differ."""
 _FAILED = frozenset(map(stem, ["fail", "failure", "error", "unable", "cannot", "timeout"]))
@@ -56,9 +62,12 @@ class Recall:
 
 
 def _line(entry: Fact | Resource) -> str:
+    """Return the entry on one line, because a second one would count as another entry, with its resolved sources."""
     if isinstance(entry, Resource):
-        return f"{entry.description}: {entry.path}"
-    return f"{entry.text} (source: {', '.join(entry.sources) or 'inferred'})"
+        line = f"{entry.description}: {entry.path}"
+    else:
+        line = f"{NAMED.sub('', entry.text)} (source: {', '.join(entry.sources) or 'inferred'})"
+    return " ".join(line.split())
 
 
 @dataclass(slots=True)

@@ -4,6 +4,18 @@ the time until a program's first request."""
 import re
 from typing import Any, cast
 
+ESCAPES = r"(?:\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?)"
+"""A terminal's escape sequence."""
+INVISIBLE = (
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Controls, zero-width characters, bidirectional overrides, byte-order marks, fillers, variation selectors, tags; and
+lone surrogates, which cannot be sent."""
+JOINERS = "[\u200c\u200d\ufe0e\ufe0f]"
+"""Scripts and emoji need these between their characters; elsewhere, and in runs, they only hide something."""
+
 
 class _Lazy:
     """Represents a compiled pattern; each of its methods is looked up once."""

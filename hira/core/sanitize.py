@@ -8,29 +8,21 @@ Marks are broken by look-alikes (`‹` for `<`), so the text stays readable. Key
 that is shown, sent and recorded (`redact`).
 """
 
-import json
 import re
-from collections.abc import Container, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Container, Mapping
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
+from hira.core.masking import mask
 from hira.core.messages import Filled
-from hira.core.patterns import compile_lazily
+from hira.core.patterns import ESCAPES, INVISIBLE, JOINERS, compile_lazily
 
 LONGEST_TITLE = 200
 _NUMBER = compile_lazily(r"&#0*(\d{8})\d*")
-_ESCAPES = compile_lazily(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?")
-# controls, zero-width characters, bidirectional overrides, byte-order marks, fillers, variation selectors, tags; and
-# lone surrogates, which cannot be sent
-_INVISIBLE = compile_lazily(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
-    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
+_ESCAPES = compile_lazily(ESCAPES)
+_INVISIBLE = compile_lazily(INVISIBLE)
+_JOINERS = compile_lazily(rf"{JOINERS}+")
 _HALVES = compile_lazily("[\ud800-\udfff]")
-# scripts and emoji need these between their characters; elsewhere, and in runs, they only hide something
-_JOINERS = compile_lazily("[\u200c\u200d\ufe0e\ufe0f]+")
 _NAMES = r"""think thinking answer tool_calls? tool_responses? tool_results? tool_name tool function_calls?
 function_results? function invoke parameters? parameter use_mcp_tool server_name arguments memory report plan user_input
 information sources? documents? results? system user assistant (?:begin|end|start)_\w+ \w+_(?:id|begin|start|end|token)
@@ -75,41 +67,40 @@ _LIVE_BRACKETED = compile_lazily(
 _MARKED = re.compile(r"""[\x00-\x08\x0b-\x1f\x7f<>|\[\]\\"']""")
 _BROKEN = str.maketrans(_L + _R, "‹‹‹›››")
 
-# Text that is certainly code in Markdown: a fence that begins a line, a span within a line but not in a table row.
-_CODE = compile_lazily(
-    r"^(`{3,})[^`\n]*\n.*?^ {0,3}\1`*[ \t]*$|(?<![\\`])(`+)(?!`)[^|\n]*?(?<!`)\2(?!`)", re.DOTALL | re.MULTILINE
-)
+_MARK_OF_HEAD = compile_lazily(r"\[s\d+\] ")
+_MARK = compile_lazily(r"[\[［【]\s*+(/?\s*+[sｓ]\s*+\d+(?:\s*+[,;]\s*+[sｓ]?\d+)*+)\s*+[\]］】]", re.IGNORECASE)
+_QUOTES = compile_lazily('["＂“”„‟]{3,}')
+
+# Markdown and HTML of answers. Possessive quantifiers (`*+`) keep every pattern linear.
 _KEPT = compile_lazily("\x00(\\d+)\x00")
-_TITLE = r"""(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*"""
-_TARGET = rf"\(\s*<?((?:[^\s()<>]|\([^()]*\))*)>?{_TITLE}\)"
+_TARGET = r"""\(\s*+<?+((?:[^\s()<>]|\([^\s()<>]*\))*+)>?+(?:\s++(?:"[^"]*"|'[^']*'|\([^()]*\)))?+\s*+\)"""
 _IMAGE = compile_lazily(rf"!\[([^\[\]]*)\]{_TARGET}")
 _LINK = compile_lazily(rf"\[([^\[\]]*)\]{_TARGET}")
-# the first characters of a target show where it leads; reading all of it from every bracket takes quadratic time
-_AHEAD = r"\s*<?([^\s<>]{0,2000})"
-_LINKING = compile_lazily(rf"\](?=\({_AHEAD})")
-_DEFINED = compile_lazily(rf"\[([^\[\]\n]{{0,1000}})\]:(?={_AHEAD})")
-_DEFINING = compile_lazily(rf"\]:(?={_AHEAD})")
-_BEGUN = r"(?:[a-z][a-z0-9+.-]{1,31}:(?!:)|[^\s<>@:/]+@)"
-_AUTOLINK = compile_lazily(rf"<({_BEGUN}[^\s<>]*)>", re.IGNORECASE)
-_AUTOLINKING = compile_lazily(rf"<(?={_BEGUN})", re.IGNORECASE)
+# what follows brackets and is no link: the arguments of a call in prose
+_LINKING = compile_lazily(r"\]\((?!(?!\s*+www\.)[\w\s.,;=+*#%-]*+\))", re.IGNORECASE)
+_DEFINED = compile_lazily(r"\[([^\[\]\n]{0,1000})\]:(?=\s*+<?+([^\s<>\[\]]*+)(.?))")
+_DEFINING = compile_lazily(r"\]:(?=\s*+<?+([^\s<>\[\]]*+)(.?))")
+_AUTOLINK = compile_lazily(r"<((?:[a-z][a-z0-9+.-]{1,31}:(?!:)|[^\s<>@:/]++@)[^\s<>]*+)(>?)", re.IGNORECASE)
 _OUTWARD = compile_lazily(r"//|www\.|[a-z][a-z0-9+.-]*:.", re.IGNORECASE)
 _ID = compile_lazily(r"\s*s\d+(?:\s*[,;]\s*s\d+)*\s*")
-_SWALLOWING = "iframe|math|noembed|noframes|noscript|plaintext|script|select|style|svg|template|textarea|title|xmp"
-_LOADING = "|".join(
-    """a applet area audio base body button details embed form frame frameset html image img input link meta object
-    picture source track video""".split()
-)
-_ACTING = r"(?:on\w+|\w*src\w*|\w*href|style|\w*action|background|poster|data|ping|is)"
-_HTML = compile_lazily(
-    rf"<(?=[!?]|/?(?:{_SWALLOWING})(?:[\s/>]|\Z)|(?:{_LOADING})[\s/][^<>]*="
-    rf"""|[a-z][\w:.-]*[\s/](?:[^<>"']|"[^"<]*"|'[^'<]*')*?(?:\b{_ACTING}\s*=|"[^"<]*(?:<|\Z)|'[^'<]*(?:<|\Z)))"""
-    r"([^<>]*)(>?)",
+_TAG = compile_lazily(r"<[a-z/!?][^>]*+>?", re.IGNORECASE)
+# a tag that acts or hides what follows; an attribute or a quotation; an address that takes in a piece of code
+_ACTING = compile_lazily(
+    r"""<[!?]|</(?![a-z])|["'=]|<[^\s<>\x00]*+\x00"""
+    r"|</?(?:audio|canvas|datalist|dialog|iframe|math|noembed|noframes|noscript|plaintext|script|select|style|svg"
+    r"|template|textarea|title|video|xmp)(?![\w:.-])",
     re.IGNORECASE,
 )
-# the rest of a tag around a broken one, but not a bare tag or type
-_OPEN = compile_lazily(r"<(?=[a-z])(?![a-z][\w:.-]*\s*/?>)", re.IGNORECASE)
-# a line that may begin a block of HTML, in which backticks mean nothing
-_BLOCK = compile_lazily(r"^(?:[^\S\n]|[>*+\d.)-])*+<[a-z/!?]", re.IGNORECASE | re.MULTILINE)
+_MARKUP = compile_lazily(r"<(?=[a-z/!?])|!(?=\[)|\](?=[(:])", re.IGNORECASE)
+_BROKEN_MARKUP = {"<": "‹", "!": "! ", "]": "›"}
+_LINE_END = compile_lazily(r"\r\n?|\n")
+_BACKTICKS = compile_lazily(r"(\\*+)(`++)")
+# the line that may make a table of the lines around it
+_TABLE = compile_lazily(r"^[ \t>*+\d.)]*+[ \t|:]*+-[ \t|:-]*+\r?$", re.MULTILINE)
+_BLANK = compile_lazily(r"^[^\S\n]*(?:>[>\s]*)?$", re.MULTILINE)
+LONGEST_MARKDOWN = 100_000
+"""The longest answer, in characters, whose code is kept as it is: Python needs a second to parse 200,000."""
+_ROUNDS = 4
 
 
 def clip_title(title: str) -> str:
@@ -117,6 +108,11 @@ def clip_title(title: str) -> str:
     a file or a server may choose any title."""
     flat = " ".join(title[: 4 * LONGEST_TITLE].split())
     return flat if len(flat) <= LONGEST_TITLE else f"{flat[: LONGEST_TITLE - 1].rstrip()}…"
+
+
+def flatten_name(name: str) -> str:
+    """Return the name of a file on one line and without control tokens, because anyone may have chosen it."""
+    return " ".join(clean(printable(name)).split())
 
 
 def is_text(text: str) -> bool:
@@ -153,6 +149,21 @@ def sanitize(text: str) -> Filled:
     return Filled(_LIVE_BRACKETED.sub(_break_brackets, _LIVE.sub(_look_alike, text)))
 
 
+def fence(head: str, text: str) -> Filled:
+    """Return a text between triple quotes below its head, `[s1] A title`. Nothing in the text closes the quotes or
+    opens those of another source, and the head stays on one line.
+    """
+    mark = _MARK_OF_HEAD.match(head)
+    kept = mark[0] if mark else ""
+    title = " ".join(_break_fences(head[len(kept) :]).split())
+    return Filled(f'{kept}{title}\n"""\n{_break_fences(text)}\n"""')
+
+
+def _break_fences(text: str) -> str:
+    """Clean the text, and break ids in brackets and runs of quotes by look-alikes."""
+    return _QUOTES.sub(lambda run: "'" * len(run[0]), _MARK.sub(r"(\1)", clean(text)))
+
+
 def _is_plain(text: str) -> bool:
     return text.isascii() and not _MARKED.search(text)
 
@@ -180,38 +191,122 @@ def presentable(text: str, read: Container[str]) -> str:
     """Return a model's answer without anything that loads or leads elsewhere when it is rendered as Markdown or HTML.
 
     Of a picture, only its words stay; the same holds for a link to an address that was not `read`. HTML that loads,
-    runs or hides something is broken by look-alikes. Code between backticks stays as it is.
+    runs or hides something is broken by look-alikes. Code stays as it is if every renderer takes it for code.
+    Idempotent: what is broken may change what the rest means, so the result is read again until nothing changes.
     """
-    code: list[str] = []
-
-    def put_by(match: re.Match[str]) -> str:
-        code.append(match[0])
-        return f"\x00{len(code) - 1}\x00"
-
-    def is_kept(target: str) -> bool:
-        return target in read or not _leads_out(target)
-
-    def write_words(link: re.Match[str]) -> str:
-        if is_kept(link[2]):
-            return link[0]
-        return f"[{link[1]}]" if _ID.fullmatch(link[1]) else link[1]
-
-    text = _CODE.sub(put_by, text.replace("\x00", ""))
-    text = _LINK.sub(write_words, _IMAGE.sub(r"\1", text))
-    text = _LINKING.sub(lambda end: end[0] if is_kept(end[1].rstrip(")")) else "] ", text)
-    text = _DEFINED.sub(lambda name: name[0] if is_kept(name[2]) else f"‹{name[1]}›:", text)
-    text = _DEFINING.sub(lambda end: end[0] if is_kept(end[1]) else "›:", text)
-    text = _AUTOLINK.sub(lambda link: link[1] if link[1] in read else f"‹{link[1]}›", text)
-    text = _AUTOLINKING.sub("‹", text)
-    if _BLOCK.search(text):
-        code = [_break_tags(one) for one in code]
-    return _KEPT.sub(lambda place: code[int(place[1])], _break_tags(text))
+    text = text.replace("\x00", "")
+    for _ in range(_ROUNDS):
+        before, text = text, _break_outside_code(text, read)
+        if text == before:
+            return text
+    return _MARKUP.sub(lambda mark: _BROKEN_MARKUP[mark[0]], text)
 
 
-def _break_tags(text: str) -> str:
-    """Break every HTML tag that loads, runs or hides something."""
-    broken = _HTML.sub(lambda tag: f"‹{tag[1]}{'›' if tag[2] else ''}", text)
-    return broken if broken == text else _OPEN.sub("‹", broken)
+def _break_outside_code(text: str, read: Container[str]) -> str:
+    if _break_markup(text, read, []) == text:
+        return text
+    kept: list[str] = []
+    parts: list[str] = []
+    end = 0
+    for begin, stop in _find_code(text):
+        parts += text[end:begin], _put_by(text[begin:stop], kept)
+        end = stop
+    return _KEPT.sub(lambda place: kept[int(place[1])], _break_markup("".join([*parts, text[end:]]), read, kept))
+
+
+def _put_by(text: str, kept: list[str]) -> str:
+    """Return the mark that replaces a text which stays as it is."""
+    kept.append(text)
+    return f"\x00{len(kept) - 1}\x00"
+
+
+def _break_markup(text: str, read: Container[str], kept: list[str]) -> str:
+    """Break what loads or leads elsewhere; code is put by in `kept`, and so are the targets of links that stay."""
+    marked = bool(kept)
+
+    def is_kept(target: str, after: str = "") -> bool:
+        return "\x00" not in target and after not in ("[", "]") and (target in read or not _leads_out(target))
+
+    def write_link(link: re.Match[str]) -> str:
+        words, target = link[1], link[2]
+        if is_kept(target) and "](" not in target:
+            return f"[{words}{_put_by(f']({target})', kept)}"
+        return f"[{words}]" if _ID.fullmatch(words) else words
+
+    def write_address(link: re.Match[str]) -> str:
+        return link[1] if link[2] and link[1] in read else f"‹{link[1]}{'›' if link[2] else ''}"
+
+    text = _LINK.sub(write_link, _IMAGE.sub(r"\1", text))
+    text = _LINKING.sub("] (", text)
+    text = _DEFINED.sub(lambda name: name[0] if is_kept(name[2], name[3]) else f"‹{name[1]}›:", text)
+    text = _DEFINING.sub(lambda end: end[0] if is_kept(end[1], end[2]) else "›:", text)
+    text = _TAG.sub(_break_tag, _AUTOLINK.sub(write_address, text))
+    return text if marked else _KEPT.sub(lambda place: kept[int(place[1])], text)
+
+
+def _break_tag(tag: re.Match[str]) -> str:
+    return _look_alike(tag) if _ACTING.search(tag[0]) else tag[0]
+
+
+def _find_code(text: str) -> list[tuple[int, int]]:
+    """Return where code certainly begins and ends: fences and spans, whether or not a renderer knows HTML and tables.
+
+    CommonMark's own parser finds the blocks, so that no fence begins in a piece of HTML or ends outside its list.
+    """
+    if len(text) > LONGEST_MARKDOWN or ("`" not in text and "~~~" not in text):
+        return []
+    from markdown_it import MarkdownIt  # few answers need it
+
+    lines = [0, *(end.end() for end in _LINE_END.finditer(text)), len(text)]
+    tabular = "|" in text and bool(_TABLE.search(text))
+    readings: list[set[tuple[int, int]]] = []
+    for without in (["inline"], ["inline", "html_block"]):
+        places: set[tuple[int, int]] = set()
+        html_end = 0
+        for token in MarkdownIt("commonmark").disable(without).parse(text):
+            begin, end = (lines[line] for line in token.map or (0, 0))
+            if token.type == "html_block" and end > html_end:
+                blank = _BLANK.search(text, end)  # in some renderers HTML continues beyond its list up to here
+                html_end = blank.start() if blank else len(text)
+            if begin < html_end:
+                continue
+            if token.type == "fence" and "|" not in token.info:  # a line with a bar may be the head of a table instead
+                places.add((begin, end))
+            elif token.type == "inline":
+                places.update(_find_spans(text, begin, end, tabular=tabular))
+        readings.append(places)
+    return sorted(readings[0] & readings[1])
+
+
+def _find_spans(text: str, begin: int, end: int, *, tabular: bool) -> list[tuple[int, int]]:
+    """Return the code spans of a block's lines: each run of backticks with the next run of the same length.
+
+    In a table a span ends with its cell. Where a text has one, the spans of a block count only if each of its runs has
+    its partner in the same cell, since then they are the same for every division into cells and paragraphs.
+    """
+    runs: list[tuple[int, int, int | None]] = []  # where it begins, its length, the run that closes it
+    following: dict[int, int] = {}
+    found = list(_BACKTICKS.finditer(text, begin, end))
+    for at in range(len(found) - 1, -1, -1):
+        length = len(found[at][2])
+        opening = length - len(found[at][1]) % 2  # the first backtick after an odd number of backslashes is a character
+        runs.append((found[at].end() - opening, opening, following.get(opening)))
+        following[length] = at
+    spans: list[tuple[int, int]] = []
+    at = 0
+    while at < len(found):
+        start, opening, closing = runs[len(found) - 1 - at]
+        if closing is None:
+            if tabular and opening:
+                return []
+            at += 1
+            continue
+        stop = found[closing].end()
+        if tabular and any(sign in text[start:stop] for sign in "|\r\n"):
+            return []
+        spans.append((start, stop))
+        at = closing + 1
+    return spans
 
 
 def shorten_references(text: str) -> str:
@@ -233,19 +328,18 @@ def _leads_out(target: str) -> bool:
     return bool(_OUTWARD.match(re.sub(r"[\x00-\x20]", "", plain).replace("\\", "/")))
 
 
-MASK = "[secret]"
 _USERINFO = re.compile(r"(?<=://)[^/?#\s]*@(?!https?://)")
 
 
 def redact(value: Any, secrets: frozenset[str]) -> Any:
-    """Mask every secret in the texts of a JSON value, also in the form that URLs or JSON give it.
+    """Mask every secret in the texts of a JSON value, also in disguise (`mask`).
 
     Returns the value itself if it holds none.
     """
     if not secrets:
         return value
     if isinstance(value, str):
-        return _mask(value, _forms(secrets))
+        return mask(value, secrets)
     if isinstance(value, Mapping):
         masked = {redact(key, secrets): redact(one, secrets) for key, one in value.items()}
         return value if masked == value else masked
@@ -253,20 +347,6 @@ def redact(value: Any, secrets: frozenset[str]) -> Any:
         items = [redact(one, secrets) for one in value]
         return value if items == list(value) else items
     return value
-
-
-def _mask(text: str, forms: Iterable[str]) -> str:
-    for form in forms:
-        if form in text:
-            text = text.replace(form, MASK)
-    return text
-
-
-@lru_cache(maxsize=8)
-def _forms(secrets: frozenset[str]) -> tuple[str, ...]:
-    """Return the forms that the secrets may take, longest first; cached, because every text is searched for them."""
-    forms = {form for one in secrets for form in (one, quote(one, safe=""), json.dumps(one)[1:-1])}
-    return tuple(sorted(forms, key=len, reverse=True))
 
 
 def without_userinfo(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hira.core.concurrency import Once
 from hira.core.errors import ToolError, UsageError
 from hira.core.events import DocumentsRead, Events, Notice
+from hira.core.sanitize import flatten_name
 from hira.runtime.settings import SEARCH_KEYS, Settings, did_you_mean
 from hira.runtime.workspace import ReadableFiles, find_readable, work_folder
 from hira.tools import Observation, Tool, Toolbox
@@ -62,7 +63,7 @@ class Toolset:
         """The tools of one run; its work folder is removed with everything in it when the context is left."""
         readable = await self._find_readable(files)
         if self.index:
-            attached = set(map(str, files))
+            attached = {flatten_name(str(file)) for file in files}
             seen = any(name not in attached and not name.lower().endswith(".pdf") for name in readable.shown)
             await self._read(self.index, events, seen=seen)
         while self.notices:

@@ -11,13 +11,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hira.core.sanitize import flatten_name
 from hira.tools.python.folder import FolderContent, clear
 
 
 @dataclass(frozen=True, slots=True)
 class ReadableFiles:
-    """Everything that can be seen and heard, by name, and the `places` of everything that may be read, as of the time
-    `at`."""
+    """Everything that can be seen and heard, by its name on one line, and the `places` of everything that may be read,
+    as of the time `at`."""
 
     shown: Mapping[str, Path] = field(default_factory=dict)
     places: tuple[Path, ...] = ()
@@ -37,7 +38,7 @@ def find_readable(docs: Sequence[Path], files: Sequence[Path] = (), exclude: Seq
 
     found = walk(docs, exclude)
     named = {**{str(file): file.expanduser() for file in files}, **found.media, **found.files}
-    shown = {name: path for name, path in named.items() if can_be_sent(name)}
+    shown = {flatten_name(name): path for name, path in named.items() if can_be_sent(name)}
     return ReadableFiles(shown, tuple(path.expanduser().resolve() for path in (*docs, *files)), time.monotonic())
 
 

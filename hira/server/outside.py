@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.events import Event, TurnEnded, TurnText
+from hira.core.masking import list_encodings
 from hira.core.sanitize import redact
 from hira.runtime.settings import OFF, Settings
 
@@ -28,7 +29,7 @@ class Hidden:
         self.secrets = secrets
         paths = {f"{one}/" for one in (*folders, *attached)}
         self._begins: dict[str, list[str]] = {}
-        forms = paths | {f"file://{one}" for one in paths} | secrets
+        forms = paths | {f"file://{one}" for one in paths} | list_encodings(secrets)
         self._longest = max(map(len, forms), default=0) - 1
         for form in forms:
             self._begins.setdefault(form[0], []).append(form)

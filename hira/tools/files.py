@@ -11,7 +11,7 @@ from typing import Annotated
 
 from hira.core import tokens
 from hira.core.errors import ToolError, UsageError
-from hira.core.sanitize import is_text, printable
+from hira.core.sanitize import flatten_name, is_text, printable
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import OUTPUT, Source
 from hira.tools.documents import LONG, find_nearest, fit_within
@@ -52,9 +52,8 @@ def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
         if work and (place := _find_place(work, path)) and (made := _read_written(work, place)):
             return _mark_computed(show(f"../{place}", made, part))
         others = f"; no program wrote {path!r} either" if work else ""
-        raise ToolError(
-            f"{path!r} is not among the attached files: {', '.join(attached) or 'no files are attached'}{others}"
-        )
+        names = ", ".join(map(flatten_name, attached)) or "no files are attached"
+        raise ToolError(f"{path!r} is not among the attached files: {names}{others}")
 
     async def read_attached(
         path: Annotated[str, Field(description="the path of an attached file")],
@@ -68,7 +67,8 @@ def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
     # not pure with a work folder: a program may rewrite its file
     made: Tool = tool(read_attached, name="files", seconds=300.0, pure=work is None)
     beside = " Files that a program wrote can be read as well, by their paths." if work else ""
-    return replace(made, description=f"{made.description} The attached files: {', '.join(attached) or 'none'}.{beside}")
+    names = ", ".join(map(flatten_name, attached)) or "none"
+    return replace(made, description=f"{made.description} The attached files: {names}.{beside}")
 
 
 def _find_place(work: Path, path: str) -> str:
@@ -124,12 +124,15 @@ def check_attached(file: Path) -> None:
 
 
 def _find_attached(attached: dict[str, Path], path: str) -> str:
-    """Return the attached file that a path means: as given, in full, or by its name alone; empty if it means none."""
+    """Return the attached file that a path means: as given, as shown, in full, or by its name alone; empty if it means
+    none."""
     wanted = path.strip().strip("\"'`").removeprefix("./")
     for spelled in (
         lambda name: name.removeprefix("./"),
         lambda name: str(attached[name].resolve()),
         lambda name: Path(name).name,
+        flatten_name,
+        lambda name: flatten_name(Path(name).name),
     ):
         if len(found := [name for name in attached if spelled(name).casefold() == wanted.casefold()]) == 1:
             return found[0]

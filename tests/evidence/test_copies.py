@@ -232,9 +232,7 @@ BRIDGE = "# The Arn bridge\n\nHugo Vane owned three boats.\n\nRepaired in 1911."
         ("Hugo Vane owned three boats", BRIDGE, "supported"),
     ],
 )
-def test_a_heading_may_be_the_subject_of_what_follows_and_never_its_object(
-    claim: str, text: str, verdict: str
-) -> None:
+def test_a_heading_may_be_the_subject_of_what_follows_and_never_its_object(claim: str, text: str, verdict: str) -> None:
     assert judge(claim, text).verdict == verdict
 
 

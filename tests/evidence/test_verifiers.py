@@ -268,6 +268,6 @@ def test_a_judgement_or_citation_with_an_unknown_verdict_is_refused() -> None:
 def test_a_verdict_is_spelled_in_one_file() -> None:
     """A new verdict changes `verdicts.py`, and nothing else breaks."""
     root = Path(hira.__file__).parent
-    spelled = re.compile(r'(?<![\w ])"(?:(?:un)?supported|contradicted|unchecked)"')
+    spelled = re.compile(r'"(?:(?:un)?supported|contradicted|unchecked)"')
     files = {str(path.relative_to(root)) for path in root.rglob("*.py") if spelled.search(path.read_text("utf-8"))}
     assert files == {"evidence/verdicts.py"}

@@ -15,6 +15,12 @@ TOOLS = [
     {"name": "any/thing", "inputSchema": {"type": "object", "properties": {"what": True}}},
 ]
 
+FLOODS = {
+    "pings": lambda number: {"id": f"p{number}", "method": "ping"},
+    "answers": lambda number: {"id": f"p{number}", "result": {}},
+    "notes": lambda _: {"method": "notifications/message", "params": {"level": "info", "data": "on"}},
+}
+
 
 def replies(mode: str, method: str) -> dict:
     if method == "initialize":
@@ -47,7 +53,10 @@ def main(mode: str) -> None:
         sys.stderr.write("warning: something\n")
     for line in sys.stdin:
         message = json.loads(line)
-        if "id" in message and mode != "mute":
+        if message.get("method") == "tools/call" and mode in FLOODS:
+            for number in range(20_000):
+                sys.stdout.write(json.dumps({"jsonrpc": "2.0", **FLOODS[mode](number)}) + "\n")
+        if "method" in message and "id" in message and mode != "mute":
             say(json.dumps({"jsonrpc": "2.0", "id": message["id"], **replies(mode, message["method"])}))
     if mode == "stubborn":
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
@@ -55,4 +64,5 @@ def main(mode: str) -> None:
         signal.pause()
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])

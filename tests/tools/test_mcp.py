@@ -1,17 +1,23 @@
 """Tools of MCP servers: real servers, in processes of their own, over stdio and HTTP."""
 
 import asyncio
+import gzip
+import json
 import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from later import needs
+from mcp_rough import replies
 
 from hira import Hira, Settings
 from hira.core.errors import HiraError, ToolError, UsageError
@@ -159,6 +165,56 @@ async def test_a_message_without_measure_ends_the_session_before_it_is_parsed():
 
 
 @pytest.mark.heavy
+async def test_a_flood_of_requests_ends_the_session_and_one_of_notes_or_answers_is_passed_over():
+    async with mcp_tools(rough("pings")) as tools:
+        for _ in range(2):
+            with pytest.raises(ToolError, match="sent more than 100 requests within a second; the next call connects"):
+                await tools[0].call({})
+            assert len(asyncio.all_tasks()) < 20
+    for behaviour in ("notes", "answers"):
+        async with mcp_tools(rough(behaviour)) as tools:
+            assert "here" in text(await tools[0].call({}))
+
+
+class Packer(BaseHTTPRequestHandler):
+    """An MCP server over HTTP that answers a call with the body that is in its path."""
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        answer = json.dumps({"jsonrpc": "2.0", "id": message.get("id"), **replies("", message["method"])}).encode()
+        packed = {}
+        if message["method"] == "tools/call":
+            answer = answer.replace(b"here", b"a" * 20_000_000)
+            if "packed" in self.path:
+                answer, packed = gzip.compress(answer), {"content-encoding": "gzip"}
+        self.send_response(200)
+        headers = {"content-type": "application/json", "content-length": str(len(answer)), **packed}
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        with suppress(ConnectionError):
+            self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("packed", "answered in the encoding 'gzip', although hira accepts none"),
+        ("long", "sent a message of more than 5 MB"),
+    ],
+)
+async def test_a_body_over_http_is_neither_unpacked_nor_read_beyond_its_bound(path: str, why: str):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Packer) as website:
+        threading.Thread(target=website.serve_forever, daemon=True).start()
+        async with mcp_tools(Server("packer", url=f"http://127.0.0.1:{website.server_port}/{path}")) as tools:
+            with pytest.raises(ToolError, match=f"the server 'packer' {why}; the next call connects again"):
+                await tools[0].call({})
+        website.shutdown()
+
+
 async def test_a_server_that_dies_in_a_call_fails_that_call_and_is_there_for_the_next():
     async with mcp_tools(shelf()) as tools:
         tool = by_name(tools)

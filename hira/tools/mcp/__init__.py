@@ -72,7 +72,7 @@ class McpConnection:
             return await session.ask(session.client.call_tool(tool, dict(arguments)))
         except SessionEnded:
             await session.end()
-            why = session.why if session.overlong else "closed during the call"
+            why = session.why if session.refused else "closed during the call"
             raise ToolDown(f"the server {self.server.name!r} {why}; the next call connects again") from None
         except Exception as error:  # noqa: BLE001 - a server may break its client in any way; the model sees it
             raise ToolError(f"the server {self.server.name!r} gave no result: {reason(error)}") from None

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from hira.core.errors import UsageError
 from hira.core.sanitize import clean
+from hira.tools.mcp.bounds import LONGEST_MESSAGE, TOO_LONG, BoundedMessages, End, bound_body
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -28,8 +29,6 @@ INSTALL = "pip install 'hira[mcp]'"
 # The protocol gives a server two seconds to leave and two more after SIGTERM; then it is killed.
 CLOSING = 8.0
 CANCELLING = 1.0
-LONGEST_MESSAGE = 5_000_000
-"""The most characters of a server's message. The package "mcp" takes time in the square of its length."""
 _LINE = 200
 _TAIL = 4_000
 
@@ -73,7 +72,7 @@ class McpSession:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.why = ""
-        self.overlong = False
+        self.refused = False
         self._status = 0
         self._entered = asyncio.Event()
         self._leaving = asyncio.Event()
@@ -146,7 +145,7 @@ class McpSession:
             except asyncio.CancelledError:
                 self._entered.set()
                 raise
-        if failure:
+        if failure and not self.refused:
             self.why = self._explain(failure, await said.last())
         self._entered.set()
 
@@ -157,7 +156,7 @@ class McpSession:
 
         server = self.server
         _register_codec()
-        _end_overlong.set(self._end_overlong)
+        _end.set(self._refuse)
         started = StdioServerParameters(
             command=server.command, args=list(server.args), env=dict(server.env), encoding=_BOUNDED
         )
@@ -165,7 +164,7 @@ class McpSession:
             said.file.close()
             pipe: Any = read
             self._alive = lambda: pipe.statistics().open_send_streams > 0  # until the server's stdout ends
-            yield read, write
+            yield BoundedMessages(read, self._refuse), write
 
     @asynccontextmanager
     async def _open_http(self) -> AsyncIterator[tuple[Any, Any]]:
@@ -174,21 +173,23 @@ class McpSession:
 
         async def note(response: httpx2.Response) -> None:
             self._status = response.status_code
+            await bound_body(response, self._refuse)
 
         async with (
             httpx2.AsyncClient(
-                headers=dict(self.server.headers),
+                headers={"accept-encoding": "identity", **self.server.headers},
                 timeout=httpx2.Timeout(30, connect=10, read=self.server.seconds),
                 trust_env=False,
                 event_hooks={"response": [note]},
             ) as http,
-            streamable_http_client(self.server.url, http_client=http) as streams,
+            streamable_http_client(self.server.url, http_client=http) as (read, write),
         ):
-            yield streams
+            yield BoundedMessages(read, self._refuse), write
 
-    def _end_overlong(self) -> None:
-        self.overlong = True
-        self.why = f"sent a message of more than {LONGEST_MESSAGE // 10**6} MB"
+    def _refuse(self, why: str) -> None:
+        """End the session because of what the server sends."""
+        self.refused = True
+        self.why = why
         self._leaving.set()
 
     def _explain(self, error: BaseException, last: str) -> str:
@@ -206,7 +207,7 @@ class McpSession:
 
 
 _BOUNDED = "hira-mcp-lines"
-_end_overlong: ContextVar[Callable[[], None]] = ContextVar("_end_overlong")
+_end: ContextVar[End] = ContextVar("_end")
 
 
 class _BoundedLines(codecs.IncrementalDecoder):
@@ -216,7 +217,7 @@ class _BoundedLines(codecs.IncrementalDecoder):
         super().__init__(errors)
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
         self._length = 0
-        self._end = _end_overlong.get()
+        self._end = _end.get()
 
     def decode(self, data: Any, final: bool = False) -> str:  # noqa: FBT001, FBT002 - the signature is that of codecs
         text = self._utf8.decode(data, final)
@@ -224,7 +225,7 @@ class _BoundedLines(codecs.IncrementalDecoder):
         self._length = len(rest) if newline else self._length + len(text)
         if self._length <= LONGEST_MESSAGE:
             return text
-        self._end()
+        self._end(TOO_LONG)
         return ""
 
 

@@ -19,6 +19,8 @@ from . import seccomp
 
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 1, 24, 38, 47
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
+_CLONE_NEWNS = 0x20000
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 1 << 14, 1 << 18
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CAPABILITY_VERSION = 0x20080522
 _CAPABILITIES = 64
@@ -45,6 +47,8 @@ def confine(setup: dict[str, Any], parent: int) -> list[str]:
     layers = ["process", "limits"]
     if sys.platform != "linux":
         return layers
+    if setup["mode"] == "auto":
+        _hide_processes()
     _drop_privileges()
     layers.append("privileges")
     if setup["mode"] == "process":
@@ -103,6 +107,17 @@ def _end_with(parent: int) -> None:
     check_result(libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
     if os.getppid() != parent:
         os._exit(1)
+
+
+def _hide_processes() -> None:
+    """Show this process a /proc without the others: only root can, and Landlock does not cover their names.
+
+    With `hidepid=ptraceable` the kernel shows the processes that this one may trace, which Landlock ends.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_CLONE_NEWNS) == 0 and libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None) == 0:
+        flags = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
+        libc.mount(b"proc", b"/proc", b"proc", flags, b"hidepid=ptraceable")
 
 
 def _drop_privileges() -> None:

@@ -47,8 +47,8 @@ MISSING = _names(
 
 PRETENDED = _names(
     """
-    chmod chown fchmod fchmodat fchmodat2 fchown fchownat flock fremovexattr fsetxattr futimesat lchown lremovexattr
-    lsetxattr removexattr removexattrat setxattr setxattrat sync syncfs umask utime utimensat utimes
+    chmod chown fchmod fchmodat fchmodat2 fchown fchownat flock futimesat lchown sync syncfs umask utime utimensat
+    utimes
     """
 )
 """Succeed and do nothing: Landlock does not see them, and copying a file or writing an archive ends with one. A lock on
@@ -59,6 +59,7 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "_sysctl": (156, None), "accept": (43, 202), "accept4": (288, 242), "acct": (163, 89), "add_key": (248, 217),
     "adjtimex": (159, 171), "afs_syscall": (183, None), "bind": (49, 200), "bpf": (321, 280), "capset": (126, 91),
     "chmod": (90, None), "chown": (92, None), "chroot": (161, 51), "clock_adjtime": (305, 266),
+    "clock_getres": (229, 114), "clock_gettime": (228, 113), "clock_nanosleep": (230, 115),
     "clock_settime": (227, 112), "clone": (56, 220), "clone3": (435, 435), "close_range": (436, 436),
     "connect": (42, 203), "creat": (85, None),
     "create_module": (174, None), "delete_module": (176, 106), "execve": (59, 221), "execveat": (322, 281),
@@ -69,11 +70,12 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "fork": (57, None),
     "fremovexattr": (199, 16), "fsconfig": (431, 431), "fsetxattr": (190, 7), "fsmount": (432, 432),
     "fsopen": (430, 430), "fspick": (433, 433), "futimesat": (261, None), "get_kernel_syms": (177, None),
-    "getpmsg": (181, None), "getxattr": (191, 8), "getxattrat": (464, 464), "init_module": (175, 105),
+    "get_robust_list": (274, 100), "getpgid": (121, 155), "getpmsg": (181, None), "getpriority": (140, 141),
+    "getsid": (124, 156), "getxattr": (191, 8), "getxattrat": (464, 464), "init_module": (175, 105),
     "inotify_add_watch": (254, 27), "inotify_init": (253, None), "inotify_init1": (294, 26),
     "io_setup": (206, 0), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "io_uring_setup": (425, 425), "ioctl": (16, 29),
-    "ioperm": (173, None), "iopl": (172, None), "ioprio_set": (251, 30), "kcmp": (312, 272),
+    "ioperm": (173, None), "iopl": (172, None), "ioprio_get": (252, 31), "ioprio_set": (251, 30), "kcmp": (312, 272),
     "kexec_file_load": (320, 294), "kexec_load": (246, 104), "keyctl": (250, 219), "kill": (62, 129),
     "landlock_add_rule": (445, 445), "landlock_create_ruleset": (444, 444), "landlock_restrict_self": (446, 446),
     "lchown": (94, None), "lgetxattr": (192, 9), "listen": (50, 201), "listmount": (458, 458), "listxattr": (194, 11),
@@ -94,7 +96,9 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "quotactl": (179, 60), "quotactl_fd": (443, 443), "reboot": (169, 142), "remap_file_pages": (216, 234),
     "removexattr": (197, 14), "removexattrat": (466, 466), "renameat2": (316, 276), "request_key": (249, 218),
     "rt_sigqueueinfo": (129, 138),
-    "rt_tgsigqueueinfo": (297, 240), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
+    "rt_tgsigqueueinfo": (297, 240), "sched_getaffinity": (204, 123), "sched_getattr": (315, 275),
+    "sched_getparam": (143, 121), "sched_getscheduler": (145, 120), "sched_rr_get_interval": (148, 127),
+    "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
     "sched_setparam": (142, 118), "sched_setscheduler": (144, 119), "seccomp": (317, 277), "security": (185, None),
     "semctl": (66, 191), "semget": (64, 190), "semop": (65, 193), "semtimedop": (220, 192), "sendmmsg": (307, 269),
     "sendmsg": (46, 211), "sendto": (44, 206), "setdomainname": (171, 162), "setfsgid": (123, 152),
@@ -121,7 +125,7 @@ _X32 = 0x40000000
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _JUMP, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x05, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-_SUCCESS, _EPERM, _ENOTTY, _ENOSYS, _EOPNOTSUPP = 0, 1, 25, 38, 95
+_SUCCESS, _EPERM, _EINVAL, _ENOTTY, _ENOSYS, _EOPNOTSUPP = 0, 1, 22, 25, 38, 95
 _PR_GET_SECCOMP, _PR_SET_SECCOMP, _FILTER = 21, 22, 2
 
 _Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
@@ -134,6 +138,7 @@ _WHITEOUT = 4
 _CONTINUE = 18  # SIGCONT
 _SET_ID_BITS = 0o6000
 _TRUNCATE, _ACCESS = 0o1000, 0o3
+_CLOCK_OF_A_PROCESS = 0x80000000  # a negative number names a process or a thread
 _PROCESS = 0  # PRIO_PROCESS
 _IO_PROCESS = 1  # IOPRIO_WHO_PROCESS
 # close-on-exec on and off, non-blocking, bytes to read, is it a terminal, its size
@@ -214,8 +219,20 @@ def _rules(pid: int) -> dict[str, _Block]:
         "mkdir": _refuse_bits(1, _SET_ID_BITS),
         "mkdirat": _refuse_bits(2, _SET_ID_BITS),
         # shutil.copy2 asks for attributes and accepts a file system without any
-        **dict.fromkeys(("getxattr", "lgetxattr", "fgetxattr", "getxattrat"), unlisted),
-        **dict.fromkeys(("listxattr", "llistxattr", "flistxattr", "listxattrat"), unlisted),
+        **{f"{verb}{name}": unlisted for verb in ("get", "list", "set", "remove") for name in ("xattr", "xattrat")},
+        **{f"{kind}{verb}xattr": unlisted for kind in "lf" for verb in ("get", "list", "set", "remove")},
+        # asked about every number in turn, these tell which processes there are; without a list of processors the
+        # C library still finds the stack of a thread
+        "sched_getaffinity": _only(0, own, _ENOSYS),
+        **dict.fromkeys(
+            ("sched_getattr", "sched_getparam", "sched_getscheduler", "sched_rr_get_interval"), _only(0, own)
+        ),
+        **dict.fromkeys(("getpgid", "getsid", "get_robust_list"), _only(0, own)),
+        "getpriority": [*_only(0, (_PROCESS,)), *_only(1, own)],
+        "ioprio_get": [*_only(0, (_IO_PROCESS,)), *_only(1, own)],
+        **dict.fromkeys(
+            ("clock_getres", "clock_gettime", "clock_nanosleep"), _refuse_bits(0, _CLOCK_OF_A_PROCESS, _EINVAL)
+        ),
     }
 
 
@@ -255,8 +272,8 @@ def _need_bits(index: int, bits: int) -> _Block:
     return [_argument(index), (_ANY_BIT, 1, 0, bits), _refuse()]
 
 
-def _refuse_bits(index: int, bits: int) -> _Block:
-    return [_argument(index), (_ANY_BIT, 0, 1, bits), _refuse()]
+def _refuse_bits(index: int, bits: int, code: int = _EPERM) -> _Block:
+    return [_argument(index), (_ANY_BIT, 0, 1, bits), _refuse(code)]
 
 
 def _refuse_truncation_by_readers(flags: int) -> _Block:

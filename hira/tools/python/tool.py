@@ -73,7 +73,8 @@ def _shape() -> Tool:
 
 
 def _format_path(path: Path, begins: str | None) -> str:
-    place = clean(str(path))
+    place = str(path)
+    place = clean(place if place.isprintable() else repr(place))  # a program can open what this literal says
     return f"\n- {place}" + (NAMED.fill(begins=begins) if begins is not None else "")
 
 

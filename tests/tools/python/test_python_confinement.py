@@ -104,6 +104,17 @@ CONNECTIONS = {
     "a new program in its place": "import os, sys\nos.execv(sys.executable, [sys.executable, '-c', 'print(\"REACHED\")'])",
 }
 
+ASKING = """
+import contextlib, os
+def list_processes(numbers):
+    asked = (os.getpgid, os.getsid, os.sched_getscheduler, os.sched_getparam, os.sched_getaffinity,
+             lambda number: os.getpriority(os.PRIO_PROCESS, number), lambda number: os.kill(number, 0))
+    for number in (HOST, *numbers):
+        for ask in asked:
+            with contextlib.suppress(OSError):
+                ask(number)
+                yield number
+"""
 POWERS = {
     "a signal to the host": "import os, signal\nos.kill(HOST, signal.SIGUSR1)\nprint('REACHED')",
     "a signal to everyone": "import os, signal\nos.kill(-1, signal.SIGUSR1)\nprint('REACHED')",
@@ -125,6 +136,11 @@ POWERS = {
     "open files for one thread alone": LIBC + "print('REACHED' if call(436, 250, 250, 2) == 0 else 'no')",
     "the limits of the host": "import resource\nresource.prlimit(HOST, resource.RLIMIT_NOFILE, (8, 8))\nprint('REACHED')",
     "the processors of the host": "import os\nos.sched_setaffinity(HOST, {0})\nprint('REACHED')",
+    "the scheduler of the host": "import os\nos.sched_setscheduler(HOST, os.SCHED_IDLE, os.sched_param(0))\nprint('REACHED')",
+    "the processors that the host may use": "import os\nprint(os.sched_getaffinity(HOST), 'REACHED')",
+    "the numbers of processes": ASKING + "print(list(list_processes(range(1, 30))) and 'REACHED')",
+    "a clock of the host": "import time\nprint(time.clock_gettime((~HOST << 3) | 2), 'REACHED')",
+    "attributes of the documents' folder": "import os\nos.setxattr(OUT, 'user.x', b'1')\nprint('REACHED')",
     "the priority of the host": "import os\nos.setpriority(os.PRIO_PROCESS, HOST, 19)\nprint('REACHED')",
     "the priority of the user": "import os\nos.setpriority(os.PRIO_USER, os.getuid(), 19)\nprint('REACHED')",
     "being someone else": "import os\nos.setresuid(0, 0, 0)\nprint('REACHED')",
@@ -162,6 +178,19 @@ async def test_code_cannot(code: str, captive: PythonSandbox, host: Host) -> Non
     assert host.untouched()
     assert not host.visited()
     assert not list((host.home.parent / "work").glob("here?*"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can show the program another /proc")
+async def test_a_program_of_root_sees_no_process_but_itself(sandbox: PythonSandbox, host: Host) -> None:
+    look = "import os\n[number in map(str, (os.getpid(), HOST, 1)) for number in filter(lambda n: os.path.exists(f'/proc/{n}'), map(str, range(1, 33000)))]"
+    assert (await sandbox.run(host.prelude + look)).value == "[True]"
+
+
+async def test_a_program_learns_about_itself_and_its_threads_what_it_may(sandbox: PythonSandbox) -> None:
+    own = "import os, time\nfrom concurrent.futures import ThreadPoolExecutor\n"
+    own += "asked = (lambda: len(os.sched_getaffinity(0)), os.getpgrp, lambda: os.getpgid(0), time.thread_time, time.process_time)\n"
+    own += "[bool(ThreadPoolExecutor().submit(ask).result() >= ask() >= 0) or ask for ask in asked[:3]], [ask() >= 0 for ask in asked]"
+    assert (await sandbox.run(own)).value == "([True, True, True], [True, True, True, True, True])"
 
 
 async def test_foreign_and_x32_calls_end_the_interpreter(sandbox: PythonSandbox, host: Host) -> None:
