@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from hira.core.errors import ToolError
-from hira.core.worker import WorkerLimits
 from hira.tools.documents import Index, read_file
 from hira.tools.documents.reader import FileReader
 from tests.tools.made_documents import docx, epub, paragraph, pdf, pptx, rows, shape, written, xlsx
@@ -30,7 +29,7 @@ def refusal(path: Path, reader: FileReader | None = None) -> str:
 def test_a_file_that_takes_too_long_is_given_up_and_the_next_is_read(tmp_path: Path) -> None:
     slow = xlsx(tmp_path / "slow.xlsx", {"S": rows(*[list("abcdefgh")] * 60_000)})
     good = docx(tmp_path / "next.docx", paragraph("Still read."))
-    with FileReader(WorkerLimits(cpu_seconds=1)) as reader:
+    with FileReader(1) as reader:
         assert "more than 1 seconds" in refusal(slow, reader)
         assert reader.read(good).text == "Still read."
     reader = FileReader()
@@ -102,7 +101,7 @@ def test_mutated_files_are_text_or_one_clear_line(tmp_path: Path, name: str) -> 
     whole = REAL[name](tmp_path / name).read_bytes()
     path = tmp_path / f"mutated{Path(name).suffix}"
     outcomes: list[str] = []
-    with FileReader(WorkerLimits(cpu_seconds=10)) as reader:
+    with FileReader(10) as reader:
         for _ in range(200):
             path.write_bytes(mutated(whole, draw))
             try:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 from xml.etree.ElementTree import Element, fromstring
 from xml.parsers.expat import ParserCreate
 
@@ -124,15 +125,15 @@ def find_outermost(root: Element, tags: Collection[str]) -> list[Element]:
 
 
 @contextmanager
-def open_archive(path: Path) -> Iterator[Archive]:
+def open_archive(path: Path, data: BinaryIO) -> Iterator[Archive]:
     """Open an archive. Raises `ToolError` if it is protected by a password or in the old format.
 
     The errors of the libraries for a damaged one are left to the caller, which reads many kinds of files.
     """
-    with path.open("rb") as file:
-        if file.read(8) == _OLE:
-            locked = _ENCRYPTED in file.read()
-            why = "is protected by a password" if locked else "is in an old Office format; save it in the new one"
-            raise ToolError(f"{path.name} {why}")
-        with zipfile.ZipFile(file) as inside:
-            yield Archive(path, inside)
+    data.seek(0)
+    if data.read(8) == _OLE:
+        locked = _ENCRYPTED in data.read()
+        why = "is protected by a password" if locked else "is in an old Office format; save it in the new one"
+        raise ToolError(f"{path.name} {why}")
+    with zipfile.ZipFile(data) as inside:
+        yield Archive(path, inside)

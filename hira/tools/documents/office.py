@@ -7,7 +7,7 @@ import logging
 import re
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 from xml.etree.ElementTree import Element
 
 from hira.core.errors import ToolError
@@ -30,16 +30,15 @@ def check_library(path: Path) -> None:
         raise Lacking(f"{path.name} needs pypdf: pip install 'hira[pdf]'")
 
 
-def read_pdf(path: Path) -> Document:
+def read_pdf(path: Path, data: BinaryIO) -> Document:
     check_library(path)
     import pypdf
 
-    with path.open("rb") as file:
-        reader = pypdf.PdfReader(file)
-        if reader.is_encrypted:
-            _unlock(reader, path)
-        parts = tuple(page_of(page, number) for number, page in enumerate(reader.pages, 1))
-        title = (reader.metadata.title if reader.metadata else None) or ""
+    reader = pypdf.PdfReader(data)
+    if reader.is_encrypted:
+        _unlock(reader, path)
+    parts = tuple(page_of(page, number) for number, page in enumerate(reader.pages, 1))
+    title = (reader.metadata.title if reader.metadata else None) or ""
     if not parts:
         raise ToolError(f"{path.name} is damaged: it holds no pages")
     return add_title(path, parts, str(title))
@@ -77,8 +76,8 @@ _DEEPEST = 6
 _WIDEST = 200
 
 
-def read_docx(path: Path) -> Document:
-    with open_archive(path) as archive:
+def read_docx(path: Path, data: BinaryIO) -> Document:
+    with open_archive(path, data) as archive:
         if "word/document.xml" not in archive.names:
             raise ToolError(f"{path.name} is not a Word document: it contains no text")
         levels = _levels(archive)
@@ -183,8 +182,8 @@ _SHAPES = (f"{P}sp", f"{P}graphicFrame")
 """Shapes and tables; the order of the file is the reading order."""
 
 
-def read_pptx(path: Path) -> Document:
-    with open_archive(path) as archive:
+def read_pptx(path: Path, data: BinaryIO) -> Document:
+    with open_archive(path, data) as archive:
         if _MAIN not in archive.names:
             raise ToolError(f"{path.name} is not a PowerPoint presentation: it contains no slides")
         targets = archive.relations(_MAIN)

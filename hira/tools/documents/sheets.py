@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from io import BytesIO, StringIO
 from itertools import chain, islice
 from pathlib import Path
+from typing import BinaryIO
 from xml.etree.ElementTree import Element, iterparse
 
 from hira.core.errors import ToolError
@@ -116,8 +117,8 @@ class _Book:
     kinds: list[str]
 
 
-def read_xlsx(path: Path) -> Document:
-    with open_archive(path) as archive:
+def read_xlsx(path: Path, data: BinaryIO) -> Document:
+    with open_archive(path, data) as archive:
         if _MAIN not in archive.names:
             raise ToolError(f"{path.name} is not an Excel workbook: it contains no sheets")
         root, targets = archive.xml(_MAIN), archive.relations(_MAIN)

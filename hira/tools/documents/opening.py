@@ -1,0 +1,124 @@
+"""Files opened once: what a file is, is decided on its open descriptor, so that nothing can be exchanged in between.
+
+A path below a folder is opened part by part, and no part may be a link: whoever can write in the folder could otherwise
+exchange a file for a link that leads out of it, after the walk and before the reading.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from hira.core.errors import ToolError
+
+LIMIT = 200 * 1024 * 1024
+_HOLES = 1024 * 1024
+"""The most bytes of a file that were never written."""
+_SEGMENTS = 1_000
+_NOT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | _NOT_WAITING
+_FOLDER = _READ | getattr(os, "O_DIRECTORY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFile:
+    """An open regular file; `path` is its name, and is not opened again."""
+
+    path: Path
+    handle: int
+    about: os.stat_result
+
+    @property
+    def size(self) -> int:
+        return self.about.st_size
+
+    @property
+    def changed(self) -> int:
+        return cut_time(self.about.st_mtime_ns)
+
+    def rewind(self) -> BinaryIO:
+        """Return the file from its beginning; closing what is returned leaves the descriptor open."""
+        os.lseek(self.handle, 0, os.SEEK_SET)
+        return os.fdopen(self.handle, "rb", closefd=False)
+
+
+def cut_time(nanoseconds: int) -> int:
+    """Return a time as a number that SQLite can hold: a file may be dated 2300, or before 1970."""
+    return nanoseconds % 2**63
+
+
+@contextmanager
+def open_regular(path: Path, roots: Sequence[Path] = ()) -> Iterator[OpenFile]:
+    """Open a file. Below one of the `roots`, which are resolved, no link is followed; other paths are opened as named.
+
+    Raises `ToolError` for what is no regular file, is too big, or consists of holes, and `OSError` for what cannot be
+    opened.
+    """
+    root = next((root for root in roots if path.is_relative_to(root)), None)
+    handle = os.open(path, _READ) if root is None else _open_below(root, path)
+    try:
+        about = os.fstat(handle)
+        _check(path, handle, about)
+        yield OpenFile(path, handle, about)
+    finally:
+        os.close(handle)
+
+
+def _open_below(root: Path, path: Path) -> int:
+    """Open a path part by part, from a folder or a single file that a person named."""
+    if os.open not in os.supports_dir_fd:  # a system without such calls
+        return os.open(path, _READ)
+    *folders, name = path.relative_to(root).parts or (root.name,)
+    here = os.open(root.parent if path == root else root, _FOLDER)
+    try:
+        for folder in folders:
+            above, here = here, _open_part(folder, _FOLDER, here)
+            os.close(above)
+        return _open_part(name, _READ, here)
+    finally:
+        os.close(here)
+
+
+def _open_part(name: str, flags: int, folder: int) -> int:
+    try:
+        return os.open(name, flags | _NO_LINK, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise ToolError(f"{name} was exchanged for a link while it was read") from None
+        raise
+
+
+def _check(path: Path, handle: int, about: os.stat_result) -> None:
+    if stat.S_ISDIR(about.st_mode):
+        raise ToolError(f"{path.name or path} is a folder, not a file")
+    if not stat.S_ISREG(about.st_mode):
+        raise ToolError(f"{path.name} is not a regular file")
+    if about.st_size > LIMIT:
+        size = f"{about.st_size / 2**20:.1f} MB, the limit is {LIMIT / 2**20:g} MB"
+        raise ToolError(f"{path.name} is too big to read: {size}")
+    blocks = getattr(about, "st_blocks", 0) * 512
+    if about.st_size - blocks > _HOLES and (holes := about.st_size - _count_written(handle, about.st_size)) > _HOLES:
+        raise ToolError(f"{path.name} is not read: {holes / 2**20:.1f} MB of it were never written (a sparse file)")
+
+
+def _count_written(handle: int, size: int) -> int:
+    """Count the bytes outside of holes. Compression, too, lets a file take fewer blocks than it has bytes, and some
+    file systems count no blocks; only holes are reported by `lseek`."""
+    if not hasattr(os, "SEEK_DATA"):
+        return size
+    written = at = 0
+    for _ in range(_SEGMENTS):
+        try:
+            start = os.lseek(handle, at, os.SEEK_DATA)
+        except OSError as error:
+            return written if error.errno == errno.ENXIO else size  # no data behind `at`; or not supported
+        at = os.lseek(handle, start, os.SEEK_HOLE)
+        written += at - start
+        if at >= size:
+            break
+    return written
