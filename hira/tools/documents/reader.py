@@ -6,33 +6,27 @@ the whole process, however many clients it has. Only short plain text, which nee
 """
 
 import os
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, Self, TypeVar
+from typing import BinaryIO, Self
 
 from hira.core.errors import ToolError
 from hira.core.sanitize import is_text, printable
-from hira.core.worker import OutOfTime, WorkerError, open_reading_worker
 from hira.tools.charsets import decode_file
 from hira.tools.documents import plain
 from hira.tools.documents.archive import open_archive
 from hira.tools.documents.document import Document, NoText, Part, Piece, cut
 from hira.tools.documents.office import check_library, read_docx, read_pdf, read_pptx
-from hira.tools.documents.opening import OpenFile, open_regular
 from hira.tools.documents.plain import read_epub, read_html
 from hira.tools.documents.sheets import read_xlsx
-
-T = TypeVar("T")
+from hira.tools.opening import OpenFile, ReadingChild, explaining, open_regular
 
 SHORT = 50_000
 """Bytes of a plain text that takes less time to read than to send."""
 _PICTURES = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif", ".ico"]
 _SOUNDS = [".mp3", ".wav", ".flac", ".ogg", ".m4a", ".aac", ".opus"]
 MEDIA = frozenset([*_PICTURES, *_SOUNDS, ".mp4", ".mov", ".mkv", ".avi", ".webm"])
-_SHOWN = 100
 _START = 1024
 _TOGETHER, _PIECES = 1_000_000, 1_000
 """Characters and passages of a file that are sent at once: few enough not to hold up the event loop."""
@@ -56,34 +50,6 @@ def parse_open(file: OpenFile) -> Document:
 def _parse(path: Path, reader: "Reader", data: BinaryIO) -> Document:
     with explaining(path), data:
         return _make_sendable(reader(path, data))
-
-
-@contextmanager
-def explaining(path: Path) -> Iterator[None]:
-    """Turn whatever goes wrong with a file into a `ToolError` of one line."""
-    try:
-        yield
-    except ToolError:
-        raise
-    except FileNotFoundError:
-        raise Unopened(f"{path} does not exist") from None
-    except OSError as error:
-        raise Unopened(f"{path.name} cannot be read: {error.strerror or error}") from None
-    except MemoryError:
-        raise ToolError(f"{path.name} cannot be read: there is not enough memory for it") from None
-    except RecursionError:
-        raise ToolError(f"{path.name} is nested too deeply to read") from None
-    except Exception as error:  # noqa: BLE001 - whatever a damaged file makes a parser stumble over
-        what = " ".join(str(error).split())[:_SHOWN]
-        raise ToolError(f"{path.name} is damaged and cannot be read ({type(error).__name__}: {what})") from None
-
-
-class Unopened(ToolError):
-    """The file cannot be opened now; its content is not to blame."""
-
-
-class Deferred(ToolError):
-    """Reading the file takes longer than the time that was left for it."""
 
 
 def _choose_reader(file: OpenFile) -> "Reader":
@@ -218,9 +184,7 @@ class FileReader:
 
     def __init__(self, seconds: float | None = None) -> None:
         self.seconds = seconds
-        self._ended = threading.Event()
-        self._child = open_reading_worker()
-        self._used = False
+        self._child = ReadingChild()
 
     def __enter__(self) -> Self:
         return self
@@ -231,52 +195,32 @@ class FileReader:
     def read(self, path: Path) -> Document:
         """Read a file of at most 200 MB. Raises `ToolError` with one line that says why it cannot be read."""
         with explaining(path), open_regular(path) as file:
-            if self.check(file):
+            if _is_short(file):
                 return parse_open(file)
-            (title, _, _), *parts = self.collect(send_parts, file, self.seconds)
+            (title, _, _), *parts = self._child.collect(send_parts, file, seconds=self.seconds)
             return Document(title, tuple(_join_parts(parts)))
 
     def read_passages(self, file: OpenFile, seconds: float | None = None) -> Passages:
         """Read the passages of an open file. Raises `ToolError`, or `Deferred` if it takes more than `seconds`."""
         with explaining(file.path):
-            if self.check(file):
+            if _is_short(file):
                 document = parse_open(file)
                 return Passages(document.title, tuple(document.unread), tuple(cut(document)))
-            (title, unread, _), *more = self.collect(send_passages, file, seconds)
+            (title, unread, _), *more = self._child.collect(send_passages, file, seconds=seconds)
             return Passages(title, unread, tuple(piece for _, _, pieces in more for piece in pieces))
-
-    def check(self, file: OpenFile) -> bool:
-        """Return whether the file is a short plain text, which is read at once. Raises `ToolError` for a file that
-        cannot be read at all."""
-        reader = _choose_reader(file)
-        if reader is read_pdf:
-            check_library(file.path)
-        return reader is _read_text and file.path.suffix.lower() not in _TEXT and file.size <= SHORT
-
-    def collect(
-        self, function: Callable[..., Iterator[T]], file: OpenFile, seconds: float | None, *more: object
-    ) -> list[T]:
-        """Call a function with the open file, its path and `more` in the child, and return all that it yields."""
-        if not self._used:
-            self._used = True
-            self._child.use()
-        file.rewind()
-        try:
-            return self._child.collect(
-                function, file.path, *more, handle=file.handle, seconds=seconds, ended=self._ended
-            )
-        except OutOfTime as error:
-            raise Deferred(f"{file.path.name} is not read: {error}") from None
-        except WorkerError as error:
-            ended = Unopened if self._ended.is_set() else ToolError
-            raise ended(f"{file.path.name} is not read: {error}") from None
 
     def close(self) -> None:
         """End a read in progress with a `ToolError`, and the child, unless other readers need it."""
-        self._child.end(self._ended)
-        if self._used:
-            self._used = False
-            self._child.release()
+        self._child.close()
+
+
+def _is_short(file: OpenFile) -> bool:
+    """Return whether the file is a short plain text, which is read at once. Raises `ToolError` for a file that cannot
+    be read at all."""
+    reader = _choose_reader(file)
+    if reader is read_pdf:
+        check_library(file.path)
+    return reader is _read_text and file.path.suffix.lower() not in _TEXT and file.size <= SHORT
 
 
 def _join_parts(sent: list[tuple[str, str, bool]]) -> Iterator[Part]:

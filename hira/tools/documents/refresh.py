@@ -15,10 +15,10 @@ from pathlib import Path
 
 from hira.core.errors import ToolError
 from hira.tools.documents.document import Lacking, NoText
-from hira.tools.documents.opening import OpenFile, cut_time, open_regular
-from hira.tools.documents.reader import Deferred, FileReader, Unopened, explaining
+from hira.tools.documents.reader import FileReader
 from hira.tools.documents.store import IndexedFile, Refused, Stamp, Store
 from hira.tools.media import how_to_see
+from hira.tools.opening import Deferred, OpenFile, Unopened, cut_time, explaining, open_regular
 
 Progress = Callable[[int, int], None]
 
@@ -55,7 +55,6 @@ class Unread:
     lines: list[str] = field(default_factory=list)
     textless: dict[str, str] = field(default_factory=dict)
     unfit: list[str] = field(default_factory=list)
-    seconds: float = LONGEST
 
     def add(self, name: str, line: str, *, textless: bool) -> None:
         if textless:
@@ -73,8 +72,9 @@ class Unread:
         late = []
         if count := len(self.unfit):
             files = "1 file was" if count == 1 else f"{count} files were"
-            limit = f"{self.seconds:.0f} s or {BYTES >> 30} GB, the limits of all files of a question"
-            late = [f"{files} not read within {limit}: {shorten(self.unfit)}; a later question tries again"]
+            limit = f"{SPARE:g} s for slow files, {LONGEST:g} s and {BYTES >> 30} GB for all"
+            again = "a later question reads on"
+            late = [f"{files} not read within the limits of a question ({limit}): {shorten(self.unfit)}; {again}"]
         return [*late, *self.lines, *without]
 
 
@@ -113,6 +113,7 @@ class Refresh:
     roots: Sequence[Path]
     unread: Unread
     stopped: threading.Event
+    spare: float = SPARE
     _batch: list[IndexedFile] = field(default_factory=list)
     _rows: int = 0
     _same: dict[str, Stamp] = field(default_factory=dict)
@@ -122,8 +123,7 @@ class Refresh:
     def read(self, changes: Sequence[Change], on_progress: Progress | None) -> None:
         """Read and store the files, in batches."""
         explained = sum(change.seconds for change in changes)
-        self.unread.seconds = min(SPARE + explained, LONGEST)
-        deadline = time.monotonic() + self.unread.seconds
+        deadline = time.monotonic() + min(self.spare + explained, LONGEST)
         waiting: list[Change] = []
         for done, change in enumerate(changes, 1):
             if self.stopped.is_set():
