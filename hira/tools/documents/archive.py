@@ -19,6 +19,7 @@ from hira.core.errors import ToolError
 MEMBER = 64 * 1024 * 1024
 TOTAL = 256 * 1024 * 1024
 RATIO = 300
+TEXT = 100 * 1024 * 1024
 FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 """For older programs; the element next to it has the same content."""
 _RATIO_FROM = 4 * 1024 * 1024
@@ -30,11 +31,15 @@ _RELATIONS = "{http://schemas.openxmlformats.org/package/2006/relationships}Rela
 
 @dataclass(slots=True)
 class Archive:
-    """An open zip; `read` unpacks a member (at most 64 MB each, 256 MB together)."""
+    """An open zip; `read` unpacks a member (at most 64 MB each, 256 MB together).
+
+    A few bytes can also ask for a text again and again: `count_text` counts what is written of texts that are repeated.
+    """
 
     path: Path
     zip: zipfile.ZipFile
     unpacked: int = 0
+    written: int = 0
     names: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -66,6 +71,13 @@ class Archive:
         data = self.read(name)
         refuse_doctype(data, f"{self.path.name}: {name!r}")
         return data
+
+    def count_text(self, text: str) -> str:
+        """Return the text. Raises `ToolError` once all these texts are longer than a file's text may be."""
+        self.written += len(text)
+        if self.written > TEXT:
+            raise ToolError(f"{self.path.name} holds more than {TEXT // 2**20} MB of text; it is not read")
+        return text
 
     def relations(self, name: str) -> dict[str, tuple[str, str]]:
         """Return the references of a member: id → (last word of the type, target), targets as member names."""

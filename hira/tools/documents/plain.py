@@ -192,4 +192,4 @@ def _find_chapters(package: Element, folder: PurePosixPath) -> list[str]:
         if item.get("media-type") in _PAGES and "nav" not in item.get("properties", "").split()
     }
     spine = [items.get(one.get("idref", ""), "") for one in package.iter(f"{_OPF}itemref")]
-    return spine if any(spine) else list(items.values())
+    return list(dict.fromkeys(spine if any(spine) else items.values()))
