@@ -16,12 +16,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
+from itertools import count
 from pathlib import Path
+from queue import PriorityQueue
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, get_args, get_type_hints
 
 from hira.core.errors import HiraError
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 T = TypeVar("T")
+_Waiting = tuple[int, int, "Future[Any]", Callable[[], Any]]
 
 TINY, SMALL, LARGE = 4_000, 50_000, 20_000_000
 """Characters. Texts with fewer than the first run at once, because passing them on takes longer. Texts with fewer than
@@ -83,6 +86,8 @@ class Worker:
         self._turn = threading.Lock()
         # a separate thread, so that waiting callers do not occupy one that others need
         self._line = ThreadPoolExecutor(1, "hira worker")
+        self._waiting: PriorityQueue[_Waiting] = PriorityQueue()
+        self._numbers = count()
         self._child: _Child | None = None
         self._owner = 0
         self._ended: threading.Event | None = None
@@ -119,9 +124,21 @@ class Worker:
         """
         return self._collect(_Call(function, arguments, handle, seconds), ended)
 
-    async def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Do the same as `call`, without blocking the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._line, partial(self.call, function, *arguments))
+    async def run(self, size: int, function: Callable[..., T], *arguments: Any) -> T:
+        """Do the same as `call`, without blocking the event loop. Of the calls that wait, the one with the smallest
+        text is next, so that large pages do not hold up a small one."""
+        result: Future[T] = Future()
+        self._waiting.put((size, next(self._numbers), result, partial(self.call, function, *arguments)))
+        self._line.submit(self._work)
+        return await asyncio.wrap_future(result)
+
+    def _work(self) -> None:
+        _, _, result, work = self._waiting.get()
+        if result.set_running_or_notify_cancel():
+            try:
+                result.set_result(work())
+            except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
+                result.set_exception(error)
 
     def end(self, ended: threading.Event) -> None:
         """End the call with this event, whether it waits or runs; those of others go on."""
@@ -281,7 +298,7 @@ async def run_apart(size: int, function: Callable[..., T], *arguments: Any) -> T
         return function(*arguments)
     if not SMALL < size <= LARGE:
         return await asyncio.to_thread(function, *arguments)
-    return await open_shared_worker().run(function, *arguments)
+    return await open_shared_worker().run(size, function, *arguments)
 
 
 @cache
