@@ -89,17 +89,19 @@ _AHEAD = r"\s*<?([^\s<>]{0,2000})"
 _LINKING = compile_lazily(rf"\](?=\({_AHEAD})")
 _DEFINED = compile_lazily(rf"\[([^\[\]\n]{{0,1000}})\]:(?={_AHEAD})")
 _DEFINING = compile_lazily(rf"\]:(?={_AHEAD})")
-_BEGUN = r"(?:[a-z][a-z0-9+.-]{1,31}:(?!:)|[^\s<>@:/]+@)"
+_BEGUN = r"(?:[a-z][a-z0-9+.-]{1,31}:(?!:)|[^\s<>‹@:/]+@)"
 _AUTOLINK = compile_lazily(rf"<({_BEGUN}[^\s<>]*)>", re.IGNORECASE)
 _AUTOLINKING = compile_lazily(rf"<(?={_BEGUN})", re.IGNORECASE)
 _OUTWARD = compile_lazily(r"//|www\.|[a-z][a-z0-9+.-]*:.", re.IGNORECASE)
+_BEGINNING = 300
+_HIDING = compile_lazily(r"[\x00-\x20&\\]")
 _ID = compile_lazily(r"\s*s\d+(?:\s*[,;]\s*s\d+)*\s*")
 _SWALLOWING = "iframe|math|noembed|noframes|noscript|plaintext|script|select|style|svg|template|textarea|title|xmp"
 _LOADING = "|".join(
     """a applet area audio base body button details embed form frame frameset html image img input link meta object
     picture source track video""".split()
 )
-_ACTING = r"(?:on\w+|\w*src\w*|\w*href|style|\w*action|background|poster|data|ping|is)"
+_ACTING = r"(?:on\w++|(?=\w*?src)\w++|\w*href|style|\w*action|background|poster|data|ping|is)"
 _HTML = compile_lazily(
     rf"<(?=[!?]|/?(?:{_SWALLOWING})(?:[\s/>]|\Z)|(?:{_LOADING})[\s/][^<>]*="
     rf"""|[a-z][\w:.-]*[\s/](?:[^<>"']|"[^"<]*"|'[^'<]*')*?(?:\b{_ACTING}\s*=|"[^"<]*(?:<|\Z)|'[^'<]*(?:<|\Z)))"""
@@ -228,7 +230,14 @@ def unescape(text: str) -> str:
 
 
 def _leads_out(target: str) -> bool:
-    """Return whether a link's target is an address, as a browser reads it, rather than a place in the same text."""
+    """Return whether a link's target is an address, as a browser reads it, rather than a place in the same text.
+
+    The beginning shows it; a target that is still not plain behind it hides something.
+    """
+    if not _HIDING.search(target):
+        return bool(_OUTWARD.match(target[:_BEGINNING]))
+    if len(target) > _BEGINNING:
+        return True
     plain = unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target))
     return bool(_OUTWARD.match(re.sub(r"[\x00-\x20]", "", plain).replace("\\", "/")))
 

@@ -28,6 +28,8 @@ _PICTURES = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", 
 _SOUNDS = [".mp3", ".wav", ".flac", ".ogg", ".m4a", ".aac", ".opus"]
 MEDIA = frozenset([*_PICTURES, *_SOUNDS, ".mp4", ".mov", ".mkv", ".avi", ".webm"])
 _START = 1024
+WHOLE = 30_000
+"""Characters of a file that may be shown whole."""
 _TOGETHER, _PIECES = 1_000_000, 1_000
 """Characters and passages of a file that are sent at once: few enough not to hold up the event loop."""
 _OLD = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
@@ -146,11 +148,13 @@ _MORE = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """A file that was read, cut into passages; `unread` are the places that hold no text but something to see."""
+    """A file that was read, cut into passages; `unread` are the places that hold no text but something to see. `text`
+    is the whole text of a short file, empty for others."""
 
     title: str
     unread: tuple[str, ...]
     pieces: tuple[Piece, ...]
+    text: str = ""
 
 
 def send_parts(handle: int, path: Path) -> Iterator[tuple[str, str, bool]]:
@@ -164,13 +168,17 @@ def send_parts(handle: int, path: Path) -> Iterator[tuple[str, str, bool]]:
             yield _MORE, part.text[at : at + _TOGETHER], False
 
 
-def send_passages(handle: int, path: Path) -> Iterator[tuple[str, tuple[str, ...], tuple[Piece, ...]]]:
-    """Yield the title, the places without text, and the passages, several at a time. Runs in the child."""
-    document = _parse_handle(handle, path)
-    yield document.title, tuple(document.unread), ()
-    pieces = tuple(cut(document))
-    for at in range(0, len(pieces), _PIECES):
-        yield "", (), pieces[at : at + _PIECES]
+def send_passages(handle: int, path: Path) -> Iterator[Passages]:
+    """Yield the file with its first passages, then the others, several at a time. Runs in the child."""
+    read = _cut_passages(_parse_handle(handle, path))
+    yield replace(read, pieces=read.pieces[:_PIECES])
+    for at in range(_PIECES, len(read.pieces), _PIECES):
+        yield Passages("", (), read.pieces[at : at + _PIECES])
+
+
+def _cut_passages(document: Document) -> Passages:
+    text = document.text if sum(len(part.text) for part in document.parts) <= WHOLE else ""
+    return Passages(document.title, tuple(document.unread), tuple(cut(document)), text)
 
 
 def _parse_handle(handle: int, path: Path) -> Document:
@@ -204,10 +212,9 @@ class FileReader:
         """Read the passages of an open file. Raises `ToolError`, or `Deferred` if it takes more than `seconds`."""
         with explaining(file.path):
             if _is_short(file):
-                document = parse_open(file)
-                return Passages(document.title, tuple(document.unread), tuple(cut(document)))
-            (title, unread, _), *more = self._child.collect(send_passages, file, seconds=seconds)
-            return Passages(title, unread, tuple(piece for _, _, pieces in more for piece in pieces))
+                return _cut_passages(parse_open(file))
+            sent = self._child.collect(send_passages, file, seconds=seconds)
+            return replace(sent[0], pieces=tuple(piece for passages in sent for piece in passages.pieces))
 
     def close(self) -> None:
         """End a read in progress with a `ToolError`, and the child, unless other readers need it."""

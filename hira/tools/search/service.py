@@ -94,7 +94,9 @@ def open_client(headers: Mapping[str, str]) -> "httpx.AsyncClient":
 
     transport = None if getproxies() else StreamTransport()  # httpx supports proxies itself
     readable = {"Accept-Encoding": "gzip, deflate"}
-    return httpx.AsyncClient(headers={**headers, **readable}, timeout=SECONDS, transport=transport, follow_redirects=False)
+    return httpx.AsyncClient(
+        headers={**headers, **readable}, timeout=SECONDS, transport=transport, follow_redirects=False
+    )
 
 
 @dataclass(slots=True)
