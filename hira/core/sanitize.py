@@ -93,7 +93,7 @@ _BEGUN = r"(?:[a-z][a-z0-9+.-]{1,31}:(?!:)|[^\s<>‹@:/]+@)"
 _AUTOLINK = compile_lazily(rf"<({_BEGUN}[^\s<>]*)>", re.IGNORECASE)
 _AUTOLINKING = compile_lazily(rf"<(?={_BEGUN})", re.IGNORECASE)
 _OUTWARD = compile_lazily(r"//|www\.|[a-z][a-z0-9+.-]*:.", re.IGNORECASE)
-_BEGINNING = 300
+_BEGINNING, _ROUNDS = 300, 8
 _HIDING = compile_lazily(r"[\x00-\x20&\\]")
 _ID = compile_lazily(r"\s*s\d+(?:\s*[,;]\s*s\d+)*\s*")
 _SWALLOWING = "iframe|math|noembed|noframes|noscript|plaintext|script|select|style|svg|template|textarea|title|xmp"
@@ -182,8 +182,17 @@ def presentable(text: str, read: Container[str]) -> str:
     """Return a model's answer without anything that loads or leads elsewhere when it is rendered as Markdown or HTML.
 
     Of a picture, only its words stay; the same holds for a link to an address that was not `read`. HTML that loads,
-    runs or hides something is broken by look-alikes. Code between backticks stays as it is.
+    runs or hides something is broken by look-alikes. Code between backticks stays as it is. Idempotent: what is broken
+    or left out may bring a mark to light that the text before and behind it makes.
     """
+    for _ in range(_ROUNDS):
+        text, before = _present(text, read), text
+        if text == before:
+            break
+    return text
+
+
+def _present(text: str, read: Container[str]) -> str:
     code: list[str] = []
 
     def put_by(match: re.Match[str]) -> str:

@@ -12,8 +12,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, Self, TypeVar
+from typing import Self, TypeVar
 
 from hira.core.errors import ToolError
 from hira.core.worker import OutOfTime, WorkerError, open_reading_worker
@@ -47,7 +48,7 @@ class OpenFile:
     def changed(self) -> int:
         return cut_time(self.about.st_mtime_ns)
 
-    def rewind(self) -> BinaryIO:
+    def rewind(self) -> BufferedReader:
         """Return the file from its beginning; closing what is returned leaves the descriptor open."""
         os.lseek(self.handle, 0, os.SEEK_SET)
         return os.fdopen(self.handle, "rb", closefd=False)

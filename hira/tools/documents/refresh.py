@@ -18,7 +18,7 @@ from hira.tools.documents.document import Lacking, NoText
 from hira.tools.documents.reader import FileReader
 from hira.tools.documents.store import IndexedFile, Refused, Stamp, Store
 from hira.tools.media import how_to_see
-from hira.tools.opening import Deferred, OpenFile, Unopened, cut_time, explaining, open_regular
+from hira.tools.opening import LIMIT, Deferred, OpenFile, Unopened, cut_time, explaining, open_regular
 
 Progress = Callable[[int, int], None]
 
@@ -35,7 +35,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A file that is new or differs from the index, or changed too recently to tell."""
+    """A file that is new or differs from the index, or changed too recently to tell; `size` is that on the disk."""
 
     name: str
     path: Path
@@ -93,7 +93,9 @@ def find_changes(
         before, refusal, size = known.get(str(path)), refused.get(str(path)), 0
         with suppress(OSError):  # it disappeared after the walk; reading it will report that
             about = os.lstat(path)
-            marks, size = (about.st_size, cut_time(about.st_mtime_ns)), about.st_size
+            marks = (about.st_size, cut_time(about.st_mtime_ns))
+            size = min(about.st_size, getattr(about, "st_blocks", about.st_size) * 512)  # without the holes
+            size = size if size <= LIMIT else 0  # it is not read
             if min(about.st_mtime_ns, about.st_ctime_ns) <= fresh:
                 if refusal and refusal[:2] == marks and (refusal.line or time.time() - refusal.tried < _TRIED_AGAIN):
                     unread.add(name, refusal.line, textless=refusal.textless)
@@ -106,7 +108,8 @@ def find_changes(
 
 @dataclass(slots=True)
 class Refresh:
-    """One reading of changed files into a store. `stopped` ends it between two files."""
+    """One reading of changed files into a store. `stopped` ends it between two files; `spare` are the seconds left
+    beyond those that the sizes of the files explain."""
 
     store: Store
     reader: FileReader
@@ -122,26 +125,33 @@ class Refresh:
 
     def read(self, changes: Sequence[Change], on_progress: Progress | None) -> None:
         """Read and store the files, in batches."""
-        explained = sum(change.seconds for change in changes)
-        deadline = time.monotonic() + min(self.spare + explained, LONGEST)
+        deadline = time.monotonic() + LONGEST
         waiting: list[Change] = []
         for done, change in enumerate(changes, 1):
             if self.stopped.is_set():
                 break
-            left = deadline - time.monotonic()
-            spare = max(left - explained, 0.0) / (len(changes) - done + 1)
-            explained -= change.seconds
-            if self._tries(change, min(left, change.seconds + spare)):
+            share = max(self.spare, 0.0) / (len(changes) - done + 1)
+            if self._tries(change, change.seconds, share, deadline):
                 waiting.append(change)
             if on_progress:
                 on_progress(done, len(changes))
         for change in () if self.stopped.is_set() else waiting:
-            left = deadline - time.monotonic()
-            if self._tries(change, left if left > change.seconds else 0.0):
+            left = self.spare if self.spare > change.seconds else 0.0
+            if self._tries(change, 0.0, left, deadline):
                 self.unread.unfit.append(change.name)
         self._save()
 
-    def _tries(self, change: Change, seconds: float) -> bool:
+    def _tries(self, change: Change, explained: float, share: float, deadline: float) -> bool:
+        """Read a file within the seconds that its size explains and a share of the spare ones; return whether they were
+        over first."""
+        began = time.monotonic()
+        seconds = min(explained + share, deadline - began)
+        try:
+            return self._read(change, seconds)
+        finally:
+            self.spare -= max(time.monotonic() - began - explained, 0.0)
+
+    def _read(self, change: Change, seconds: float) -> bool:
         """Read a file; return whether its time was over first."""
         if seconds <= 0 or self._bytes + change.size > BYTES:
             return True
