@@ -29,7 +29,8 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-import httpx  # noqa: E402 - the project's tests make the documents
+import hostile_files  # noqa: E402 - the project's tests make the documents
+import httpx  # noqa: E402
 
 from hira import Settings  # noqa: E402
 from hira.core.errors import HiraError, NotTrusted, UsageError  # noqa: E402
@@ -365,6 +366,9 @@ ATTACKS: dict[tuple[str, str], Callable[[Path], str]] = {
     ),
     ("sandbox", "the network"): sandboxed("import socket\nsocket.socket()\nprint('REACHED')"),
 }
+
+
+ATTACKS |= hostile_files.ATTACKS
 
 
 class Case(NamedTuple):

@@ -167,12 +167,11 @@ class Worker:
 
     def _collect(self, call: "_Call", ended: threading.Event | None = None) -> list[Any]:
         _, returned = _adapters(call.function, by_handle=call.handle is not None)
-        request = call.encode(self.limits.cpu_seconds)
         began = time.monotonic()
         self._wait_for_turn(call, began, ended)
         try:
             self._ended = ended
-            return [returned.validate_json(line) for line in self._ask(call, request, began)]
+            return [returned.validate_json(line) for line in self._ask(call, began)]
         finally:
             self._ended = None
             self._turn.release()
@@ -184,20 +183,25 @@ class Worker:
             if call.seconds and time.monotonic() - began > call.seconds:
                 raise OutOfTime(f"it took more than {call.seconds:g} seconds, with the wait for other files")
 
-    def _ask(self, call: "_Call", request: bytes, began: float) -> list[bytes]:
+    def _ask(self, call: "_Call", began: float) -> list[bytes]:
         """Return the lines of the reply. `call.seconds` include the wait for the other calls."""
         child = self._child
         # a fork leaves the child to the parent, and the kernel may have ended one that waited
         if child is None or self._owner != os.getpid() or child.process.poll() is not None:
+            if child and self._owner == os.getpid():
+                child.end()
             child, self._owner = _start(self.limits), os.getpid()
             self._child = child
+            if call.seconds:  # a busy machine may take longer to start the child than it has for a small file
+                self._ask(_Call(prepare, (call.function.__module__,)), began)
+                began = time.monotonic()
         short = call.seconds is not None and call.seconds < self.limits.wall_seconds
         seconds = call.seconds + began - time.monotonic() if call.seconds and short else self.limits.wall_seconds
         late = threading.Timer(max(seconds, 0.0), child.process.kill)
         late.start()
         lines, kind, size = list[bytes](), b"", 0
         try:
-            child.send(request, call.handle)
+            child.send(call.encode(self.limits.cpu_seconds), call.handle)
             while size < self.limits.output and (line := child.replies.readline(self.limits.output - size)):
                 size += len(line)
                 kind = line[:1] if line.endswith(b"\n") else b""
@@ -348,6 +352,12 @@ def _start(limits: WorkerLimits) -> _Child:
     finally:
         theirs.close()
     return _Child(process, ours)
+
+
+def prepare(module: str) -> bool:
+    """Load what a later call needs. Runs in the child."""
+    import_module(module)
+    return True
 
 
 def main(descriptor: int) -> None:

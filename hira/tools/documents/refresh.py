@@ -1,7 +1,7 @@
 """Bringing an index up to date: the changed files are read within one budget of time and bytes for all of them.
 
 Each file first gets the time that its size explains and an equal share of what is spare. A file that needs more waits
-until the others are read, so that no file takes the time of those behind it, and is tried again after an hour.
+until the others are read, so that no file takes the time of those behind it, and is tried again ten minutes later.
 """
 
 import hashlib
@@ -25,9 +25,9 @@ Progress = Callable[[int, int], None]
 SPARE, LONGEST = 70.0, 600.0
 """Seconds for all files of a question beyond those that their sizes explain, and with these."""
 BYTES = 4 << 30
-_EACH, _MEGABYTE = 0.5, 10.0
+_EACH, _MEGABYTE = 1.0, 10.0
 """The seconds that a file and a megabyte of it explain."""
-_TRIED_AGAIN = 3600.0
+_TRIED_AGAIN = 600.0
 _BATCH = 1_000
 _FRESH = 2_000_000_000
 _NAMED = 3
