@@ -183,7 +183,7 @@ def presentable(text: str, read: Container[str]) -> str:
 
     Of a picture, only its words stay; the same holds for a link to an address that was not `read`. HTML that loads,
     runs or hides something is broken by look-alikes. Code between backticks stays as it is. Idempotent: what is broken
-    or left out may bring a mark to light that the text before and behind it makes.
+    or left out may bring to light a mark that the text on both sides of it makes.
     """
     for _ in range(_ROUNDS):
         text, before = _present(text, read), text
@@ -241,7 +241,7 @@ def unescape(text: str) -> str:
 def _leads_out(target: str) -> bool:
     """Return whether a link's target is an address, as a browser reads it, rather than a place in the same text.
 
-    The beginning shows it; a target that is still not plain behind it hides something.
+    The beginning shows it; a longer target that is not plain hides something.
     """
     if not _HIDING.search(target):
         return bool(_OUTWARD.match(target[:_BEGINNING]))

@@ -141,7 +141,7 @@ class Worker:
                 result.set_exception(error)
 
     def end(self, ended: threading.Event) -> None:
-        """End the call with this event, whether it waits or runs; those of others go on."""
+        """End the call with this event, whether it waits or runs, and no other call."""
         ended.set()
         child = self._child
         if child and self._ended is ended:

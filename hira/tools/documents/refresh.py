@@ -1,7 +1,7 @@
 """Bringing an index up to date: the changed files are read within one budget of time and bytes for all of them.
 
 Each file first gets the time that its size explains and an equal share of what is spare. A file that needs more waits
-until the others are read, so that no file takes the time of those behind it, and is tried again ten minutes later.
+until the others are read, so that no file takes the time of the next ones, and is tried again ten minutes later.
 """
 
 import hashlib
