@@ -29,7 +29,8 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-import httpx  # noqa: E402 - the project's tests make the documents
+import hostile_files  # noqa: E402 - the project's tests make the documents
+import httpx  # noqa: E402
 
 from benchmarks import hostile_clients, quoting  # noqa: E402
 from hira import Settings  # noqa: E402
@@ -371,6 +372,9 @@ ATTACKS |= quoting.ATTACKS
 PATTERNS += hostile_clients.PATTERNS
 FUNCTIONS |= hostile_clients.FUNCTIONS
 ATTACKS |= hostile_clients.ATTACKS
+
+
+ATTACKS |= hostile_files.ATTACKS
 
 
 class Case(NamedTuple):

@@ -4,11 +4,18 @@ Each function is given 1 MB of the patterns that are worst for it, in a process 
 processor time. Linear code needs about one of them; code that takes quadratic time needs an hour.
 """
 
+import random
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 import pytest
+
+from hira.core.sanitize import clean, presentable, sanitize
+from hira.tools.pages import extract
 
 SIZE = 1_000_000
 SECONDS = 60
@@ -16,7 +23,8 @@ PROGRAM = f"""
 import sys
 from hira.tools.addresses import canonicalise_url, urls
 from hira.core.sanitize import clean, presentable, sanitize
-functions = {{"clean": clean, "sanitize": sanitize, "urls": urls, "canonicalise_url": canonicalise_url, "presentable": lambda text: presentable(text, ())}}
+from hira.tools.pages import extract
+functions = {{"clean": clean, "sanitize": sanitize, "urls": urls, "canonicalise_url": canonicalise_url, "presentable": lambda text: presentable(text, ()), "extract": extract}}
 head, unit = eval(sys.argv[2])
 functions[sys.argv[1]]((head + unit * ({SIZE} // len(unit)))[:{SIZE}])
 """
@@ -47,6 +55,13 @@ PATTERNS = [
     ("[x](", " "),
     ("", "[a](<"),
     ("", "![![a](x)](y)"),
+    ("<a ", "src"),
+    ("<a ", "src="),
+    ("<a ", "href"),
+    ("<script", "](\\"),
+    ("<p>", "<b><p>"),
+    ("", "<table><tr><td>"),
+    ("", "<div></p>"),
 ]
 
 
@@ -55,10 +70,78 @@ def limit_seconds() -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("function", ["clean", "sanitize", "presentable", "urls", "canonicalise_url"])
+@pytest.mark.parametrize("function", ["clean", "sanitize", "presentable", "urls", "canonicalise_url", "extract"])
 def test_a_megabyte_of_the_worst_patterns_is_cleaned_in_linear_time(function: str) -> None:
     ended = {}
     for pattern in PATTERNS:
         command = [sys.executable, "-c", PROGRAM, function, repr(pattern)]
         ended[pattern] = subprocess.run(command, check=False, capture_output=True, text=True, preexec_fn=limit_seconds)
     assert {pattern: run.stderr[-200:] for pattern, run in ended.items() if run.returncode} == {}
+
+
+def count_calls(function: Callable[[str], object], head: str, unit: str, size: int) -> int:
+    calls = 0
+
+    def note(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event in {"call", "c_call"}
+
+    text = (head + unit * (size // len(unit)))[:size]
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        function(text)
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def show(text: str) -> str:
+    return presentable(text, ())
+
+
+@pytest.mark.parametrize("function", [clean, sanitize, show, extract])
+def test_four_times_the_text_takes_four_times_the_function_calls(function: Callable[[str], object]) -> None:
+    grown = {}
+    for head, unit in PATTERNS:
+        few, many = (count_calls(function, head, unit, size) for size in (4_000, 16_000))
+        if many > 4.3 * few + 200:
+            grown[head + unit] = (few, many)
+    assert grown == {}
+
+
+@pytest.mark.heavy
+def test_a_page_of_a_million_tags_takes_no_more_function_calls_than_one_of_its_bound() -> None:
+    few, many = (count_calls(extract, "", "<b></b>", size) for size in (1_600_000, 3_200_000))
+    assert many < 1.1 * few
+
+
+WORDS = [
+    "src",
+    "href",
+    "=",
+    "on",
+    " ",
+    "/",
+    '"',
+    "'",
+    "<",
+    ">",
+    "<a ",
+    "<b",
+    "!",
+    "@",
+    ":",
+    "](",
+    "[",
+    "`",
+    "\\",
+    "&#x6a;",
+]
+
+
+def test_an_answer_that_was_made_presentable_stays_as_it_is() -> None:
+    draw = random.Random(7)
+    texts = ["".join(draw.choices(WORDS, k=draw.randint(3, 14))) for _ in range(3_000)]
+    texts += ["src<bping<!{`&#x6a;]{(@", "'on<<b'!@style<script\"src\n,'", '#<<on@<x ?"<']
+    assert [text for text in texts if show(show(text)) != show(text)] == []

@@ -59,3 +59,16 @@ async def test_calls_that_wait_for_their_turn_take_no_thread_of_others() -> None
     assert await asyncio.wait_for(asyncio.to_thread(lambda: "free"), 5) == "free"
     for one in waiting:
         one.cancel()
+
+
+async def test_a_small_text_is_read_before_large_ones_that_wait() -> None:
+    ended: list[str] = []
+
+    async def read_page(name: str, size: int) -> None:
+        await run_apart(size, count, SENTENCE * (size // len(SENTENCE)))
+        ended.append(name)
+
+    large = [asyncio.create_task(read_page(f"large {number}", 4_000_000)) for number in range(4)]
+    await asyncio.sleep(0.01)
+    await asyncio.gather(read_page("small", 60_000), *large)
+    assert ended.index("small") <= 1

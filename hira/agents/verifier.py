@@ -18,7 +18,7 @@ from hira.core.bm25 import BM25
 from hira.core.errors import DialectError, EndpointError, Stop
 from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt
-from hira.core.sanitize import clean, sanitize
+from hira.core.sanitize import fence, sanitize
 from hira.core.worker import run_apart
 from hira.evidence import (
     Citation,
@@ -213,8 +213,8 @@ def excerpts_of(claims: Sequence[SourcedClaim], question: str = "") -> Filled:
     for source_id, places in wanted.items():
         source, cut, _ = parts[source_id]
         head = " ".join(f"{source.title}: {source.call}".split())[:EXCERPT].rstrip(": ")
-        text = "\n…\n".join(clean(cut[place]) for place in sorted(places))
-        shown.append(f'[{source_id}] {clean(head)}\n"""\n{text}\n"""')
+        text = "\n…\n".join(cut[place] for place in sorted(places))
+        shown.append(fence(f"[{source_id}] {head}", text))
     return Filled("\n\n".join(shown))
 
 

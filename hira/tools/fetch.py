@@ -98,7 +98,7 @@ async def resolve(host: str, port: int) -> list[str]:
 
 
 @dataclass(slots=True)
-class _Body:
+class BoundedBody:
     """A body as it arrives: decoded with at most one compression layer, both sides bounded by `limit`."""
 
     encoding: str
@@ -112,11 +112,7 @@ class _Body:
         try:
             async with asyncio.timeout_at(deadline):
                 async for chunk in chunks:
-                    self.wire += len(chunk)
-                    left = chunk
-                    while left and len(self.data) <= self.limit:
-                        left = self._decode(left)
-                    if max(self.wire, len(self.data)) > self.limit:
+                    if not self.add(chunk):
                         return f"it is longer than {self.limit / 1e6:g} MB"
         except TimeoutError:
             return "the time limit was reached"
@@ -127,6 +123,13 @@ class _Body:
         except httpcore.ReadTimeout:
             return "the server stopped sending"
         return "its compression ends early" if self._inflate is not None else ""
+
+    def add(self, chunk: bytes) -> bool:
+        """Decode a chunk; return whether the body is within the limit so far. Raises `zlib.error`."""
+        self.wire += len(chunk)
+        while chunk and len(self.data) <= self.limit:
+            chunk = self._decode(chunk)
+        return max(self.wire, len(self.data)) <= self.limit
 
     def _decode(self, chunk: bytes) -> bytes:
         """Decode a chunk as far as the limit allows; return the rest, which belongs to the next member of a gzip
@@ -272,7 +275,7 @@ class Fetcher:
             location, kind = (headers.get_list(name) or [""] for name in ("location", "content-type"))
             if response.status in _REDIRECTS and location[0]:
                 return _join_url(place.url, location[0])
-            body = _Body(_read_encoding(headers, place), self.limit)
+            body = BoundedBody(_read_encoding(headers, place), self.limit)
             cut = await body.read(response.aiter_stream(), deadline)
             return Fetched(place.url, response.status, kind[-1], bytes(body.data[: self.limit]), cut)
 
@@ -312,16 +315,20 @@ def _join_url(url: str, target: str) -> str:
 
 def _read_encoding(headers: Mapping[str, str], place: CheckedUrl) -> str:
     """Return the compression of a body: "gzip", "deflate" or "". Raises `ToolError` for chains and other encodings."""
+    if (encoding := find_encoding(headers)) is not None:
+        return encoding
+    shown = clean(headers["content-encoding"].strip().lower()[:40])
+    raise ToolError(f"{quote_url(place.url)} sent its page in the encoding {shown!r}, which hira does not read")
+
+
+def find_encoding(headers: Mapping[str, str]) -> str | None:
+    """Return the compression of a body: "gzip", "deflate" or ""; None for chains and other encodings."""
     encoding = headers.get("content-encoding", "").strip().lower()
     layers = [one.strip().removeprefix("x-") for one in encoding.split(",")]
     layers = [one for one in layers if one not in {"", "identity", "none"}]
     if not layers:
         return ""
-    if layers in (["gzip"], ["deflate"]):
-        return layers[0]
-    raise ToolError(
-        f"{quote_url(place.url)} sent its page in the encoding {clean(encoding[:40])!r}, which hira does not read"
-    )
+    return layers[0] if layers in (["gzip"], ["deflate"]) else None
 
 
 def _reason(error: Exception) -> str:

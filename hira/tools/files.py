@@ -3,8 +3,9 @@
 import asyncio
 import re
 import tempfile
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Annotated
@@ -15,13 +16,16 @@ from hira.core.sanitize import flatten_name, is_text, printable
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import OUTPUT, Source
 from hira.tools.documents import LONG, find_nearest, fit_within
-from hira.tools.documents.document import Document, Lacking, Piece, cut, write_pieces
-from hira.tools.documents.reader import check_readable, read_file
+from hira.tools.documents.document import Lacking, Piece, write_pieces
+from hira.tools.documents.reader import FileReader, Passages, check_readable
 from hira.tools.media import how_to_see
+from hira.tools.opening import OpenFile, explaining, open_regular
 from hira.tools.python import folder
 
 LARGEST = 64 * 2**20
 """The most bytes that are read of a file that a program wrote."""
+SECONDS = 120.0
+"""For all files of a question together."""
 ENTRIES = 10_000
 _LISTED = 80
 _FIRST_WORDS = 60
@@ -38,18 +42,12 @@ def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
     for file in files:
         check_attached(file.expanduser())
     attached = {str(file): file.expanduser() for file in files}
-    read: dict[Path, tuple[int, Document]] = {}
-
-    def open_document(path: Path) -> Document:
-        changed = path.stat().st_mtime_ns if path.exists() else 0
-        if path not in read or read[path][0] != changed:
-            read[path] = (changed, read_file(path))
-        return read[path][1]
+    reading = RunReader()
 
     def show_part(path: str, part: str) -> Observation:
         if name := _find_attached(attached, path):
-            return show(name, open_document(attached[name]), part)
-        if work and (place := _find_place(work, path)) and (made := _read_written(work, place)):
+            return show(name, reading.read_again(attached[name]), part)
+        if work and (place := _find_place(work, path)) and (made := _read_written(work, place, reading)):
             return _mark_computed(show(f"../{place}", made, part))
         others = f"; no program wrote {path!r} either" if work else ""
         names = ", ".join(map(flatten_name, attached)) or "no files are attached"
@@ -71,6 +69,39 @@ def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
     return replace(made, description=f"{made.description} The attached files: {names}.{beside}")
 
 
+@dataclass(slots=True)
+class RunReader:
+    """Reads the files of one run, which have `left` seconds together."""
+
+    left: float = SECONDS
+    known: dict[Path, tuple[tuple[int, int], Passages | ToolError]] = field(default_factory=dict)
+
+    def read_again(self, path: Path) -> Passages:
+        """Read a file unless it was read, or could not be read, since its last change."""
+        with explaining(path), open_regular(path) as file:
+            marks = (file.size, file.changed)
+            if path not in self.known or self.known[path][0] != marks:
+                try:
+                    self.known[path] = (marks, self.read(file))
+                except ToolError as error:
+                    self.known[path] = (marks, error)
+        result = self.known[path][1]
+        if isinstance(result, ToolError):
+            raise type(result)(str(result))
+        return result
+
+    def read(self, file: OpenFile) -> Passages:
+        """Read an open file. Raises `ToolError` if the files have taken too long."""
+        if self.left <= 0:
+            raise ToolError(f"{file.path.name} is not read: the files of this question took {SECONDS:g} s together")
+        began = time.monotonic()
+        try:
+            with FileReader() as reader:
+                return reader.read_passages(file, self.left)
+        finally:
+            self.left -= time.monotonic() - began
+
+
 def _find_place(work: Path, path: str) -> str:
     """Return the place in the work folder that a path means, in the form that programs use (`../1/a.xlsx`) or as a
     unique file name; empty if it means none."""
@@ -84,7 +115,7 @@ def _find_place(work: Path, path: str) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def _read_written(work: Path, place: str) -> Document | None:
+def _read_written(work: Path, place: str, reading: RunReader) -> Passages | None:
     """Read a file that a program wrote, None if there is no such file. A copy of its bytes is read: no link is
     followed."""
     try:
@@ -96,7 +127,8 @@ def _read_written(work: Path, place: str) -> Document | None:
     with tempfile.TemporaryDirectory(prefix="hira-file-", ignore_cleanup_errors=True) as copied:
         copy = Path(copied, Path(place).name)
         copy.write_bytes(data)
-        return read_file(copy)
+        with explaining(copy), open_regular(copy) as file:
+            return reading.read(file)
 
 
 def _mark_computed(seen: Observation) -> Observation:
@@ -139,20 +171,20 @@ def _find_attached(attached: dict[str, Path], path: str) -> str:
     return ""
 
 
-def show(name: str, document: Document, part: str) -> Observation:
-    """Return the document whole if it is short, otherwise the requested part of it, or the list of its parts."""
-    pieces = cut(document)
+def show(name: str, read: Passages, part: str) -> Observation:
+    """Return the file whole if it is short, otherwise the requested part of it, or the list of its parts."""
+    pieces = read.pieces
     parts = _split(pieces)
-    unread = f"no text in {', '.join(document.unread)}; {how_to_see(name)}" if document.unread else ""
+    unread = f"no text in {', '.join(read.unread)}; {how_to_see(name)}" if read.unread else ""
     if not parts:
         raise ToolError(f"{name!r} holds no text" + (f"; {unread}" if unread else ""))
     if part.strip():
         text = _read_part(parts, pieces, part)
-    elif tokens.count(document.text) <= LONG:
-        text = document.text
+    elif read.text and tokens.count(read.text) <= LONG:
+        text = read.text
     else:
         return Observation("\n".join([_list_parts(name, parts), unread]).strip())
-    return Observation(unread, (Passage(Source(name, document.title, text, "file"), text),))
+    return Observation(unread, (Passage(Source(name, read.title, text, "file"), text),))
 
 
 def _split(pieces: Sequence[Piece]) -> dict[str, str]:

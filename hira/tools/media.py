@@ -3,14 +3,17 @@
 Pictures and pages become upright pictures of at most 2048 pixels, sounds wav of 16 kHz; PyAV, an extra, reads sounds
 and videos. A playlist or a script in the guise of a video could make the decoder open other files or addresses: such
 formats are not among the `FORMATS`.
+
+A file is opened once, without links, and decoded in the child that reads files, one for all clients of this process:
+however many pictures they look at, one is in memory, and no more of it than `LARGEST_PICTURE` pixels.
 """
 
 import base64
 import io
 import mimetypes
+import os
 import re
 import sys
-import threading
 import wave
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +26,7 @@ from typing import Any, Literal
 
 from hira.core.errors import ToolError
 from hira.core.messages import Media
+from hira.tools.opening import OpenFile, ReadingChild, explaining, open_regular
 
 LARGEST = 25 * 2**20
 """The most bytes of a video, and of a wav or mp3 file that is sent unchanged."""
@@ -35,6 +39,8 @@ RATE = 16_000
 MINUTES = 13
 """The most minutes of a sound: 25 MiB of 16-bit samples."""
 FRAME_SIDE = 1024
+LARGEST_PICTURE = 100_000_000
+"""The most pixels of a picture that are decoded; a JPEG file is decoded at a fraction of its size."""
 LARGEST_FRAME = 50_000_000
 """The most pixels of a frame that is decoded."""
 FORMATS = "aac,ac3,aiff,amr,asf,avi,caf,flac,flv,gif,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,mpeg,mpegts,ogg,w64,wav"
@@ -42,8 +48,8 @@ EXTRA = "pip install 'hira[media]'"
 
 _PASSED = 600
 """The most frames to decode between the nearest entry point of the file and the requested moment."""
-_ONE_AT_A_TIME = threading.Lock()
-"""PDFium works in one thread at a time."""
+_ORIENTATION = 0x0112
+_PART = 1_000_000
 _PLAIN = {"image/png", "image/jpeg", "image/webp", "image/gif"}
 _SHARE = re.compile(r"(\d{1,3})/(\d{1,3})")
 _TIME = re.compile(r"(?:(\d+):)?(\d+(?:\.\d+)?)")
@@ -85,25 +91,39 @@ def media_reader(readable: Sequence[Path], named: Mapping[str, Path] = MappingPr
 
     def read(name: str) -> Media:
         plain, place, value = (*_PLACE.split(name.strip(), maxsplit=1), "", "")[:3]
-        path = named[plain] if plain in named else _find_file(plain, allowed)
-        kind = kind_of(path.name)
-        if kind.startswith("image/"):
-            return Media("image", read_picture(path, kind))
-        if kind.startswith("audio/"):
-            if kind in _WAV | _MP3 and path.stat().st_size <= LARGEST:
-                return Media("audio", encode_uri(path.read_bytes(), kind), "mp3" if kind in _MP3 else "wav")
-            return Media("audio", encode_uri(convert_sound(path), "audio/wav"), "wav")
-        if kind.startswith("video/"):
-            if place not in {"", "page"}:
-                return Media("image", read_moment(path, value))
-            if (size := path.stat().st_size) > LARGEST:
-                raise TooLarge(f"{path.name} has {size / 2**20:.0f} MB; at most {LARGEST // 2**20} MB can be sent")
-            return Media("video", encode_uri(path.read_bytes(), kind))
-        if kind == _PDF:
-            return Media("image", read_page(path, value))
-        raise ToolError(f"{path.name} is {kind or 'of an unknown kind'}; pictures, sounds and videos can be sent")
+        path = _resolve(named[plain], allowed) if plain in named else _find_file(plain, allowed)
+        with explaining(path), open_regular(path, allowed, limit=sys.maxsize) as file:
+            return _read_media(file, kind_of(path.name), place, value)
 
     return read
+
+
+def _read_media(file: OpenFile, kind: str, place: str, value: str) -> Media:
+    path = file.path
+    if kind.startswith("image/"):
+        return Media("image", read_picture(file, kind))
+    if kind.startswith("audio/"):
+        if kind in _WAV | _MP3 and file.size <= LARGEST:
+            return Media("audio", encode_uri(file.rewind().read(LARGEST), kind), "mp3" if kind in _MP3 else "wav")
+        check_decoder(f"{path.name} must be converted to wav first: {EXTRA}")
+        return Media("audio", _decode(send_sound, file), "wav")
+    if kind.startswith("video/"):
+        if place not in {"", "page"}:
+            check_decoder(f"moments of {path.name} cannot be shown as pictures: {EXTRA}")
+            return Media("image", _decode(send_moment, file, value))
+        if file.size > LARGEST:
+            raise TooLarge(f"{path.name} has {file.size / 2**20:.0f} MB; at most {LARGEST // 2**20} MB can be sent")
+        return Media("video", encode_uri(file.rewind().read(LARGEST), kind))
+    if kind == _PDF:
+        if not renders_pages():
+            raise ToolError(f"pages of {path.name} cannot be looked at: pip install 'hira[pdf]'")
+        return Media("image", _decode(send_page, file, value))
+    raise ToolError(f"{path.name} is {kind or 'of an unknown kind'}; pictures, sounds and videos can be sent")
+
+
+def _decode(function: Callable[..., Iterator[str]], file: OpenFile, *more: str) -> str:
+    with ReadingChild() as child:
+        return "".join(child.collect(function, file, *more))
 
 
 def kind_of(name: str) -> str:
@@ -128,6 +148,14 @@ def how_to_see(name: str) -> str:
     return "the multimodal expert can look at it" + ("" if renders_pages() else " after: pip install 'hira[pdf]'")
 
 
+def _resolve(path: Path, allowed: Sequence[Path]) -> Path:
+    """Return where a path leads now, if it is allowed to lead there."""
+    real = path.resolve()
+    if not any(real.is_relative_to(root) for root in allowed):
+        raise ToolError(f"{path.name} leads out of the documents now; it is not read")
+    return real
+
+
 def _find_file(name: str, allowed: Sequence[Path]) -> Path:
     """Return the file that a name means: a path, a path below a folder (also as programs name files of other
     sessions, `../1/a.png`), or the name of an allowed file alone."""
@@ -147,34 +175,44 @@ def renders_pages() -> bool:
     return find_spec("pypdfium2") is not None and find_spec("PIL") is not None
 
 
-def read_picture(path: Path, kind: str) -> str:
-    """Return the picture as Pillow scales and rotates it; without Pillow, unchanged if it is small."""
-    data = path.read_bytes()
+def read_picture(file: OpenFile, kind: str) -> str:
+    """Return the picture, unchanged if it is small and upright, otherwise as Pillow scales and rotates it in the child;
+    without Pillow, unchanged if it is small."""
+    name, plain = file.path.name, kind in _PLAIN and file.size <= LARGEST_UNTOUCHED
+    if find_spec("PIL") is None:
+        if plain:
+            return encode_uri(file.rewind().read(LARGEST_UNTOUCHED), kind)
+        raise ToolError(f"{name} must be resized first: pip install 'hira[images]'")
+    return _decode(send_picture, file) or encode_uri(file.rewind().read(), kind)
+
+
+def send_picture(handle: int, path: Path) -> Iterator[str]:
+    """Yield the data URI of a picture that has to be scaled, rotated or converted. Runs in the child."""
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    Image.MAX_IMAGE_PIXELS = None  # counted here
     try:
-        from PIL import Image, ImageOps, UnidentifiedImageError
-    except ImportError:
-        if kind in _PLAIN and len(data) <= LARGEST_UNTOUCHED:
-            return encode_uri(data, kind)
-        raise ToolError(f"{path.name} must be resized first: pip install 'hira[images]'") from None
-    try:
-        with Image.open(io.BytesIO(data)) as opened:
-            image: Any = ImageOps.exif_transpose(opened)
-            if kind in _PLAIN and max(image.size) <= LONGEST_SIDE and image.size == opened.size:
-                return encode_uri(data, kind)
-            image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-            return encode_picture(image)
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        with os.fdopen(handle, "rb", closefd=False) as data, Image.open(data) as opened:
+            size = opened.size
+            opened.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
+            if opened.width * opened.height > LARGEST_PICTURE:
+                most = f"at most {LARGEST_PICTURE // 1_000_000} million can be decoded; save it smaller"
+                raise ToolError(f"{path.name} has {size[0]} x {size[1]} pixels; {most}")
+            turned = opened.getexif().get(_ORIENTATION, 1) != 1  # decodes some pictures
+            if kind_of(path.name) in _PLAIN and max(size) <= LONGEST_SIDE and not turned:
+                return
+            opened.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+            yield from _in_parts(encode_picture(ImageOps.exif_transpose(opened)))
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
         raise ToolError(f"{path.name} cannot be read as a picture: {error}") from None
 
 
-def read_page(path: Path, number: str) -> str:
-    """Return one page of a PDF file as a picture."""
-    if not renders_pages():
-        raise ToolError(f"pages of {path.name} cannot be looked at: pip install 'hira[pdf]'")
+def send_page(handle: int, path: Path, number: str) -> Iterator[str]:
+    """Yield the data URI of one page of a PDF file as a picture. Runs in the child."""
     pypdfium2: Any = import_module("pypdfium2")  # no types to import: it is an extra
-    with _ONE_AT_A_TIME:
+    with os.fdopen(handle, "rb", closefd=False) as data:
         try:
-            document = pypdfium2.PdfDocument(path)
+            document = pypdfium2.PdfDocument(data)
         except (pypdfium2.PdfiumError, OSError) as error:
             raise ToolError(f"{path.name} cannot be read as a PDF file: {error}") from None
         try:
@@ -183,9 +221,15 @@ def read_page(path: Path, number: str) -> str:
                 raise ToolError(f"{path.name} has {len(document)} pages: name one, such as {path.name}#page=1")
             sheet = document[wanted - 1]
             longest = max(*sheet.get_size(), 1.0)
-            return encode_picture(sheet.render(scale=min(LONGEST_SIDE / longest, MOST_ZOOM)).to_pil())
+            yield from _in_parts(encode_picture(sheet.render(scale=min(LONGEST_SIDE / longest, MOST_ZOOM)).to_pil()))
         finally:
             document.close()
+
+
+def _in_parts(text: str) -> Iterator[str]:
+    """Yield a long text in parts, so that no part holds up the event loop."""
+    for at in range(0, len(text), _PART):
+        yield text[at : at + _PART]
 
 
 def encode_picture(image: Any) -> str:
@@ -208,25 +252,31 @@ def decodes() -> bool:
 
 
 @contextmanager
-def open_media(path: Path, what: str) -> Iterator[Any]:
+def open_media(handle: int, path: Path, what: str) -> Iterator[Any]:
     """Open the file with PyAV. Faults of the file raise `ToolError`, also later, while it is read."""
     av: Any = import_module("av")  # an extra: it may have no types here
     try:
-        with av.open(str(path), options={"format_whitelist": FORMATS, "protocol_whitelist": "file"}) as container:
-            yield container
+        with os.fdopen(handle, "rb", closefd=False) as data:
+            options = {"format_whitelist": FORMATS, "protocol_whitelist": "file"}
+            with av.open(data, options=options) as container:
+                yield container
     except (av.FFmpegError, OSError, ValueError, EOFError) as error:
         said = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise ToolError(f"{path.name} cannot be read as a {what}: {said}") from None
 
 
-def convert_sound(path: Path) -> bytes:
-    """Convert the sound to a wav file of 16 kHz and one channel.
-
-    Raises `ToolError` if it is broken or longer than 13 minutes, or if PyAV is not installed.
-    """
+def check_decoder(otherwise: str) -> None:
+    """Raise `ToolError` with that text if PyAV is not installed."""
     if not decodes():
-        raise ToolError(f"{path.name} must be converted to wav first: {EXTRA}")
-    samples = _decode_sound(path)
+        raise ToolError(otherwise)
+
+
+def send_sound(handle: int, path: Path) -> Iterator[str]:
+    """Yield the data URI of the sound as a wav file of 16 kHz and one channel. Runs in the child.
+
+    Raises `ToolError` if it is broken or longer than 13 minutes.
+    """
+    samples = _decode_sound(handle, path)
     if len(samples) > MINUTES * 60 * RATE:
         raise ToolError(f"{path.name} is longer than {MINUTES} minutes; cut it into parts first")
     if not samples:
@@ -237,12 +287,12 @@ def convert_sound(path: Path) -> bytes:
     with wave.open(out, "wb") as file:
         file.setparams((1, 2, RATE, len(samples), "NONE", ""))
         file.writeframes(samples.tobytes())
-    return out.getvalue()
+    yield from _in_parts(encode_uri(out.getvalue(), "audio/wav"))
 
 
-def _decode_sound(path: Path) -> "array[int]":
+def _decode_sound(handle: int, path: Path) -> "array[int]":
     samples = array("h")
-    with open_media(path, "sound") as container:
+    with open_media(handle, path, "sound") as container:
         if not container.streams.audio:
             raise ToolError(f"{path.name} holds no sound")
         resampler: Any = import_module("av").AudioResampler(format="s16", layout="mono", rate=RATE)
@@ -254,11 +304,10 @@ def _decode_sound(path: Path) -> "array[int]":
     return samples
 
 
-def read_moment(path: Path, at: str) -> str:
-    """Return a picture of a moment of a video: in seconds, as `1:30`, or as the middle of a share such as `3/8`."""
-    if not decodes():
-        raise ToolError(f"moments of {path.name} cannot be shown as pictures: {EXTRA}")
-    with open_media(path, "video") as container:
+def send_moment(handle: int, path: Path, at: str) -> Iterator[str]:
+    """Yield the data URI of a picture of a moment of a video: in seconds, as `1:30`, or as the middle of a share such
+    as `3/8`. Runs in the child."""
+    with open_media(handle, path, "video") as container:
         if not container.streams.video:
             raise ToolError(f"{path.name} holds no pictures")
         stream = container.streams.video[0]
@@ -269,7 +318,7 @@ def read_moment(path: Path, at: str) -> str:
         length = float((stream.duration or 0) * (stream.time_base or 0)) or (container.duration or 0) / 1_000_000
         image = _find_frame(container, stream, _read_second(path, at, length)).to_image()
         image.thumbnail((FRAME_SIDE, FRAME_SIDE))
-        return encode_picture(image)
+        yield from _in_parts(encode_picture(image))
 
 
 def _read_second(path: Path, at: str, length: float) -> float:

@@ -78,27 +78,27 @@ def reply(part: ExamPart, rule: Quotes, answers: bool | None = None) -> str:
     return json.dumps({"claims": listed, "answers": "yes" if right else "no"})
 
 
-def knows(part: ExamPart, claim: str, true: bool) -> tuple[str, str]:  # noqa: FBT001 - the shape of `Quotes`
+def knows(part: ExamPart, claim: str, true: bool) -> tuple[str, str]:
     return find_quote(part, claim), "supported" if true else "contradicted"
 
 
-def says_yes(part: ExamPart, claim: str, true: bool) -> tuple[str, str]:  # noqa: ARG001, FBT001
+def says_yes(part: ExamPart, claim: str, true: bool) -> tuple[str, str]:
     return find_quote(part, claim), "supported"
 
 
-def says_no(part: ExamPart, claim: str, true: bool) -> tuple[str, str]:  # noqa: ARG001, FBT001
+def says_no(part: ExamPart, claim: str, true: bool) -> tuple[str, str]:
     return "", "unsupported"
 
 
-def quotes_another_source(part: ExamPart, claim: str, true: bool) -> tuple[str, str]:  # noqa: ARG001, FBT001
+def quotes_another_source(part: ExamPart, claim: str, true: bool) -> tuple[str, str]:
     return QUOTE, "supported" if true else "contradicted"
 
 
-def quotes_three_words(part: ExamPart, claim: str, true: bool) -> tuple[str, str]:  # noqa: ARG001, FBT001
+def quotes_three_words(part: ExamPart, claim: str, true: bool) -> tuple[str, str]:
     return " ".join(find_quote(part, claim).split()[:3]), "supported"
 
 
-def judge_hall(request: Request) -> str:  # noqa: ARG001 - the script of an endpoint
+def judge_hall(request: Request) -> str:
     return json.dumps({"claims": [{"number": 1, "quote": QUOTE, "verdict": "supported"}], "answers": "yes"})
 
 
@@ -152,7 +152,7 @@ async def test_a_verifier_that_knows_its_sources_passes_in_two_calls() -> None:
     assert len(policy.requests) == 2
 
 
-async def test_the_exam_costs_about_four_thousand_tokens() -> None:
+async def test_the_exam_costs_two_calls_and_a_few_thousand_tokens() -> None:
     context, _ = examine(verifier())
     await find_score(context)
     assert 2_000 < context.rollout.usage.tokens < 5_000

@@ -231,8 +231,8 @@ async def test_what_follows_a_refusal_is_checked_and_the_refusal_stays_one() -> 
     ]
 
 
-def made(*verdicts: Verdict) -> list[Citation]:
-    return [Citation("s1", f"claim {at}", "", verdict) for at, verdict in enumerate(verdicts)]
+def made(*verdicts: str) -> list[Citation]:
+    return [Citation("s1", f"claim {at}", "", Verdict(verdict)) for at, verdict in enumerate(verdicts)]
 
 
 def test_an_answer_is_accepted_by_its_first_claim_and_a_report_by_half_of_them() -> None:
@@ -260,7 +260,7 @@ def test_the_worst_verdict_is_the_one_that_a_reader_must_see_first() -> None:
 
 def test_a_judgement_or_citation_with_an_unknown_verdict_is_refused() -> None:
     assert Judgement("supported").verdict is Verdict.SUPPORTED  # type: ignore[arg-type]  # as a plug-in writes it
-    assert made("unsupported")[0].verdict is Verdict.UNSUPPORTED  # type: ignore[arg-type]
+    assert made("unsupported")[0].verdict is Verdict.UNSUPPORTED
     with pytest.raises(ValueError, match="fine"):
         Judgement("fine")  # type: ignore[arg-type]
 

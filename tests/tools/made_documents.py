@@ -1,6 +1,7 @@
 """Documents for the tests, made from a few lines: the same bytes that office programs write, less what nobody reads."""
 
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -179,6 +180,22 @@ def pdf(path: Path, pages: Sequence[str], *, title: str = "") -> Path:
     end = f"trailer << /Size {size} /Root 1 0 R /Info {size - 1} 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"
     path.write_bytes(data + (table + end).encode())
     return path
+
+
+def slow_pdf(path: Path, pages: int = 20, lines: int = 300_000) -> Path:
+    """A PDF of a few kilobytes whose pages share one packed content: each takes pypdf about a second."""
+    stream = zlib.compress(b"BT /F1 12 Tf " + b"(a) Tj T* " * lines + b"ET", 9)
+    head = (
+        "%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n"
+        f"2 0 obj\n<< /Type /Pages /Kids [{'4 0 R ' * pages}] /Count {pages} >>\nendobj\n"
+        "3 0 obj\n<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>\nendobj\n"
+        "4 0 obj\n<< /Type /Page /Parent 2 0 R /Resources << /Font << /F1 3 0 R >> >> /Contents 5 0 R >>\nendobj\n"
+        f"5 0 obj\n<< /Length {len(stream)} /Filter /FlateDecode >>\nstream\n"
+    ).encode()
+    data = head + stream + b"\nendstream\nendobj\n"
+    places = "".join(f"{data.index(b'%d 0 obj' % number):010d} 00000 n \n" for number in range(1, 6))
+    table = f"xref\n0 6\n0000000000 65535 f \n{places}trailer << /Size 6 /Root 1 0 R >>\n"
+    return written(path, data + table.encode() + f"startxref\n{len(data)}\n%%EOF\n".encode())
 
 
 def video(path: Path, colours: Sequence[str], *, rate: int = 5) -> Path:

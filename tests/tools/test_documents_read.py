@@ -26,7 +26,7 @@ from hira.tools.charsets import decode_file
 from hira.tools.documents import read_file
 from hira.tools.documents.archive import MEMBER
 from hira.tools.documents.plain import reflow
-from hira.tools.documents.reader import LIMIT
+from hira.tools.opening import LIMIT
 
 
 def refusal(path: Path) -> str:

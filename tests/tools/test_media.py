@@ -3,9 +3,11 @@
 import base64
 import io
 import math
+import struct
 import subprocess
 import sys
 import wave
+import zlib
 from array import array
 from itertools import pairwise
 from pathlib import Path
@@ -51,8 +53,7 @@ def test_only_what_was_given_and_is_a_picture_sound_or_video_can_be_read(tmp_pat
     picture(tmp_path / "secret.png")
     (tmp_path / "in" / "a.csv").write_text("1,2")
     (tmp_path / "in" / "b.png").write_bytes(b"not a picture")
-    with (tmp_path / "in" / "large.mp4").open("wb") as file:
-        file.truncate(26 * 2**20)
+    (tmp_path / "in" / "large.mp4").write_bytes(bytes(26 * 2**20))
     read = media_reader([tmp_path / "in"])
     for name in ("/etc/passwd", "../secret.png", "nothing.png", "a\0.png", "a" * 5000):
         with pytest.raises(ToolError, match=r"no file .* readable: in"):
@@ -166,3 +167,33 @@ def test_what_only_calls_itself_a_video_opens_nothing_else(tmp_path: Path) -> No
         (tmp_path / "list.mp4").write_text(text)
         with pytest.raises(ToolError, match=r"list\.mp4 cannot be read as a video"):
             media_reader([tmp_path])("list.mp4#second=0")
+
+
+def test_a_picture_of_too_many_pixels_is_refused_before_it_is_decoded_and_a_jpeg_file_is_decoded_smaller(
+    tmp_path: Path,
+) -> None:
+    image = pytest.importorskip("PIL.Image")
+    many = tmp_path / "many.png"
+    picture(many)
+    data = bytearray(many.read_bytes())
+    data[16:24] = struct.pack(">II", 20_000, 20_000)  # its header says so; no such pixels follow
+    data[29:33] = struct.pack(">I", zlib.crc32(data[12:29]))
+    many.write_bytes(data)
+    image.new("L", (10_100, 10_100)).save(tmp_path / "large.jpg")
+    read = media_reader([tmp_path])
+    with pytest.raises(ToolError, match="has 20000 x 20000 pixels; at most 100 million"):
+        read("many.png")
+    assert opened(read("large.jpg").url).size == (2048, 2048)
+
+
+def test_a_file_that_leads_out_of_its_folder_is_not_looked_at(tmp_path: Path) -> None:
+    picture(tmp_path / "secret.png")
+    (tmp_path / "in").mkdir()
+    shown = tmp_path / "in" / "a.png"
+    picture(shown)
+    read = media_reader([tmp_path / "in"], {"a.png": shown})
+    assert read("a.png").kind == "image"
+    shown.unlink()
+    shown.symlink_to(tmp_path / "secret.png")
+    with pytest.raises(ToolError, match=r"a\.png leads out of the documents"):
+        read("a.png")

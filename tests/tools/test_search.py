@@ -1,6 +1,9 @@
 import asyncio
+import gzip
 import json
 import sqlite3
+import tracemalloc
+import zlib
 from contextlib import closing, suppress
 from importlib.util import find_spec
 
@@ -195,6 +198,23 @@ async def test_an_answer_that_is_no_list_of_results_says_what_came_and_what_to_c
 async def test_an_endless_answer_is_not_read_to_its_end(client):
     with pytest.raises(ToolError, match="more than 5 MB"):
         await ask(client, "searxng", b"[" + b"0," * 3_000_000)
+
+
+async def test_a_packed_answer_is_bounded_while_it_is_unpacked(client):
+    packing = zlib.compressobj(9, wbits=31)
+    packed = b"".join(packing.compress(b" " * 1_000_000) for _ in range(200)) + packing.flush()
+    tracemalloc.start()
+    try:
+        with pytest.raises(ToolError, match="more than 5 MB"):
+            await ask(client, "searxng", Served(packed, "application/json", headers={"Content-Encoding": "gzip"}))
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()
+    small = gzip.compress(b'{"results": []}')
+    assert await ask(client, "searxng", Served(small, "application/json", headers={"Content-Encoding": "gzip"})) == []
+    for encoding, body, why in (("zstd", b"(", "compression that hira does not read"), ("gzip", b"no", "broken")):
+        with pytest.raises(ToolDown, match=why):
+            await ask(client, "searxng", Served(body, headers={"Content-Encoding": encoding}))
 
 
 async def test_a_passing_failure_is_tried_once_more_and_a_long_one_not_again(client):

@@ -6,10 +6,8 @@ Two tools use it: `search` finds passages, `browse` opens a document that was fo
 import asyncio
 import hashlib
 import threading
-import time
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Annotated
@@ -20,11 +18,11 @@ from hira.core.errors import ToolError
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
-from hira.tools.documents.document import Document, NoText, Part, cut, write_pieces
+from hira.tools.documents.document import Document, Part, write_pieces
 from hira.tools.documents.reader import FileReader, read_file
-from hira.tools.documents.store import IndexedFile, PassageHit, Stamp, open_store
+from hira.tools.documents.refresh import Progress, Refresh, find_changes
+from hira.tools.documents.store import IndexedFile, PassageHit, open_store
 from hira.tools.documents.walk import real_paths, roots_of, walk
-from hira.tools.media import how_to_see
 
 __all__ = [
     "Document",
@@ -38,13 +36,8 @@ __all__ = [
     "search_documents",
 ]
 
-Progress = Callable[[int, int], None]
-
 # part of the file's name: increment it when the readers, the passages or the tables change
-_EDITION = 1
-_BATCH = 1_000
-_FRESH = 2_000_000_000
-_NAMED = 3
+_EDITION = 2
 _LISTED = 5
 
 
@@ -116,97 +109,26 @@ class Index:
             await self.refresh()
 
     def _refresh(self, on_progress: Progress | None) -> None:
-        with self._turn:
+        with self._turn, FileReader() as self._reader:
             # read the index before the walk: a file that another process adds meanwhile must not look removed
-            known = self._store.read_stamps()
+            known, refused = self._store.read_stamps(), self._store.read_refused()
             found = walk(self.paths, self.exclude)
-            if gone := known.keys() - {str(path) for path in found.files.values()}:
+            if gone := (known.keys() | refused.keys()) - {str(path) for path in found.files.values()}:
                 self._store.drop(sorted(gone))
-            unread = self._read(self._find_changed(found.files, known), on_progress)
+            changes, unread = find_changes(found.files, known, refused)
+            if changes:
+                reading = Refresh(self._store, self._reader, roots_of(self.paths), unread, self._stopped)
+                reading.read(changes, on_progress)
             trouble = [self._trouble] if self._trouble else []
-            warnings = [*trouble, *found.warnings, *unread, *self._store.notes()]
+            warnings = [*trouble, *found.warnings, *unread.describe(), *self._store.notes()]
             self.warnings = [" ".join(clean(one).split()) for one in warnings]
             self._ready = not self._stopped.is_set()
-
-    def _find_changed(self, files: dict[str, Path], known: dict[str, Stamp]) -> list[tuple[str, Path, Stamp | None]]:
-        """Return the files whose size or time differs from the index, or that changed too recently to tell."""
-        fresh = time.time_ns() - _FRESH
-        changed: list[tuple[str, Path, Stamp | None]] = []
-        for name, path in files.items():
-            before = known.get(str(path))
-            with suppress(OSError):  # it disappeared after the walk; reading it will report that
-                about = path.stat()
-                if before and before[:2] == (about.st_size, about.st_mtime_ns) and about.st_mtime_ns <= fresh:
-                    continue
-            changed.append((name, path, before))
-        return changed
-
-    def _read(self, changed: list[tuple[str, Path, Stamp | None]], on_progress: Progress | None) -> list[str]:
-        """Read and store the changed files, in batches; return a line for each file that could not be read."""
-        unread: list[str] = []
-        textless: dict[str, str] = {}
-        batch: list[IndexedFile] = []
-        rows = 0
-        same: dict[str, Stamp] = {}
-        for done, (name, path, before) in enumerate(changed, 1):
-            if self._stopped.is_set():
-                break
-            try:
-                stamp = _stamp(path)
-                if before and before.digest == stamp.digest:
-                    same[str(path)] = stamp
-                else:
-                    batch.append(_entry(name, path, stamp, self._reader))
-                    rows += len(batch[-1].pieces) + 1
-            except NoText as error:
-                textless[name] = str(error)
-            except ToolError as error:
-                unread.append(f"{name}: {error}" if path.name not in str(error) else str(error))
-            if rows >= _BATCH:
-                self._store.put(batch)
-                batch, rows = [], 0
-            if on_progress:
-                on_progress(done, len(changed))
-        self._reader.close()
-        if batch:
-            self._store.put(batch)
-        if same:
-            self._store.stamp(same)
-        return unread + _describe_textless(textless)
-
-
-def _describe_textless(why: dict[str, str]) -> list[str]:
-    """Describe files without text: one by its reason, several by their number."""
-    many = f"{len(why)} files hold no text and cannot be searched: {_shorten(list(why))}"
-    return [many] if len(why) > 1 else list(why.values())
-
-
-def _shorten(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
 
 
 def format_warnings(warnings: Sequence[str]) -> list[str]:
     """Return the first few warnings, and the number of the others."""
     more = len(warnings) - _LISTED
     return [*warnings[:_LISTED], *([f"… and {more} more"] if more > 0 else [])]
-
-
-def _stamp(path: Path) -> Stamp:
-    try:
-        with path.open("rb") as file:
-            about = path.stat()
-            return Stamp(about.st_size, about.st_mtime_ns, hashlib.file_digest(file, "sha256").digest())
-    except OSError as error:
-        raise ToolError(f"{path.name} cannot be read: {error.strerror or error}") from None
-
-
-def _entry(name: str, path: Path, stamp: Stamp, reader: FileReader) -> IndexedFile:
-    document = reader.read(path)
-    pieces, unread = tuple(cut(document)), document.unread
-    if not (pieces or unread):
-        raise NoText(f"{path.name} holds no text")
-    note = f"{name}: no text in {_shorten(unread)}; {how_to_see(name)}" if unread else ""
-    return IndexedFile(str(path), name, stamp, document.title, note, pieces)
 
 
 LONG = 3_000

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 from xml.etree.ElementTree import Element, fromstring
 from xml.parsers.expat import ParserCreate
 
@@ -18,6 +19,7 @@ from hira.core.errors import ToolError
 MEMBER = 64 * 1024 * 1024
 TOTAL = 256 * 1024 * 1024
 RATIO = 300
+TEXT = 100 * 1024 * 1024
 FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 """For older programs; the element next to it has the same content."""
 _RATIO_FROM = 4 * 1024 * 1024
@@ -29,11 +31,15 @@ _RELATIONS = "{http://schemas.openxmlformats.org/package/2006/relationships}Rela
 
 @dataclass(slots=True)
 class Archive:
-    """An open zip; `read` unpacks a member (at most 64 MB each, 256 MB together)."""
+    """An open zip; `read` unpacks a member (at most 64 MB each, 256 MB together).
+
+    A few bytes can also ask for a text again and again: `count_text` counts what is written of texts that are repeated.
+    """
 
     path: Path
     zip: zipfile.ZipFile
     unpacked: int = 0
+    written: int = 0
     names: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,6 +71,13 @@ class Archive:
         data = self.read(name)
         refuse_doctype(data, f"{self.path.name}: {name!r}")
         return data
+
+    def count_text(self, text: str) -> str:
+        """Return the text. Raises `ToolError` once all these texts are longer than a file's text may be."""
+        self.written += len(text)
+        if self.written > TEXT:
+            raise ToolError(f"{self.path.name} holds more than {TEXT // 2**20} MB of text; it is not read")
+        return text
 
     def relations(self, name: str) -> dict[str, tuple[str, str]]:
         """Return the references of a member: id → (last word of the type, target), targets as member names."""
@@ -124,15 +137,15 @@ def find_outermost(root: Element, tags: Collection[str]) -> list[Element]:
 
 
 @contextmanager
-def open_archive(path: Path) -> Iterator[Archive]:
+def open_archive(path: Path, data: BinaryIO) -> Iterator[Archive]:
     """Open an archive. Raises `ToolError` if it is protected by a password or in the old format.
 
     The errors of the libraries for a damaged one are left to the caller, which reads many kinds of files.
     """
-    with path.open("rb") as file:
-        if file.read(8) == _OLE:
-            locked = _ENCRYPTED in file.read()
-            why = "is protected by a password" if locked else "is in an old Office format; save it in the new one"
-            raise ToolError(f"{path.name} {why}")
-        with zipfile.ZipFile(file) as inside:
-            yield Archive(path, inside)
+    data.seek(0)
+    if data.read(8) == _OLE:
+        locked = _ENCRYPTED in data.read()
+        why = "is protected by a password" if locked else "is in an old Office format; save it in the new one"
+        raise ToolError(f"{path.name} {why}")
+    with zipfile.ZipFile(data) as inside:
+        yield Archive(path, inside)

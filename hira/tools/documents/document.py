@@ -72,7 +72,8 @@ def _heading(parts: tuple[Part, ...]) -> str:
 ENOUGH, MOST = 120, 200
 _LONG_WORD = 40
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]")
-_HEADING = re.compile(r"(#{1,6})\s+(\S.*)")
+_HEADING = re.compile(r"(#{1,6})\s+(\S.{0,300})")
+"""A longer line is text: every passage below a heading repeats it."""
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _BLANK = re.compile(r"\n[ \t]*\n+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n")

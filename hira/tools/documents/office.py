@@ -7,7 +7,7 @@ import logging
 import re
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 from xml.etree.ElementTree import Element
 
 from hira.core.errors import ToolError
@@ -30,16 +30,15 @@ def check_library(path: Path) -> None:
         raise Lacking(f"{path.name} needs pypdf: pip install 'hira[pdf]'")
 
 
-def read_pdf(path: Path) -> Document:
+def read_pdf(path: Path, data: BinaryIO) -> Document:
     check_library(path)
     import pypdf
 
-    with path.open("rb") as file:
-        reader = pypdf.PdfReader(file)
-        if reader.is_encrypted:
-            _unlock(reader, path)
-        parts = tuple(page_of(page, number) for number, page in enumerate(reader.pages, 1))
-        title = (reader.metadata.title if reader.metadata else None) or ""
+    reader = pypdf.PdfReader(data)
+    if reader.is_encrypted:
+        _unlock(reader, path)
+    parts = tuple(page_of(page, number) for number, page in enumerate(reader.pages, 1))
+    title = (reader.metadata.title if reader.metadata else None) or ""
     if not parts:
         raise ToolError(f"{path.name} is damaged: it holds no pages")
     return add_title(path, parts, str(title))
@@ -77,14 +76,14 @@ _DEEPEST = 6
 _WIDEST = 200
 
 
-def read_docx(path: Path) -> Document:
-    with open_archive(path) as archive:
+def read_docx(path: Path, data: BinaryIO) -> Document:
+    with open_archive(path, data) as archive:
         if "word/document.xml" not in archive.names:
             raise ToolError(f"{path.name} is not a Word document: it contains no text")
         levels = _levels(archive)
         body = archive.xml("word/document.xml")
         notes = [line for kind in ("footnote", "endnote") for line in _notes(archive, kind)]
-        text = "\n\n".join([*_blocks(body, levels), *notes])
+        text = "\n\n".join([*_blocks(body, levels, archive), *notes])
         pictures = any(name.startswith("word/media/") for name in archive.names)
         return add_title(path, (Part(text, media=not text and pictures),), archive.title())
 
@@ -103,12 +102,12 @@ def _levels(archive: Archive) -> dict[str, int]:
     return found
 
 
-def _blocks(root: Element, levels: dict[str, int]) -> list[str]:
+def _blocks(root: Element, levels: dict[str, int], archive: Archive) -> list[str]:
     """Return paragraphs and tables in the order of the text; consecutive list items and rows stay together."""
     found: list[str] = []
     for element in find_outermost(root, (f"{W}p", f"{W}tbl")):
         if element.tag == f"{W}tbl":
-            found.append("\n".join(lines_of(_rows(element))))
+            found.append("\n".join(lines_of(_rows(element, archive))))
             continue
         text = _text(element).strip()
         listed = element.find(f"{W}pPr/{W}numPr") is not None
@@ -149,7 +148,7 @@ def _text(element: Element) -> str:
     return "".join(pieces)
 
 
-def _rows(table: Element) -> list[list[str]]:
+def _rows(table: Element, archive: Archive) -> list[list[str]]:
     """Return the cells of a table. A cell merged downwards is repeated in each row, one merged sideways leaves gaps."""
     rows: list[list[str]] = []
     for row in find_outermost(table, (f"{W}tr",)):
@@ -158,7 +157,7 @@ def _rows(table: Element) -> list[list[str]]:
             text = _text(cell).strip()
             merged = cell.find(f"{W}tcPr/{W}vMerge")
             if merged is not None and merged.get(f"{W}val") != "restart" and rows and len(cells) < len(rows[-1]):
-                text = rows[-1][len(cells)]
+                text = archive.count_text(rows[-1][len(cells)])
             span = cell.find(f"{W}tcPr/{W}gridSpan")
             wide = span.get(f"{W}val", "1") if span is not None else "1"
             cells += [text, *[""] * (min(int(wide), _WIDEST) - 1 if wide.isdecimal() else 0)]
@@ -183,19 +182,19 @@ _SHAPES = (f"{P}sp", f"{P}graphicFrame")
 """Shapes and tables; the order of the file is the reading order."""
 
 
-def read_pptx(path: Path) -> Document:
-    with open_archive(path) as archive:
+def read_pptx(path: Path, data: BinaryIO) -> Document:
+    with open_archive(path, data) as archive:
         if _MAIN not in archive.names:
             raise ToolError(f"{path.name} is not a PowerPoint presentation: it contains no slides")
         targets = archive.relations(_MAIN)
         ids = [one.get(f"{R}id", "") for one in archive.xml(_MAIN).iter(f"{P}sldId")]
-        names = [targets[one][1] for one in ids if one in targets]
+        names = dict.fromkeys(targets[one][1] for one in ids if one in targets)
         parts = tuple(_slide(archive, name, number) for number, name in enumerate(names, 1))
         return add_title(path, parts, archive.title())
 
 
 def _slide(archive: Archive, name: str, number: int) -> Part:
-    linked = list(archive.relations(name).values())
+    linked = list(dict.fromkeys(archive.relations(name).values()))
 
     def read_linked(kind: str) -> list[Element]:
         return [archive.xml(target) for one, target in linked if one == kind and target in archive.names]

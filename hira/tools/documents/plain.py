@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
@@ -168,9 +168,9 @@ _DC = "{http://purl.org/dc/elements/1.1/}"
 _PAGES = ("application/xhtml+xml", "text/html")
 
 
-def read_epub(path: Path) -> Document:
+def read_epub(path: Path, data: BinaryIO) -> Document:
     """Read a book, chapter by chapter, in reading order (the spine of EPUB, otherwise the order of its manifest)."""
-    with open_archive(path) as archive:
+    with open_archive(path, data) as archive:
         if _CONTAINER not in archive.names:
             raise ToolError(f"{path.name} is not a book: it names no content")
         rootfile = next(archive.xml(_CONTAINER).iter("{urn:oasis:names:tc:opendocument:xmlns:container}rootfile"), None)
@@ -192,4 +192,4 @@ def _find_chapters(package: Element, folder: PurePosixPath) -> list[str]:
         if item.get("media-type") in _PAGES and "nav" not in item.get("properties", "").split()
     }
     spine = [items.get(one.get("idref", ""), "") for one in package.iter(f"{_OPF}itemref")]
-    return spine if any(spine) else list(items.values())
+    return list(dict.fromkeys(spine if any(spine) else items.values()))

@@ -1,32 +1,37 @@
-"""One file, of any kind, as a `Document`. The content decides, the name only if the content is inconclusive.
+"""One file, of any kind, as a `Document` or as its passages. The content decides, the name only if the content is
+inconclusive.
 
-Files are parsed in a child process with limits, so that a hostile file can fail only its own reading. Plain text needs
-no parser and is read at once. For everything else one child serves a whole folder.
+Files are parsed in a child process with limits, so that a hostile file can fail only its own reading. One child serves
+the whole process, however many clients it has. Only short plain text, which needs no parser, is read at once.
 """
 
-import stat
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Self
 
 from hira.core.errors import ToolError
 from hira.core.sanitize import is_text, printable
-from hira.core.worker import LIMITS, Worker, WorkerError, WorkerLimits
 from hira.tools.charsets import decode_file
 from hira.tools.documents import plain
 from hira.tools.documents.archive import open_archive
-from hira.tools.documents.document import Document, NoText, Part
+from hira.tools.documents.document import Document, NoText, Part, Piece, cut
 from hira.tools.documents.office import check_library, read_docx, read_pdf, read_pptx
 from hira.tools.documents.plain import read_epub, read_html
 from hira.tools.documents.sheets import read_xlsx
+from hira.tools.opening import OpenFile, ReadingChild, explaining, open_regular
 
-LIMIT = 200 * 1024 * 1024
+SHORT = 50_000
+"""Bytes of a plain text that takes less time to read than to send."""
 _PICTURES = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif", ".ico"]
 _SOUNDS = [".mp3", ".wav", ".flac", ".ogg", ".m4a", ".aac", ".opus"]
 MEDIA = frozenset([*_PICTURES, *_SOUNDS, ".mp4", ".mov", ".mkv", ".avi", ".webm"])
-_SHOWN = 100
+_START = 1024
+WHOLE = 30_000
+"""Characters of a file that may be shown whole."""
+_TOGETHER, _PIECES = 1_000_000, 1_000
+"""Characters and passages of a file that are sent at once: few enough not to hold up the event loop."""
 _OLD = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
 
 
@@ -35,62 +40,42 @@ def parse_file(path: Path) -> Document:
 
     Raises `ToolError` with one line that says why the file cannot be read.
     """
-    with _explaining(path):
-        return _make_sendable(_choose_reader(path)(path))
+    with explaining(path), open_regular(path) as file:
+        return parse_open(file)
 
 
-@contextmanager
-def _explaining(path: Path) -> Iterator[None]:
-    """Turn whatever goes wrong with a file into a `ToolError` of one line."""
-    try:
-        yield
-    except ToolError:
-        raise
-    except FileNotFoundError:
-        raise ToolError(f"{path} does not exist") from None
-    except OSError as error:
-        raise ToolError(f"{path.name} cannot be read: {error.strerror or error}") from None
-    except MemoryError:
-        raise ToolError(f"{path.name} cannot be read: there is not enough memory for it") from None
-    except RecursionError:
-        raise ToolError(f"{path.name} is nested too deeply to read") from None
-    except Exception as error:  # noqa: BLE001 - whatever a damaged file makes a parser stumble over
-        what = " ".join(str(error).split())[:_SHOWN]
-        raise ToolError(f"{path.name} is damaged and cannot be read ({type(error).__name__}: {what})") from None
+def parse_open(file: OpenFile) -> Document:
+    """Parse an open file in this process."""
+    return _parse(file.path, _choose_reader(file), file.rewind())
 
 
-def _choose_reader(path: Path) -> Callable[[Path], Document]:
+def _parse(path: Path, reader: "Reader", data: BinaryIO) -> Document:
+    with explaining(path), data:
+        return _make_sendable(reader(path, data))
+
+
+def _choose_reader(file: OpenFile) -> "Reader":
     """Return the reader for the file's name, unless the first bytes contradict the name. Raises `ToolError` for a file
     that has no reader."""
-    about, suffix = path.stat(), path.suffix.lower()
-    if stat.S_ISDIR(about.st_mode):
-        raise ToolError(f"{path.name or path} is a folder, not a file")
-    if not stat.S_ISREG(about.st_mode):  # opening a named pipe would block
-        raise ToolError(f"{path.name} is not a regular file")
-    if about.st_size > LIMIT:
-        size = f"{about.st_size / 2**20:.1f} MB, the limit is {LIMIT / 2**20:g} MB"
-        raise ToolError(f"{path.name} is too big to read: {size}")
-    if not about.st_size:
+    path, suffix = file.path, file.path.suffix.lower()
+    if not file.size:
         raise NoText(f"{path.name} is empty")
     if suffix in MEDIA:
         raise NoText(f"{path.name} holds no text; it is for the multimodal expert to look at or listen to")
     if suffix in _OLD:
         raise ToolError(f"{path.name} is in an old Office format; save it as {_OLD[suffix]}")
-    start = _read_start(path)
+    start = file.rewind().read(_START)
     if b"%PDF-" in start:
         return read_pdf
     return _BINARY.get(suffix) or (_read_zip if start.startswith(b"PK\x03\x04") else _read_text)
 
 
-def _read_start(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(1024)
-
-
 def check_readable(path: Path) -> None:
     """Raise `Lacking` for a file that no installed package can read; faults of the file itself are not checked."""
-    if path.is_file() and b"%PDF-" in _read_start(path):
-        check_library(path)
+    if path.is_file():
+        with path.open("rb") as file:
+            if b"%PDF-" in file.read(_START):
+                check_library(path)
 
 
 def _make_sendable(document: Document) -> Document:
@@ -101,8 +86,8 @@ def _make_sendable(document: Document) -> Document:
     return replace(document, title=printable(document.title), parts=parts)
 
 
-def _read_text(path: Path) -> Document:
-    text = decode_file(path.read_bytes())
+def _read_text(path: Path, data: BinaryIO) -> Document:
+    text = decode_file(data.read())
     if text is None:
         raise NoText(f"{path.name} is binary, of no kind that can be read as text")
     if text.startswith("{\\rtf"):
@@ -111,12 +96,12 @@ def _read_text(path: Path) -> Document:
     return _TEXT.get(suffix, plain.read_prose if suffix in plain.PROSE else plain.read_code)(path, text)
 
 
-def _read_zip(path: Path) -> Document:
+def _read_zip(path: Path, data: BinaryIO) -> Document:
     """Read an office file with another suffix, otherwise list the content of the archive."""
-    with open_archive(path) as archive:
+    with open_archive(path, data) as archive:
         for mark, read in _INSIDE.items():
             if mark in archive.names:
-                return read(path)
+                return read(path, data)
         listed = [
             f"{' '.join(one.filename.split())} | {one.file_size} bytes"
             f" | {'-'.join(f'{part:02d}' for part in one.date_time[:3])}"
@@ -126,7 +111,7 @@ def _read_zip(path: Path) -> Document:
     return Document(path.name, (Part("\n".join([f"This archive holds {len(listed)} files:", *listed])),))
 
 
-_BINARY: dict[str, Callable[[Path], Document]] = {
+_BINARY: dict[str, "Reader"] = {
     ".pdf": read_pdf,
     ".docx": read_docx,
     ".docm": read_docx,
@@ -137,7 +122,7 @@ _BINARY: dict[str, Callable[[Path], Document]] = {
     ".epub": read_epub,
     ".zip": _read_zip,
 }
-_INSIDE: dict[str, Callable[[Path], Document]] = {
+_INSIDE: dict[str, "Reader"] = {
     "word/document.xml": read_docx,
     "ppt/presentation.xml": read_pptx,
     "xl/workbook.xml": read_xlsx,
@@ -156,11 +141,58 @@ _TEXT: dict[str, Callable[[Path, str], Document]] = {
 }
 
 
-class FileReader:
-    """Reads files of any kind. Methods block, so call them in a thread; `close` may be called from another one."""
+Reader = Callable[[Path, BinaryIO], Document]
+_MORE = "\0"
+"""In place of a part's name: the text continues the part before."""
 
-    def __init__(self, limits: WorkerLimits = LIMITS) -> None:
-        self.worker = Worker(limits)
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """A file that was read, cut into passages; `unread` are the places that hold no text but something to see. `text`
+    is the whole text of a short file, empty for others."""
+
+    title: str
+    unread: tuple[str, ...]
+    pieces: tuple[Piece, ...]
+    text: str = ""
+
+
+def send_parts(handle: int, path: Path) -> Iterator[tuple[str, str, bool]]:
+    """Yield the title, then each part: place, text and whether it is something to see. The text of a long part comes
+    in several, the later of which name no place. Runs in the child."""
+    document = _parse_handle(handle, path)
+    yield document.title, "", False
+    for part in document.parts:
+        yield part.place, part.text[:_TOGETHER], part.media
+        for at in range(_TOGETHER, len(part.text), _TOGETHER):
+            yield _MORE, part.text[at : at + _TOGETHER], False
+
+
+def send_passages(handle: int, path: Path) -> Iterator[Passages]:
+    """Yield the file with its first passages, then the others, several at a time. Runs in the child."""
+    read = _cut_passages(_parse_handle(handle, path))
+    yield replace(read, pieces=read.pieces[:_PIECES])
+    for at in range(_PIECES, len(read.pieces), _PIECES):
+        yield Passages("", (), read.pieces[at : at + _PIECES])
+
+
+def _cut_passages(document: Document) -> Passages:
+    text = document.text if sum(len(part.text) for part in document.parts) <= WHOLE else ""
+    return Passages(document.title, tuple(document.unread), tuple(cut(document)), text)
+
+
+def _parse_handle(handle: int, path: Path) -> Document:
+    with explaining(path):
+        return parse_open(OpenFile(path, handle, os.fstat(handle)))
+
+
+class FileReader:
+    """Reads files of any kind in the child that all readers of this process share. Methods block, so call them in a
+    thread; `close` may be called from another one. `seconds` limits the time of each file further."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.seconds = seconds
+        self._child = ReadingChild()
 
     def __enter__(self) -> Self:
         return self
@@ -170,20 +202,44 @@ class FileReader:
 
     def read(self, path: Path) -> Document:
         """Read a file of at most 200 MB. Raises `ToolError` with one line that says why it cannot be read."""
-        with _explaining(path):
-            reader = _choose_reader(path)
-        if reader is _read_text and path.suffix.lower() not in _TEXT:
-            return parse_file(path)
-        if reader is read_pdf:
-            check_library(path)
-        try:
-            return self.worker.call(parse_file, path.absolute())
-        except WorkerError as error:
-            raise ToolError(f"{path.name} is not read: {error}") from None
+        with explaining(path), open_regular(path) as file:
+            if _is_short(file):
+                return parse_open(file)
+            (title, _, _), *parts = self._child.collect(send_parts, file, seconds=self.seconds)
+            return Document(title, tuple(_join_parts(parts)))
+
+    def read_passages(self, file: OpenFile, seconds: float | None = None) -> Passages:
+        """Read the passages of an open file. Raises `ToolError`, or `Deferred` if it takes more than `seconds`."""
+        with explaining(file.path):
+            if _is_short(file):
+                return _cut_passages(parse_open(file))
+            sent = self._child.collect(send_passages, file, seconds=seconds)
+            return replace(sent[0], pieces=tuple(piece for passages in sent for piece in passages.pieces))
 
     def close(self) -> None:
-        """End the child; a read in progress ends with a `ToolError`."""
-        self.worker.close()
+        """End a read in progress with a `ToolError`, and the child, unless other readers need it."""
+        self._child.close()
+
+
+def _is_short(file: OpenFile) -> bool:
+    """Return whether the file is a short plain text, which is read at once. Raises `ToolError` for a file that cannot
+    be read at all."""
+    reader = _choose_reader(file)
+    if reader is read_pdf:
+        check_library(file.path)
+    return reader is _read_text and file.path.suffix.lower() not in _TEXT and file.size <= SHORT
+
+
+def _join_parts(sent: list[tuple[str, str, bool]]) -> Iterator[Part]:
+    at = 0
+    while at < len(sent):
+        place, _, media = sent[at]
+        texts = [sent[at][1]]
+        at += 1
+        while at < len(sent) and sent[at][0] == _MORE:
+            texts.append(sent[at][1])
+            at += 1
+        yield Part("".join(texts), place, media)
 
 
 def read_file(path: Path) -> Document:

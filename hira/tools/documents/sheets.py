@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from io import BytesIO, StringIO
 from itertools import chain, islice
 from pathlib import Path
+from typing import BinaryIO
 from xml.etree.ElementTree import Element, iterparse
 
 from hira.core.errors import ToolError
@@ -49,12 +50,19 @@ def lines_of(rows: Sequence[Row], *, expected: bool = False) -> list[str]:
     header = header_of(rows, expected=expected)
     if header is None:
         return [line for row in rows if (line := " | ".join(_flat(cell) for cell in row).strip(" |"))]
-    return [line for row in rows[1:] if (line := format_row(header, row))] or [" | ".join(header)]
+    names = [*map(_shorten, header)]
+    return [line for row in rows[1:] if (line := format_row(names, row))] or [" | ".join(header)]
+
+
+def _shorten(name: str) -> str:
+    """Return a column's name as every row shows it."""
+    return _flat(name)[:_NAME]
 
 
 def format_row(header: Row, row: Row) -> str:
+    """Return a row on one line; the names of the header are short (`_shorten`), because every row repeats them."""
     names = [*header, *[""] * (len(row) - len(header))]
-    cells = ((_flat(name)[:_NAME], _flat(cell)) for name, cell in zip(names, row, strict=False))
+    cells = ((name, _flat(cell)) for name, cell in zip(names, row, strict=False))
     return " | ".join(f"{name}: {cell}" if name else cell for name, cell in cells if cell)
 
 
@@ -74,7 +82,8 @@ def read_csv(text: str, delimiter: str = "") -> str:
         header = header_of(first, expected=True)
         if header is None or len(first) == 1:
             return "\n".join(" | ".join(map(_flat, row)).strip(" |") for row in chain(first, filled))
-        return "\n".join(format_row(header, row) for row in chain(first[1:], filled))
+        names = [*map(_shorten, header)]
+        return "\n".join(format_row(names, row) for row in chain(first[1:], filled))
     except csv.Error:  # a quote that never closes, a cell beyond the module's limit: the plain lines suffice
         return text
 
@@ -116,16 +125,18 @@ class _Book:
     kinds: list[str]
 
 
-def read_xlsx(path: Path) -> Document:
-    with open_archive(path) as archive:
+def read_xlsx(path: Path, data: BinaryIO) -> Document:
+    with open_archive(path, data) as archive:
         if _MAIN not in archive.names:
             raise ToolError(f"{path.name} is not an Excel workbook: it contains no sheets")
         root, targets = archive.xml(_MAIN), archive.relations(_MAIN)
         book = _Book(_texts(archive), _kinds(archive))
         parts = []
+        waiting = set(archive.names)  # each sheet is read once, however often it is named
         for sheet in root.iter(f"{S}sheet"):
             kind, target = targets.get(sheet.get(f"{R}id", ""), ("", ""))
-            if kind == "worksheet" and target in archive.names:
+            if kind == "worksheet" and target in waiting:
+                waiting.remove(target)
                 hidden = ", hidden" if sheet.get("state", "visible") != "visible" else ""
                 text = "\n".join(_lines(_cells(archive, target, book)))
                 parts.append(Part(text, f"sheet {sheet.get('name', '')}{hidden}"))
@@ -176,7 +187,7 @@ def _cells(archive: Archive, name: str, book: _Book) -> Iterator[tuple[int, dict
             column = _column(place[1]) if place else column + 1
             if column > _LAST_COLUMN:
                 raise ToolError(f"{archive.path.name} is damaged: {name!r} has a cell in column {column}")
-            if text := _value(cell, book):
+            if text := archive.count_text(_value(cell, book)):
                 row[column] = text
         element.clear()
         yield number, row
@@ -258,7 +269,7 @@ def _table(table: Sequence[tuple[int, dict[int, str]]]) -> Iterator[str]:
         yield "columns: " + ", ".join(
             f"{_letters(column)} = {name or '(no name)'}" for column, name in zip(columns, header, strict=True)
         )
-    names = dict(zip(columns, header or map(_letters, columns), strict=True))
+    names = dict(zip(columns, map(_shorten, header or map(_letters, columns)), strict=True))
     for number, row in table[start + 1 :]:
         own = sorted(row)
         yield f"row {number}: {format_row([names[column] for column in own], [row[column] for column in own])}"

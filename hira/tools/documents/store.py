@@ -18,6 +18,9 @@ CREATE TABLE IF NOT EXISTS files (
   note TEXT, first INTEGER, count INTEGER
 );
 CREATE TABLE IF NOT EXISTS warned (line TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS refused (
+  path TEXT PRIMARY KEY, size INTEGER, changed INTEGER, line TEXT, textless INTEGER, tried REAL
+);
 CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
   title, heading, text, beside, place UNINDEXED, file UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2'
 );
@@ -30,6 +33,17 @@ class Stamp(NamedTuple):
     size: int
     changed: int
     digest: bytes
+
+
+class Refused(NamedTuple):
+    """A file that could not be read, so that it is not read again until it changes: the reason, in one `line`, empty if
+    it took too long; and when it was `tried`, in seconds since 1970."""
+
+    size: int
+    changed: int
+    line: str
+    textless: bool
+    tried: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +111,21 @@ class Store:
     def read_stamps(self) -> dict[str, Stamp]:
         return {row[0]: Stamp(*row[1:]) for row in self._rows("SELECT path, size, changed, digest FROM files")}  # type: ignore[misc,arg-type]
 
+    def read_refused(self) -> dict[str, Refused]:
+        rows = self._rows("SELECT path, size, changed, line, textless, tried FROM refused")
+        return {str(row[0]): Refused(*row[1:]) for row in rows}  # type: ignore[arg-type]
+
+    def refuse(self, refused: Mapping[str, Refused]) -> None:
+        with self._writing() as db:
+            rows = [(path, *refusal) for path, refusal in refused.items()]
+            db.executemany("INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?, ?, ?)", rows)
+
     def put(self, entries: Sequence[IndexedFile]) -> None:
         """Replace these files. One that another process has stored meanwhile, with the same content, stays."""
         with self._writing() as db:
             last = db.execute("SELECT first + count FROM files ORDER BY id DESC LIMIT 1").fetchone()
             first = last[0] if last else 1
+            db.executemany("DELETE FROM refused WHERE path = ?", [(entry.path,) for entry in entries])
             for entry in entries:
                 before = db.execute("SELECT digest, name FROM files WHERE path = ?", (entry.path,)).fetchone()
                 if before != (entry.stamp.digest, entry.name):
@@ -119,6 +143,7 @@ class Store:
         with self._writing() as db:
             for path in paths:
                 _delete(db, path)
+                db.execute("DELETE FROM refused WHERE path = ?", (path,))
 
     def search(self, question: str, top: int) -> list[PassageHit]:
         query = query_of(question)

@@ -82,8 +82,7 @@ def extract(html: str, base_url: str = "") -> Page:
     """Read a page. Never raises on broken markup; takes time linear in the length of `html`."""
     kept, scripts = without_unread(html)
     tree = Tree()
-    tree.feed(kept)
-    tree.close()
+    tree.read(kept)
     main, text = readable(tree.root)
     base = resolve_url(base_url, tree.base) or base_url
     links = links_of(main, tree.root, base, base_url)

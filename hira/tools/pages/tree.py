@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
 
-from hira.core.sanitize import printable, shorten_references
+from hira.core.sanitize import printable, shorten_references, unescape
 from hira.tools.addresses import LONGEST
 
 DEEPEST = 150
 ELEMENTS = 100_000
+MARKS = 200_000
+"""The most `<` of a page that are parsed, the beginnings of its tags; of the rest only the text is kept."""
 
 
 @dataclass(eq=False, slots=True)
@@ -55,6 +57,7 @@ _ENDED = {  # opening tag → the tags that it ends, and the tags at which that 
 }
 _UNREAD = re.compile(r"<!--|<(script|style|noscript|template|svg|math)\b", re.IGNORECASE)
 _END = {tag: re.compile(rf"</{tag}\s*>", re.IGNORECASE) for tag in tags("script style noscript template svg math")}
+_MARKUP = re.compile(r"<[^<>]*>")
 _DECLARATION = re.compile(r"<[!?][^>]*>")
 _HIDDEN = re.compile(
     r"display:none|visibility:(?:hidden|collapse)|font-size:0(?!\.?\d*[1-9])|opacity:0(?!\.?\d*[1-9])"
@@ -99,6 +102,14 @@ class Tree(HTMLParser):
         self.elements = 0
         self.title: list[str] = []
         self.named = self.base = ""
+
+    def read(self, html: str) -> None:
+        """Parse the markup."""
+        rest = html.split("<", MARKS)[MARKS:]
+        self.feed(html[: len(html) - len(rest[0]) - 1] if rest else html)
+        self.close()
+        if rest:
+            self.handle_data(unescape(_MARKUP.sub(" ", f"<{rest[0]}")))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in reversed(attrs) if name in _READ}

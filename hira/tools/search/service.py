@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import time
+import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -15,6 +16,7 @@ from hira.core.errors import ToolDown, ToolError
 from hira.core.sanitize import clean, clip_title, printable, unescape
 from hira.policies.failures import retry_after
 from hira.tools.addresses import LONGEST
+from hira.tools.fetch import BoundedBody, find_encoding
 
 if TYPE_CHECKING:
     import httpx
@@ -91,7 +93,10 @@ def open_client(headers: Mapping[str, str]) -> "httpx.AsyncClient":
     from hira.policies.transport import StreamTransport
 
     transport = None if getproxies() else StreamTransport()  # httpx supports proxies itself
-    return httpx.AsyncClient(headers=dict(headers), timeout=SECONDS, transport=transport, follow_redirects=False)
+    readable = {"Accept-Encoding": "gzip, deflate"}
+    return httpx.AsyncClient(
+        headers={**headers, **readable}, timeout=SECONDS, transport=transport, follow_redirects=False
+    )
 
 
 @dataclass(slots=True)
@@ -211,17 +216,20 @@ class Line:
         """Return the status, the text, and the seconds to wait that the service named."""
         import httpx
 
-        received = bytearray()
         method, place = ("POST", "json") if self.form.post else ("GET", "params")
         wire: dict[str, Any] = {"headers": headers, place: content}
         try:
             async with asyncio.timeout(SECONDS), self.client.stream(method, self.url, **wire) as response:
-                async for chunk in response.aiter_bytes(65_536):
-                    received += chunk
-                    if len(received) > LIMIT:
+                if (encoding := find_encoding(response.headers)) is None:
+                    raise ToolDown(f"{self.name} answered in a compression that hira does not read")
+                body = BoundedBody(encoding, LIMIT)  # httpx would unpack a chunk whole, however large it becomes
+                async for chunk in response.aiter_raw():
+                    if not body.add(chunk):
                         raise ToolError(f"{self.name} answered with more than {LIMIT / 1e6:g} MB")
                 wait = retry_after(response.headers) or 0.0
-                return response.status_code, received.decode("utf-8", "replace"), wait
+                return response.status_code, body.data.decode("utf-8", "replace"), wait
+        except zlib.error:
+            raise ToolDown(f"{self.name} answered with broken compression") from None
         except (TimeoutError, httpx.TimeoutException):
             raise ToolDown(f"{self.name} did not answer within {SECONDS:g} seconds") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:

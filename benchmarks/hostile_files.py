@@ -1,0 +1,153 @@
+"""Rows of `hostile.py` for files, pictures, pages and search services: bounds that hold for the sum, and files that
+change while they are read."""
+
+import asyncio
+import gzip
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from hira.core.errors import ToolError
+from hira.core.sanitize import presentable
+from hira.testing.web import FakeWeb, Served
+from hira.tools.documents import FileReader, Index, read_file
+from hira.tools.documents.refresh import Refresh, find_changes
+from hira.tools.documents.store import open_store
+from hira.tools.documents.walk import walk
+from hira.tools.fetch import identification
+from hira.tools.media import media_reader
+from hira.tools.pages import extract
+from hira.tools.search import open_backend, open_client
+from tests.tools.made_documents import docx, paragraph, slow_pdf, xlsx
+
+
+class CameThrough(Exception):
+    """An attack that came through; its text says how."""
+
+
+def check(held: object, told: str) -> None:
+    if not held:
+        raise CameThrough(told)
+
+
+def index(folder: Path, on_progress: Callable[[int, int], None] | None = None) -> tuple[list[str], list[str]]:
+    """Return the names in a new index of the folder, and its warnings."""
+
+    async def read() -> tuple[list[str], list[str]]:
+        made = Index([folder])
+        await made.refresh(on_progress)
+        names = await made.names()
+        made.close()
+        return names, made.warnings
+
+    return asyncio.run(read())
+
+
+def exchanged(folder: Path) -> str:
+    docs = folder / "docs"
+    docs.mkdir()
+    for name in ("a.md", "b.md"):
+        (docs / name).write_text("The lighthouse keeper is Ansa Veld.")
+
+    def exchange(_: int, __: int) -> None:
+        (docs / "b.md").unlink()
+        (docs / "b.md").symlink_to("/etc/passwd")
+
+    names, warnings = index(docs, exchange)
+    check(names == ["a.md"], f"it read {names}")
+    return f"told: {warnings[0][:60]}"
+
+
+def sparse(folder: Path) -> str:
+    for number in range(20):
+        with (folder / f"{number}.txt").open("wb") as file:
+            file.truncate((199 << 20) if number else (1 << 40))
+    names, warnings = index(folder)
+    check(not names and len(warnings) == 20, f"it read {names}")
+    return f"told: {warnings[-1][:60]}"
+
+
+def dated(folder: Path) -> str:
+    (folder / "a.md").write_text("The lighthouse keeper is Ansa Veld.")
+    os.utime(folder / "a.md", (10_413_792_000, 10_413_792_000))
+    check(index(folder)[0] == ["a.md"], "it was not read")
+    return "read"
+
+
+def slow(folder: Path) -> str:
+    for number in range(20):
+        slow_pdf(folder / f"{number}.pdf")
+    docx(folder / "last.docx", paragraph("Still read."))
+    store, _ = open_store(None)
+    changes, unread = find_changes(walk([folder]).files, {}, {})
+    with FileReader() as reader:
+        Refresh(store, reader, [folder], unread, threading.Event(), spare=10.0).read(changes, None)
+    check(store.names() == ["last.docx"] and len(unread.unfit) == 20, f"it read {store.names()}")
+    return f"told: {unread.describe()[0][:60]}"
+
+
+def shared(folder: Path) -> str:
+    cells = "".join(f'<row r="{at}"><c r="A{at}" t="s"><v>0</v></c></row>' for at in range(1, 100_000))
+    try:
+        read_file(xlsx(folder / "a.xlsx", {"S": cells}, texts=["word " * 4_000]))
+    except ToolError as error:
+        return f"told: {str(error)[:60]}"
+    raise CameThrough("2 GB of text were read")
+
+
+def pixels(folder: Path) -> str:
+    from PIL import Image
+
+    Image.new("1", (13_300, 13_300)).save(folder / "a.png")
+    told: list[str] = []
+
+    def look() -> None:
+        try:
+            media_reader([folder])("a.png")
+        except ToolError as error:
+            told.append(str(error))
+
+    threads = [threading.Thread(target=look) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    check(len(told) == 4, "they were decoded")
+    return f"told: {told[0][:60]}"
+
+
+def packed(_: Path) -> str:
+    async def search() -> str:
+        body = gzip.compress(b" " * 300_000_000, 6)
+        page = Served(body, "application/json", headers={"Content-Encoding": "gzip"})
+        with FakeWeb({"/search": page}) as web:
+            async with open_client(identification()) as client:
+                try:
+                    await open_backend("searxng", client, base_url=web.url).search("Kama", 5)
+                except ToolError as error:
+                    return f"told: {error}"
+        raise CameThrough("300 MB were unpacked")
+
+    return asyncio.run(search())
+
+
+def tagged(_: Path) -> str:
+    return f"read: {len(extract('<div class=a>' * 380_000 + 'words').text)} characters"
+
+
+def sourced(_: Path) -> str:
+    return f"shown: {len(presentable('<a ' + 'src' * 1_600_000, ()))} characters"
+
+
+ATTACKS: dict[tuple[str, str], Callable[[Path], str]] = {
+    ("files", "a file exchanged for a link"): exchanged,
+    ("files", "20 sparse files up to 1 TB"): sparse,
+    ("files", "a file dated 2300"): dated,
+    ("files", "20 files of 10 kB that need 20 s each"): slow,
+    ("files", "a shared text in 100,000 cells"): shared,
+    ("files", "4 pictures of 177 million pixels"): pixels,
+    ("pages", "5 MB of tags"): tagged,
+    ("pages", "5 MB of src in an answer"): sourced,
+    ("search", "300 MB in a packed answer"): packed,
+}
