@@ -146,9 +146,9 @@ async def test_a_verifier_in_a_projects_file_runs_once_the_user_allows_it(
     )
     with pytest.raises(NotTrusted, match="runs trusted_checks:Wary with your rights") as raised:
         load({}, {}, tmp_path, tmp_path)
-    assert f"{TRUST}=trusted_checks:Wary" in raised.value.fix
+    trust = raised.value.fix.partition(f"{TRUST}=")[2]
     assert not (tmp_path / "ran").exists()
-    assert load({}, {TRUST: "trusted_checks:Wary"}, tmp_path, tmp_path).verifier == "trusted_checks:Wary"
+    assert load({}, {TRUST: trust}, tmp_path, tmp_path).verifier == "trusted_checks:Wary"
     assert load({}, {"HIRA_VERIFIER": "mine:Own"}, tmp_path, tmp_path).verifier == "mine:Own"
     raised.value.allow()
     (tmp_path / "mill.md").write_text("The mill of Skerra was built in 1742.")

@@ -240,12 +240,13 @@ def load(
         file_layer("project", folder / FILE),
         file_layer("user", config),
     ]
-    layers, refused = drop_untrusted(layers, environ)
+    file, store = folder / FILE, config.with_name(TRUSTED)
+    layers, refused = drop_untrusted(layers, environ, file, store)
     values, origins = merge_layers(layers)
     for layer in layers:
         if layer.kind in ("project", "record"):
-            check_litellm(find_places(layer, values), folder / FILE)
-    check_trusted(layers, values, environ, folder / FILE, config.with_name(TRUSTED))
+            check_litellm(find_places(layer, values), file)
+    check_trusted(layers, values, environ, file, store)
     if "cache" not in values:
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
     values["journal"] = find_journal(values.get("journal", names is None), environ, folder, home)
