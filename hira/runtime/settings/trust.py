@@ -18,7 +18,6 @@ from hira.core.sanitize import without_userinfo
 from hira.policies import GGUF, IN_PROCESS, LITELLM, names_of
 from hira.runtime.settings.keys import endpoint, endpoints_of
 from hira.runtime.settings.layer import Layer, split_list
-from hira.runtime.settings.local_code import digest_local_code
 
 # The servers of a project's file that the user wants, by name. A command of that file would run with the user's rights,
 # so they are started only with consent.
@@ -197,6 +196,8 @@ def _list(values: Mapping[str, Any], name: str) -> list[Any]:
 def name_server(name: str, server: Any) -> str:
     """Return the name under which consent to an MCP server is kept. It ends in a digest of all its settings and of the
     files in this folder that its command names, so that another server of this name needs new consent."""
+    from hira.runtime.settings.local_code import digest_local_code  # few runs need it
+
     named = server if isinstance(server, Mapping) else {}
     words = [str(one) for one in (named.get("command") or "", *_list(named, "args"))]
     files = digest_local_code(part for word in words for part in (word, word.partition("=")[2]) if part)
@@ -207,6 +208,8 @@ def name_server(name: str, server: Any) -> str:
 def name_code(name: str) -> str:
     """Return the name under which consent to code is kept. It ends in a digest of the code that it names in this
     folder; code of installed packages has none."""
+    from hira.runtime.settings.local_code import digest_local_code  # few runs need it
+
     digest = digest_local_code([name.partition(":")[0]])
     return f"{name}@{digest}" if digest else name
 
