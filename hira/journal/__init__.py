@@ -24,6 +24,7 @@ from hira.journal.decoding import (
     NO_REQUEST,
     Damage,
     DamagedRecord,
+    RecordTooLarge,
     decode_columns,
     decode_entry,
     decode_request,
@@ -340,8 +341,8 @@ class Journal:
                 do(self._reader, deleted)
         except sqlite3.Error as error:
             raise _unreadable(error, "the runs are not deleted", self.path) from None
-        # a process that writes at this moment keeps the room from being given back; the next deletion does it
-        with self._reading, suppress(sqlite3.OperationalError):
+        # a process that writes at this moment, or a damaged page, keeps the room from being given back
+        with self._reading, suppress(sqlite3.Error):
             self._reader.execute("vacuum")
             self._reader.execute("pragma wal_checkpoint(truncate)")
 
@@ -418,18 +419,23 @@ class Journal:
         """Yield the rows of a run, with their records decompressed, until these have more bytes than that."""
         left = most
         for row in self._stream(query, (run,)):
-            values = {name: _expand(row[name]) for name in row.keys()}  # noqa: SIM118 - iteration gives the values
-            left -= sum(len(value) for value in values.values() if isinstance(value, bytes | str))
+            try:
+                values = {name: _expand(row[name], left) for name in row.keys()}  # noqa: SIM118 - a row iterates values
+                left -= sum(len(value) for value in values.values() if isinstance(value, bytes | str))
+            except RecordTooLarge:
+                left = -1
             if left < 0:
                 self.damage.add(f"run {run} has more than {most // 2**20} MB of records; the rest is left out")
                 return
             yield values
 
 
-def _expand(value: Any) -> Any:
-    """Decompress a record; one that cannot be decompressed is reported where it is decoded."""
+def _expand(value: Any, most: int) -> Any:
+    """Decompress a record; one that is damaged is reported where it is decoded. Raises `RecordTooLarge`."""
     try:
-        return decompress(value) if isinstance(value, bytes) else value
+        return decompress(value, most) if isinstance(value, bytes) else value
+    except RecordTooLarge:
+        raise
     except DamagedRecord:
         return value
 

@@ -33,7 +33,7 @@ class DamagedRecord(UsageError):
 
 @dataclass(slots=True)
 class Damage:
-    """What could not be read, one line each; the first lines, and a last one if there are more."""
+    """The records that could not be read, one line each. The last line says if there are more."""
 
     lines: dict[str, None] = field(default_factory=dict)
 
@@ -61,17 +61,21 @@ def read_json(raw: Any) -> Any:
         raise problem from None
 
 
-def decompress(raw: bytes) -> bytes:
+class RecordTooLarge(DamagedRecord):
+    """A record has more bytes than are read."""
+
+
+def decompress(raw: bytes, most: int = LARGEST) -> bytes:
     """Return a record as it was before it was compressed. Raises `DamagedRecord`."""
     if raw[:1] != _COMPRESSED:
         return raw
     reader = zlib.decompressobj()
     try:
-        text = reader.decompress(raw, LARGEST)
+        text = reader.decompress(raw, max(1, most))  # 0 means without end
     except zlib.error as error:
         raise DamagedRecord(f"not readable: {error}") from None
     if reader.unconsumed_tail:
-        raise DamagedRecord(f"larger than {LARGEST // 2**20} MB")
+        raise RecordTooLarge(f"larger than {most // 2**20} MB")
     return text
 
 
@@ -214,7 +218,7 @@ class RequestRecord(TypedDict):
 
 
 NO_REQUEST = RequestRecord(kept=0, added=[], sampling=Sampling(), stop=())
-"""In place of one that cannot be read: what was replied to it can still be used."""
+"""Replaces a request that cannot be read: its reply can still be used."""
 
 
 class FailureRecord(TypedDict):

@@ -258,7 +258,7 @@ def _finish(done: asyncio.Future[None]) -> None:
 
 def busy(error: sqlite3.OperationalError) -> bool:
     """Return whether another process holds the file, which passes."""
-    return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def do(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
