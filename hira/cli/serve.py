@@ -30,7 +30,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
         import uvicorn
 
         from hira.server.app import application
-        from hira.server.connections import TimedConnection
+        from hira.server.connections import limit_connections
         from hira.server.state import LOCAL
     except ImportError:
         fix = "pip install 'hira[serve]'"
@@ -41,7 +41,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
     async def run() -> None:
         async with application(settings, hosts=LOCAL | {host} if is_loopback(host) else None) as app:
             log = {"log_level": "warning", "access_log": args.debug}
-            server = uvicorn.Server(uvicorn.Config(app, http=TimedConnection, timeout_graceful_shutdown=3, **log))
+            server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=3, **log, **limit_connections()))
             if line := announce_model(app.state.session):
                 shell.remark(line)
             if not is_loopback(host):
