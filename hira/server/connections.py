@@ -28,7 +28,7 @@ _REPLIES = {
 
 class _StrictParser(h11.Connection):
     """Refuses a request that gives its length in two ways: a proxy may believe the other one, and take a part of the
-    body for a request of its own."""
+    body for another request."""
 
     def next_event(self) -> Any:
         event = super().next_event()

@@ -31,6 +31,7 @@ from hira.runtime.settings.keys import pair_keys
 from hira.runtime.settings.layer import Layer, did_you_mean, invalid, nearest, split_list
 from hira.runtime.settings.trust import (
     MCP_CONSENT,
+    SERVE_KEY,
     TRUST,
     TRUSTED,
     check_harmless,
@@ -104,7 +105,7 @@ def _variables() -> dict[str, str]:
 def find_misspelt(environ: Mapping[str, str]) -> list[str]:
     """A line for each variable whose name is close to one of hira's. It may be another program's, so it is no error."""
     plain = _variables()
-    unknown = [one for one in environ if one.startswith("HIRA_") and one not in {*plain, MCP_CONSENT, TRUST}]
+    unknown = [one for one in environ if one.startswith("HIRA_") and one not in {*plain, MCP_CONSENT, SERVE_KEY, TRUST}]
     return [
         f"the environment variable {one} is not used; did you mean {near}?"
         for one in unknown

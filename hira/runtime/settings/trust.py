@@ -25,6 +25,8 @@ MCP_CONSENT = "HIRA_MCP"
 # The endpoints of a project's file that may be sent questions and documents, and the code, the servers and the models
 # that it may name; else the user is asked, once per folder and content.
 TRUST = "HIRA_TRUST"
+# The key that clients of `hira serve` must send.
+SERVE_KEY = "HIRA_SERVE_KEY"
 TRUSTED = "trusted.json"
 _STORE = TypeAdapter(dict[str, list[str]], config=ConfigDict(defer_build=True))
 # What only the user may loosen: a project's hira.toml may have been written by anyone.
