@@ -27,8 +27,11 @@ _COMPRESSED = b"\x78"
 """How compressed records begin, and no JSON does."""
 
 
-class DamagedRecord(UsageError):
-    """A record that cannot be read; `what` says why."""
+class DamagedRecord(UsageError, ValueError):
+    """A record that cannot be read; `what` says why, in one line."""
+
+    def __str__(self) -> str:
+        return self.what
 
 
 @dataclass(slots=True)

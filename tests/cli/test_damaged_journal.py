@@ -1,6 +1,8 @@
 """Journals that are damaged, of another version or somebody else's: every command ends with the rest, or with one line
 that names the place."""
 
+# ruff: noqa: S608 - the names of tables are those of this file
+
 import json
 import random
 import shutil
@@ -111,7 +113,16 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("kind", [*HOSTILE, "100,000 levels", "no UTF-8", "a bomb"])
+KINDS = [*HOSTILE, "100,000 levels", "no UTF-8", "a bomb"]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "an unknown field",
+        *(pytest.param(kind, marks=pytest.mark.heavy) for kind in KINDS if kind != "an unknown field"),
+    ],
+)
 def test_records_of_another_type_end_no_command_with_a_fault(kind: str, hira: Command) -> None:
     raw = {
         "100,000 levels": b"[" * DEEP + b"]" * DEEP,
@@ -198,8 +209,7 @@ def test_damage_at_any_place_ends_no_command_with_a_fault(
 ENDLESS = "with recursive n(i) as (select 1 union all select i + 1 from n)"
 SCHEMAS = {
     "a view": ["alter table runs rename to kept", f"create view runs as {ENDLESS} select kept.* from n, kept"],
-    "a trigger": [f"create trigger t after update on runs begin delete from calls where rowid in ({ENDLESS[:-1]}"
-                  ") select i from n); end"],
+    "a trigger": ["create trigger t after update on runs begin delete from calls; end"],
     "a virtual table": ["drop table events", "create virtual table events using fts5(run, number, event)"],
 }  # fmt: skip
 
