@@ -211,6 +211,16 @@ def test_the_key_of_a_server_can_stand_in_a_file(tmp_path: Path) -> None:
     assert "there is no port 70000" in run(tmp_path, *serve, "--api-key", "@key", HIRA_MODEL="offline")[1]
 
 
+def test_the_key_of_a_server_comes_from_the_environment_and_an_argument_is_warned_about(tmp_path: Path) -> None:
+    serve = ("serve", "--host", "0.0.0.0", "--port", "70000")
+    assert "no key protects it" in run(tmp_path, *serve[:3], HIRA_MODEL="offline")[1]
+    hidden = run(tmp_path, *serve, HIRA_MODEL="offline", HIRA_SERVE_KEY="a long random text")[1]
+    shown = run(tmp_path, *serve, "--api-key", "a long random text", HIRA_MODEL="offline")[1]
+    assert ("there is no port 70000" in hidden, "list of processes" in hidden) == (True, False)
+    assert "others on this machine see the key in the list of processes" in shown
+    assert "a long random text" not in shown
+
+
 def test_a_projects_keys_protect_no_server_and_a_notice_says_so(tmp_path: Path) -> None:
     (tmp_path / "hira.toml").write_text('[keys.ada]\nkey = "known-to-its-author"\n')
     settings = load({}, {}, tmp_path, tmp_path)

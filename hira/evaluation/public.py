@@ -65,7 +65,8 @@ def _capability(row: Mapping[str, Any]) -> str:
         return FILES
     metadata = row.get("Annotator Metadata") or {}
     metadata = read_json(metadata) if isinstance(metadata, str) else metadata
-    media = _SEEN_OR_HEARD.search(str(metadata.get("Tools", "") if isinstance(metadata, Mapping) else metadata))
+    metadata = metadata if isinstance(metadata, Mapping) else {"Tools": metadata}
+    media = _SEEN_OR_HEARD.search(str(metadata.get("Tools", "")))
     return f"level {row.get('Level')} | without file | {MEDIA if media else TEXT}"
 
 
