@@ -182,9 +182,12 @@ async def count_answers(path: Path, articles: int = 12, questions: int = 20) -> 
 
 def build_tables(args: argparse.Namespace) -> Iterator[str]:
     """Yield the tables of all sets that are named."""
-    judged = {name: [Claim(text, Source(name, "", evidence, id="s1"), true) for text, evidence, true in read(path)]
-              for name, path, read in (("WiCE dev", args.wice, read_wice), ("ExpertQA val", args.expertqa, read_expertqa))
-              if path}  # fmt: skip
+    labelled = (("WiCE dev", args.wice, read_wice), ("ExpertQA val", args.expertqa, read_expertqa))
+    judged = {
+        name: [Claim(text, Source(name, "", evidence, id="s1"), true) for text, evidence, true in read(path)]
+        for name, path, read in labelled
+        if path
+    }
     if judged:
         rows = [format_judged(f"{name}, words alone", claims, judge(claims)) for name, claims in judged.items()]
         for name, claims in judged.items() if args.model else ():

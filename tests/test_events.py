@@ -2,8 +2,9 @@
 
 from typing import get_args
 
-from hira.core.events import KINDS, AnyEvent, Error, Event, Notice, RunEnded, TurnText, events_of, record
+from hira.core.events import KINDS, AnyEvent, Error, Event, Notice, RunEnded, TurnText, record
 from hira.core.policy import Usage
+from hira.journal.decoding import decode_events
 
 
 def test_events_come_back_from_their_records() -> None:
@@ -12,7 +13,7 @@ def test_events_come_back_from_their_records() -> None:
         Notice("a limit was reached", important=True, at=1.0),
         RunEnded("run", "answered", "31 metres", Usage(2, 30, 4, cost=0.5), at=2.0),
     ]
-    assert [*events_of(map(record, events))] == events
+    assert [*decode_events(map(record, events))] == events
 
 
 def test_what_another_version_recorded_is_passed_over_where_it_is_not_known() -> None:
@@ -20,7 +21,7 @@ def test_what_another_version_recorded_is_passed_over_where_it_is_not_known() ->
     usage = {"calls": 1, "prompt_tokens": 2, "completion_tokens": 3, "colours": 4}
     ended = {"event": "RunEnded", "at": 3.0, "run": "run", "status": "answered", "answer": "A", "usage": usage}
     foreign = [{"event": "Dreamt", "text": "of bees"}, {"event": "Notice"}, {"text": "no kind"}, {**ended, "usage": 5}]
-    told = [*events_of([*foreign, {**known, "colour": "red"}, ended])]
+    told = [*decode_events([*foreign, {**known, "colour": "red"}, ended])]
     assert told == [Notice("the end"), RunEnded("run", "answered", "A", Usage(1, 2, 3), at=3.0)]
 
 

@@ -146,9 +146,9 @@ async def test_a_verifier_in_a_projects_file_runs_once_the_user_allows_it(
     )
     with pytest.raises(NotTrusted, match="runs trusted_checks:Wary with your rights") as raised:
         load({}, {}, tmp_path, tmp_path)
-    assert f"{TRUST}=trusted_checks:Wary" in raised.value.fix
+    trust = raised.value.fix.partition(f"{TRUST}=")[2]
     assert not (tmp_path / "ran").exists()
-    assert load({}, {TRUST: "trusted_checks:Wary"}, tmp_path, tmp_path).verifier == "trusted_checks:Wary"
+    assert load({}, {TRUST: trust}, tmp_path, tmp_path).verifier == "trusted_checks:Wary"
     assert load({}, {"HIRA_VERIFIER": "mine:Own"}, tmp_path, tmp_path).verifier == "mine:Own"
     raised.value.allow()
     (tmp_path / "mill.md").write_text("The mill of Skerra was built in 1742.")
@@ -209,6 +209,16 @@ def test_the_key_of_a_server_can_stand_in_a_file(tmp_path: Path) -> None:
     assert "--api-key key is empty" in run(tmp_path, *serve, "--api-key", "@key", HIRA_MODEL="offline")[1]
     (tmp_path / "key").write_text("a long random text\n")
     assert "there is no port 70000" in run(tmp_path, *serve, "--api-key", "@key", HIRA_MODEL="offline")[1]
+
+
+def test_the_key_of_a_server_comes_from_the_environment_and_an_argument_is_warned_about(tmp_path: Path) -> None:
+    serve = ("serve", "--host", "0.0.0.0", "--port", "70000")
+    assert "no key protects it" in run(tmp_path, *serve[:3], HIRA_MODEL="offline")[1]
+    hidden = run(tmp_path, *serve, HIRA_MODEL="offline", HIRA_SERVE_KEY="a long random text")[1]
+    shown = run(tmp_path, *serve, "--api-key", "a long random text", HIRA_MODEL="offline")[1]
+    assert ("there is no port 70000" in hidden, "list of processes" in hidden) == (True, False)
+    assert "others on this machine see the key in the list of processes" in shown
+    assert "a long random text" not in shown
 
 
 def test_a_projects_keys_protect_no_server_and_a_notice_says_so(tmp_path: Path) -> None:

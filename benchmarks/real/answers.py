@@ -3,10 +3,10 @@
     python benchmarks/real/answers.py MODEL OUT --questions multihop_dev.jsonl --passages passages.jsonl
     python benchmarks/real/answers.py MODEL OUT --squad dev-v2.0.json [--articles 12]
 
-MODEL is a GGUF file, served by llama.cpp on one thread, or the base URL of an endpoint without `/v1`. OUT is JSON Lines:
-an answer, whether it is right, and for each source its document and the begin and the end of every passage that was
-read, so that the text of the public data stays where it is. `benchmarks/evidence.py` reads the recording. A question
-that OUT holds is not asked again.
+MODEL is a GGUF file, served by llama.cpp on one thread, or the base URL of an endpoint without `/v1`. OUT is JSON
+Lines: an answer, whether it is right (it contains a right one), and for each source its document and the begin and the
+end of every passage that was read, so that the text of the public data stays where it is. `benchmarks/evidence.py`
+reads the recording. FOLDER gets the documents, a folder for each set. A question that OUT holds is not asked again.
 """
 
 import argparse
@@ -100,7 +100,8 @@ def locate(text: str, whole: str) -> list[str | tuple[int, int]]:
 async def record(options: argparse.Namespace, folder: Path, questions: Sequence[Question]) -> None:
     done = set()
     if options.out.exists():
-        done = {json.loads(line)["key"] for line in options.out.read_text(encoding="utf-8").splitlines()}
+        rows = map(json.loads, options.out.read_text(encoding="utf-8").splitlines())
+        done = {(row["workflow"], row["id"]) for row in rows}
     with served(options.model) as address:
         settings = Settings(
             model=model_name(address), base_url=f"{address}/v1", docs=(folder,), workflow=options.workflow,
@@ -108,18 +109,21 @@ async def record(options: argparse.Namespace, folder: Path, questions: Sequence[
         )  # fmt: skip
         async with Hira(settings=settings) as hira:
             for question in questions:
-                key = f"{options.workflow} {question.id}"
-                if key in done:
+                if (options.workflow, question.id) in done:
                     continue
                 answer = await hira.ask(question.text)
                 row = {
-                    "key": key, "model": Path(options.model).stem, "question": question.text, "answers": question.answers,
+                    "set": folder.name, "id": question.id, "workflow": options.workflow,
+                    "model": Path(options.model).stem, "question": question.text, "answers": question.answers,
                     "answer": answer.text, "right": is_right(question, answer), "status": answer.status,
                     "sources": list(list_passages(answer, folder)),
                 }  # fmt: skip
                 with options.out.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
-                print(f"{key:36} right={row['right']!s:5} {answer.status:22} {answer.text[:70]!r}", flush=True)
+                print(
+                    f"{options.workflow} {question.id:32} right={row['right']!s:5} {answer.status:22} {answer.text[:70]!r}",
+                    flush=True,
+                )
 
 
 def main() -> None:
@@ -136,14 +140,16 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True, help="where the documents are written")
     options = parser.parse_args()
     if options.squad:
-        write_articles(options.squad, options.folder, options.articles)
+        folder = options.folder / "squad"
+        write_articles(options.squad, folder, options.articles)
         questions = read_squad(options.squad, options.articles, options.each)
     elif options.questions and options.passages:
-        write_passages(options.passages, options.folder)
+        folder = options.folder / "multihop"
+        write_passages(options.passages, folder)
         questions = read_multihop(options.questions)
     else:
         parser.error("name --squad FILE, or --questions FILE and --passages FILE")
-    asyncio.run(record(options, options.folder, questions[: options.limit]))
+    asyncio.run(record(options, folder, questions[: options.limit]))
 
 
 if __name__ == "__main__":

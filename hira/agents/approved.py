@@ -7,7 +7,9 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict
 
 from hira.agents.hooks import refuse_call
 from hira.agents.run_context import Conversation, RunContext
@@ -25,6 +27,7 @@ from hira.core.messages import Filled
 from hira.core.prompts import Prompt
 from hira.core.sanitize import redact, sanitize
 from hira.journal import CallSpec
+from hira.journal.decoding import DamagedRecord, validate
 from hira.journal.encoding import digest_of_tool
 from hira.tools import Observation, Tool
 
@@ -78,7 +81,8 @@ async def _get_decisions(subtasks: Sequence[Subtask], context: RunContext) -> Se
         return subtasks
     request = {"run": context.rollout.run, "subtasks": [[one.id, one.text] for one in subtasks]}  # for no other run
     spec = CallSpec("tool", APPROVAL, digest_of_tool(APPROVAL, request), PERSON, lambda: request)
-    decisions = await context.call_recorded(spec, partial(_ask_person, subtasks, context), _record, _decisions)
+    decode = partial(_decisions, number=len(subtasks))
+    decisions = await context.call_recorded(spec, partial(_ask_person, subtasks, context), _record, decode)
     for issued, one in zip(subtasks, decisions, strict=True):
         if isinstance(one, Rejected):
             context.events(SubtaskRejected(issued.id, one.reason))
@@ -137,9 +141,19 @@ def _record(decisions: Sequence[Decision]) -> dict[str, Any]:
     }
 
 
-def _decisions(record: Mapping[str, Any]) -> list[Decision]:
+class _DecisionRecord(TypedDict):
+    id: str
+    text: str
+    expert: NotRequired[str]
+    rejected: NotRequired[str]
+
+
+def _decisions(record: Mapping[str, Any], number: int) -> list[Decision]:
+    records: list[_DecisionRecord] = validate(list[_DecisionRecord], record["decisions"])
+    if len(records) != number:
+        raise DamagedRecord(f"it has {len(records)} decisions on {number} subtasks")
     made: list[Decision] = []
-    for one in record["decisions"]:
+    for one in records:
         subtask = Subtask(one["id"], one["text"], one.get("expert", ""))
         made.append(Rejected(subtask, one["rejected"]) if "rejected" in one else subtask)
     return made
@@ -164,7 +178,9 @@ async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, n
         return decision
 
     def decode(record: Mapping[str, Any]) -> ToolUse | Refusal:
-        return Refusal(record["refused"]) if "refused" in record else replace(use, arguments=record["arguments"])
+        if "refused" in record:
+            return Refusal(validate(str, record["refused"]))
+        return replace(use, arguments=validate(dict[str, Any], record["arguments"]))
 
     values = {"conversation": conversation.name, "arguments": dict(use.arguments), "nth": nth}
     digest = digest_of_tool(f"{context.rollout.run} {use.name}", values)  # no other run decides for it

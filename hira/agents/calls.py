@@ -27,6 +27,7 @@ from hira.core.tokens import clip
 from hira.core.tool import LEFT_OUT, read_result
 from hira.evidence import Source, inert
 from hira.journal import OWN, CallSpec, Log
+from hira.journal.decoding import validate
 from hira.journal.encoding import digest_of_tool
 from hira.tools import Observation, Passage, Tool
 from hira.tools.addresses import is_on_host
@@ -187,7 +188,8 @@ class _CallInProgress:
         return record
 
     def _load(self, record: Mapping[str, Any]) -> Observation:
-        self.arguments, self.refused = record.get("arguments", self.written), "refused" in record
+        self.arguments = validate(dict[str, Any], record["arguments"]) if "arguments" in record else self.written
+        self.refused = "refused" in record
         return _observation(record)
 
 
@@ -253,8 +255,8 @@ def _record(observation: Observation) -> dict[str, Any]:
 
 
 def _observation(record: Mapping[str, Any]) -> Observation:
-    passages = (Passage(Source(**one["source"]), one["text"]) for one in record["passages"])
-    return Observation(record["text"], tuple(passages), record["ok"], record.get("citable", False))
+    observation: Observation = validate(Observation, record)
+    return observation
 
 
 PASSAGE = Prompt(__file__, "passage")

@@ -3,17 +3,20 @@
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from typing_extensions import TypedDict
 
 from hira.core.errors import HookError, Stop, Withheld
 from hira.core.hooks import Hooks, Refusal, ToolUse, TurnInput
-from hira.core.messages import Media, Message, ToolCall, assistant, user
+from hira.core.messages import Media, Message, Speaker, ToolCall, assistant, user
 from hira.core.policy import Completion, Request
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tool import Observation, Tool, limit_texts
 from hira.journal import CallSpec, NotRecorded
-from hira.journal.encoding import completion_of, digest_of, digest_of_tool, dump_completion
+from hira.journal.decoding import DamagedRecord, decode_completion, validate
+from hira.journal.encoding import digest_of, digest_of_tool, dump_completion
 
 if TYPE_CHECKING:
     from hira.agents.conversation import Conversation
@@ -84,8 +87,11 @@ async def change_prompt(conversation: "Conversation", request: Request, *, last:
 
     def decode(record: Mapping[str, Any]) -> Refusal | tuple[Message, ...]:
         if "refused" in record:
-            return Refusal(record["refused"])
-        return tuple(request.messages[one] if isinstance(one, int) else _load(one) for one in record["messages"])
+            return Refusal(validate(str, record["refused"]))
+        messages = tuple(request.messages[one] if isinstance(one, int) else _load(one) for one in record["messages"])
+        if not messages:
+            raise DamagedRecord("it has no messages")
+        return messages
 
     digest = digest_of(f"before_turn {_run_of(conversation)}", request)
     made = await _call_recorded(conversation, "before_turn", digest, make, encode, decode, last=last)
@@ -185,7 +191,7 @@ def _dump_reply(made: Refusal | Completion) -> dict[str, Any]:
 
 
 def _load_reply(record: Mapping[str, Any]) -> Refusal | Completion:
-    return Refusal(record["refused"]) if "refused" in record else completion_of(record["reply"])
+    return Refusal(validate(str, record["refused"])) if "refused" in record else decode_completion(record["reply"])
 
 
 def _dump(message: Message) -> dict[str, Any]:
@@ -199,7 +205,17 @@ def _dump(message: Message) -> dict[str, Any]:
     }
 
 
-def _load(record: Mapping[str, Any]) -> Message:
+class _MessageRecord(TypedDict):
+    role: Speaker
+    text: str
+    media: list[tuple[Literal["image", "audio", "video"], str, str]]
+    calls: list[tuple[str, str, str]]
+    call_id: str
+    prompt: str
+
+
+def _load(values: Mapping[str, Any]) -> Message:
+    record: _MessageRecord = validate(_MessageRecord, values)
     media = tuple(Media(*one) for one in record["media"])
     calls = tuple(ToolCall(*one) for one in record["calls"])
     return Message(record["role"], record["text"], media, calls, record["call_id"], record["prompt"])

@@ -103,7 +103,11 @@ class OutputType:
     def unwrap(self, value: Any) -> Any:
         if not _is_bare(self.value_schema):
             return value
-        return value[_VALUE] if isinstance(value, dict) else value.value
+        if not isinstance(value, dict):
+            return value.value
+        if _VALUE not in value:
+            raise DialectError(f"Your JSON object has no field {_VALUE!r}.")
+        return value[_VALUE]
 
     def dump(self, value: Any) -> Any:
         """The value as JSON has it."""

@@ -37,6 +37,7 @@ from hira.evidence.citations import PackedClaims, pack_claims, unpack_claims
 from hira.evidence.copies import holds_values
 from hira.evidence.lexical_verifier import flat, is_bare, is_calculation, is_echo, name_source
 from hira.journal import CallSpec
+from hira.journal.decoding import validate
 from hira.journal.encoding import digest_of_tool
 
 PROMPT = Prompt(__file__, "verifier")
@@ -267,7 +268,8 @@ def _encode(judged: Sequence[Judgement]) -> list[dict[str, Any]]:
 
 
 def _decode(stored: Any) -> list[Judgement]:
-    return [Judgement(**judgement) for judgement in stored]
+    judged: list[Judgement] = validate(list[Judgement], stored)
+    return judged
 
 
 @dataclass(frozen=True, slots=True)

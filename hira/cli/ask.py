@@ -3,7 +3,6 @@ one per line, that follow up on each other."""
 
 import argparse
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,7 @@ from hira.cli.runs import load_settings
 from hira.cli.shell import Shell, read_text
 from hira.core.errors import HiraError, UsageError
 from hira.core.sanitize import printable
+from hira.journal.decoding import read_json
 from hira.runtime.answer import Answer
 from hira.runtime.run import Run
 from hira.runtime.validation import present
@@ -69,7 +69,7 @@ def read_question(text: str | None, shell: Shell, name: str = "question", comman
 def read_schema(name: str, shell: Shell) -> Mapping[str, Any]:
     """The JSON schema in a file."""
     try:
-        schema = json.loads(read_text(name, "--schema", shell))
+        schema = read_json(read_text(name, "--schema", shell))
     except ValueError as error:
         raise UsageError(f"--schema {name}: {error}", fix="name a file that holds a JSON schema") from None
     if not isinstance(schema, dict):

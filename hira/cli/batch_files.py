@@ -10,6 +10,7 @@ from typing import IO, Any, Self, get_args
 from hira.agents.trajectory import Status
 from hira.cli.output import replace_file
 from hira.core.errors import UsageError
+from hira.journal.decoding import DamagedRecord, read_json
 from hira.runtime.batch import Done, Question
 from hira.runtime.settings import nearest
 from hira.runtime.validation import present
@@ -48,9 +49,9 @@ def _question(line: str, number: int, folder: Path) -> Question:
     if not line.startswith("{"):
         return Question(line, str(number))
     try:
-        values = json.loads(line)
-    except ValueError as error:
-        raise UsageError(f"not valid JSON: {error}") from None
+        values = read_json(line)
+    except DamagedRecord as error:
+        raise UsageError(str(error)) from None
     for key in values:
         if key not in KEYS and (near := nearest(key, KEYS)) and near not in values:
             raise UsageError(f"unknown key {key!r}", fix=f"did you mean {near!r}?")
@@ -68,8 +69,8 @@ def _read_lines(raw: bytes) -> Iterator[tuple[bytes, Mapping[str, Any] | None]]:
     """Yield each line of a JSON lines file, and its object, None if it has none."""
     for line in raw.splitlines(keepends=True):
         try:
-            values = json.loads(line)
-        except ValueError:
+            values = read_json(line)
+        except DamagedRecord:
             values = None
         yield line, values if isinstance(values, dict) else None
 
@@ -168,8 +169,8 @@ class Answers:
                 self._file.write(b"\n")
         self._runs.seek(0)
         for _, begun in _read_lines(self._runs.read()):
-            if begun and begun.get("id") in texts:
-                self._begun[begun["id"]] = begun["run"]
+            if begun and str(begun.get("id")) in texts and isinstance(begun.get("run"), str):
+                self._begun[str(begun["id"])] = begun["run"]
 
     def _close(self) -> None:
         for file in (self._file, self._runs):

@@ -293,8 +293,8 @@ def _add_evaluation(commands: Any) -> None:
 
 def _add_serving(commands: Any) -> None:
     key = (
-        "require this key; other users of this machine can see it in the list of processes, so @FILE reads it from a "
-        "file; more in your own hira.toml, [keys.NAME]"
+        "require this key; other users of this machine see an argument in the list of processes, so set "
+        "HIRA_SERVE_KEY, or read it from a file with @FILE; more in your own hira.toml, [keys.NAME]"
     )
     _add(
         commands,
@@ -303,7 +303,7 @@ def _add_serving(commands: Any) -> None:
         *(MODEL, SOURCES, *LIMITS, RECORD),
         flag("--host", "ADDRESS", "address to listen on (127.0.0.1)"),
         flag("--port", "N", "port (8811)"),
-        flag("--api-key", "KEY", key, dest="serve_key"),
+        flag("--api-key", "@FILE", key, dest="serve_key"),
         more="Each workflow is a model of the endpoint at /v1; the page is at /.",
         hints={"--workflow": "each workflow is a model of the server: a client, or the page, names it"},
     )

@@ -254,7 +254,7 @@ async def _lines(wire: int) -> AsyncIterator[str]:
 async def _over_http(served: "Server[Any]", port: int, shell: Shell) -> None:
     import uvicorn
 
-    from hira.server.connections import TimedConnection
+    from hira.server.connections import limit_connections
 
     try:
         listening = socket.create_server((HOST, port))
@@ -263,7 +263,7 @@ async def _over_http(served: "Server[Any]", port: int, shell: Shell) -> None:
     with listening:
         app = served.streamable_http_app(streamable_http_path=PATH, host=HOST)
         config = uvicorn.Config(
-            app, http=TimedConnection, log_level="error", log_config=None, timeout_graceful_shutdown=LEAVING
+            app, log_level="error", log_config=None, timeout_graceful_shutdown=LEAVING, **limit_connections()
         )
         shell.tell(f"hira: MCP server at http://{HOST}:{listening.getsockname()[1]}{PATH}; Ctrl-C ends it")
         await uvicorn.Server(config).serve(sockets=[listening])

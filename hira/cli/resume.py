@@ -17,7 +17,7 @@ from hira.cli.running import open_view
 from hira.cli.runs import as_flags, load_recorded, open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
-from hira.core.events import events_of
+from hira.journal.decoding import decode_events
 from hira.runtime.registry import make_workflow
 from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
 from hira.runtime.settings import load
@@ -69,7 +69,7 @@ def replay(args: argparse.Namespace, shell: Shell) -> int:
         again = asyncio.run(again_by.replay(journal, entry.id, flow))
         answer = read(journal, again.entry.id).answer
     with open_view(args, shell) as view:
-        for event in events_of(again.events):
+        for event in decode_events(again.events):
             view(event)
     if path:
         form.write(answer, path)

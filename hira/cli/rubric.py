@@ -13,6 +13,7 @@ from hira.cli.shell import Shell, read_text
 from hira.core.errors import DialectError, EndpointError, HiraError, UsageError
 from hira.core.events import Event, Events, Notice
 from hira.evaluation.rewards.report_judge import score
+from hira.journal.decoding import read_json
 from hira.runtime.endpoints import NOTHING_FOUND, find_model
 from hira.runtime.factory import configure_roles
 from hira.runtime.settings import Settings, load
@@ -102,7 +103,7 @@ def _as_json(query: str, found: Rubric, scores: Scores | None) -> str:
 def _parse_rubric(text: str, name: str) -> Rubric:
     """The rubric in a file that `--json` wrote, or in a bare list."""
     try:
-        return Rubric.of(json.loads(text))
+        return Rubric.of(read_json(text))
     except ValueError as error:
         raise UsageError(
             f"--rubric {name} does not hold a valid rubric: {error}", fix="write one with hira rubric --json"

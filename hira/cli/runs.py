@@ -40,6 +40,8 @@ def open_journal(args: argparse.Namespace, shell: Shell) -> Iterator[Journal]:
         yield journal
     finally:
         journal.close()
+        for line in journal.damage.lines:
+            shell.remark(line)
 
 
 def day(seconds: float) -> str:

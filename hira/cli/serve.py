@@ -12,7 +12,7 @@ from hira.cli.parser import collect_flags
 from hira.cli.running import announce_model
 from hira.cli.shell import Shell, read_text, short_pauses
 from hira.core.errors import UsageError
-from hira.runtime.settings import KeySettings, Settings, load
+from hira.runtime.settings import SERVE_KEY, KeySettings, Settings, load
 
 HOST, PORT, MOST = "127.0.0.1", 8811, 65_535
 
@@ -25,12 +25,12 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
         raise UsageError(f"there is no port {port}", fix=f"name a port from 1 to {MOST}, or 0 for any free port")
     if not is_loopback(host) and not settings.keys:
         what = f"{host} can be reached from other machines, and no key protects it"
-        raise UsageError(what, fix="give one with --api-key, or serve on 127.0.0.1, the default")
+        raise UsageError(what, fix=f"set {SERVE_KEY} or give --api-key @FILE, or serve on 127.0.0.1, the default")
     try:
         import uvicorn
 
         from hira.server.app import application
-        from hira.server.connections import TimedConnection
+        from hira.server.connections import limit_connections
         from hira.server.state import LOCAL
     except ImportError:
         fix = "pip install 'hira[serve]'"
@@ -41,7 +41,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
     async def run() -> None:
         async with application(settings, hosts=LOCAL | {host} if is_loopback(host) else None) as app:
             log = {"log_level": "warning", "access_log": args.debug}
-            server = uvicorn.Server(uvicorn.Config(app, http=TimedConnection, timeout_graceful_shutdown=3, **log))
+            server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=3, **log, **limit_connections()))
             if line := announce_model(app.state.session):
                 shell.remark(line)
             if not is_loopback(host):
@@ -72,14 +72,19 @@ async def _report_unready(settings: Settings, shell: Shell) -> None:
 
 
 def _read_key(key: str | None, shell: Shell) -> str | None:
-    """The key of --api-key, out of the file that `@FILE` names."""
-    if key is None or not key.startswith("@"):
-        return key
-    return read_text(key[1:], "--api-key", shell).strip()
+    """The key of --api-key, out of the file that `@FILE` names, or that of the environment."""
+    if key is None:
+        return shell.environ.get(SERVE_KEY)
+    if key.startswith("@"):
+        return read_text(key[1:], "--api-key", shell).strip()
+    if key:
+        shell.remark(f"others on this machine see the key in the list of processes; use {SERVE_KEY} or --api-key @FILE")
+    return key
 
 
 def _add_key(settings: Settings, key: str | None) -> Settings:
-    """The settings with the key of --api-key among those that are asked for. Raises `UsageError` for an empty one."""
+    """The settings with the key of the command among those that clients may send. Raises `UsageError` for an empty
+    one."""
     if key is not None:
         if not key.strip():
             raise UsageError("--api-key is empty", fix="give a long random text; is a shell variable unset?")

@@ -1,14 +1,13 @@
 """The events of a run: typed, one stream, many readers."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from operator import attrgetter
 from typing import Any, TypeAlias
 
-from hira.core.policy import Usage
+from hira.core.policy import Count, Seconds, Usage
 from hira.core.sanitize import redact
 
 
@@ -16,7 +15,7 @@ from hira.core.sanitize import redact
 class Event:
     """Something that happened. `at` is seconds since the run began, set when the event is sent."""
 
-    at: float = field(default=0.0, kw_only=True)
+    at: Seconds = field(default=0.0, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class TurnStarted(Event):
 
     conversation: str
     role: str
-    prompt: int = 0
+    prompt: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class ToolStarted(Event):
     conversation: str
     tool: str
     arguments: Mapping[str, Any]
-    call: int = 0
+    call: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +75,8 @@ class ToolEnded(Event):
     tool: str
     ok: bool
     text: str
-    seconds: float
-    call: int = 0
+    seconds: Seconds
+    call: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +137,7 @@ class SubtaskAssigned(Event):
     subtask: str
     expert: str
     reason: str
-    recalled: int
+    recalled: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +168,8 @@ class SourceRead(Event):
 class DocumentsRead(Event):
     """The number of changed documents that have been indexed so far, before the run begins."""
 
-    done: int
-    total: int
+    done: Count
+    total: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,21 +271,3 @@ def record(event: Event) -> dict[str, Any]:
     if kind is TurnEnded or kind is RunEnded:
         values["usage"] = values["usage"].record
     return values
-
-
-def events_of(records: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
-    """Yield the events of the records. Those of another version may differ: unknown kinds and fields are skipped, and
-    so is an event that lacks a field of this version."""
-    for one in records:
-        kind = KINDS.get(str(one.get("event")))
-        if kind is None:
-            continue
-        values = _pick_known(kind, one)
-        with suppress(TypeError, AttributeError):  # a field is missing or has another type
-            if "usage" in values:
-                values["usage"] = Usage(**_pick_known(Usage, values["usage"]))
-            yield kind(**values)
-
-
-def _pick_known(kind: type[Event | Usage], values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name in kind.__dataclass_fields__}

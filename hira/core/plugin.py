@@ -4,8 +4,18 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
+from importlib.machinery import (
+    BYTECODE_SUFFIXES,
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    SourceFileLoader,
+    SourcelessFileLoader,
+)
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from hira.core.errors import UsageError
@@ -26,6 +36,8 @@ def load_object(name: str) -> Any:
     folder = str(Path.cwd())
     added = [] if folder in sys.path else [folder]
     sys.path += added  # only while loading: a later import must not find modules of the current folder
+    sys.path_hooks.insert(0, _open_folder)
+    sys.path_importer_cache.pop(folder, None)
     try:
         found: Any = import_module(module)
         for part in attribute.split("."):
@@ -37,6 +49,32 @@ def load_object(name: str) -> Any:
     finally:
         if added and folder in sys.path:
             sys.path.remove(folder)
+        if _open_folder in sys.path_hooks:
+            sys.path_hooks.remove(_open_folder)
+
+
+class _SourceLoader(SourceFileLoader):
+    """Compiles the source itself: a `.pyc` file in `__pycache__` may contain other code than the digest covers."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        compiled: CodeType = self.source_to_code(self.get_data(path), path)
+        return compiled
+
+
+_LOADERS = (
+    (ExtensionFileLoader, EXTENSION_SUFFIXES),
+    (_SourceLoader, SOURCE_SUFFIXES),
+    (SourcelessFileLoader, BYTECODE_SUFFIXES),
+)
+
+
+def _open_folder(path: str) -> FileFinder:
+    """A path hook of Python's import for the current folder, except for packages installed in it."""
+    folder = Path(path).absolute()
+    if not folder.is_relative_to(Path.cwd()) or "site-packages" in folder.parts:
+        raise ImportError(path)
+    return FileFinder(path, *_LOADERS)
 
 
 def load_named(name: str, group: str) -> Any:

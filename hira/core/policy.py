@@ -7,9 +7,27 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from hira.core.messages import Message, ToolCall
+
+
+class Bounds(NamedTuple):
+    """The smallest and largest number that a record may contain, checked where it is read and not where hira computes
+    it. Loads nothing: pydantic asks for the schema."""
+
+    least: float
+    most: float
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        return {**handler(source), "ge": self.least, "le": self.most}
+
+
+Count = Annotated[int, Bounds(0, 10**15)]
+"""Tokens, calls, positions."""
+Seconds = Annotated[float, Bounds(0, 1e11)]
+"""A duration, or seconds since the epoch up to the year 5138."""
+Dollars = Annotated[float, Bounds(0, 1e12)]
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 
@@ -34,12 +52,12 @@ class Sampling:
 class Usage:
     """The cost of calls. `cost` is in US dollars, None if no price is known; `seconds` is summed over calls."""
 
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    cost: float | None = None
-    seconds: float = 0.0
+    calls: Count = 0
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
+    cached_tokens: Count = 0
+    cost: Dollars | None = None
+    seconds: Seconds = 0.0
 
     @property
     def tokens(self) -> int:

@@ -1,7 +1,6 @@
 """A comparison of two evaluations of the same questions, or of two ways of asking in one, question by question: the
 flips, and whether they may be chance."""
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from hira.evaluation.cells import BETWEEN, Cell
 from hira.evaluation.record import Record, read
 from hira.evaluation.run import PLAN, RECORDS
 from hira.evaluation.statistics import Interval, bootstrap, cohens_d, mcnemar, permutation_p_value
+from hira.journal.decoding import DamagedRecord, read_json, validate
 from hira.runtime.settings import did_you_mean
 
 
@@ -100,7 +100,11 @@ def _groups(folder: Path) -> dict[str, list[Record]]:
     path = folder / PLAN
     if not path.is_file():
         raise UsageError(f"{folder} holds no evaluation", fix="name an output folder of `hira eval`")
-    cells = [Cell(**one) for one in json.loads(path.read_text("utf-8"))["cells"]]
+    try:
+        plan = read_json(path.read_bytes())
+        cells: list[Cell] = validate(list[Cell], plan.get("cells") if isinstance(plan, dict) else None)
+    except (OSError, DamagedRecord) as error:
+        raise UsageError(f"the plan cannot be read: {error}", where=f"in {path}", fix="name another folder") from None
     groups = {cell.name: cell.way for cell in cells}
     records: dict[str, list[Record]] = {group: [] for group in groups.values()}  # in the order of the plan
     for record in read(folder / RECORDS):

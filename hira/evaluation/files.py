@@ -3,13 +3,13 @@ columns or named ones."""
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from hira.core.errors import UsageError
+from hira.journal.decoding import read_json
 from hira.runtime.validation import present
 
 
@@ -85,10 +85,14 @@ def rows_of(path: Path) -> list[Mapping[str, Any]]:
         return list(_cells(text, path))
     if text.lstrip().startswith("["):
         try:
-            found = json.loads(text)
+            found = read_json(text)
         except ValueError as error:
-            raise UsageError(f"not valid JSON: {error}", where=f"in {path}", fix="correct the file") from None
-        return [row for row in found if isinstance(row, dict)]
+            raise UsageError(str(error), where=f"in {path}", fix="correct the file") from None
+        rows: list[Mapping[str, Any]] = [row for row in found if isinstance(row, dict)]
+        if len(rows) < len(found):
+            number = next(number for number, row in enumerate(found, 1) if not isinstance(row, dict))
+            raise UsageError("not a JSON object", where=f"entry {number} of {path}", fix='write {"question": "…"}')
+        return rows
     return list(_lines(text, path))
 
 
@@ -120,10 +124,10 @@ def _lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = read_json(line)
         except ValueError as error:
             where = f"in line {number} of {path}"
-            raise UsageError(f"not valid JSON: {error}", where=where, fix="correct the line") from None
+            raise UsageError(str(error), where=where, fix="correct the line") from None
         if not isinstance(row, dict):
             raise UsageError("not a JSON object", where=f"in line {number} of {path}", fix='write {"question": "…"}')
         yield row
@@ -236,7 +240,7 @@ def parse_texts(value: Any) -> list[str]:
     text = str(value).strip()
     if text.startswith("[") and text.endswith("]"):
         try:
-            return parse_texts(json.loads(text))
+            return parse_texts(read_json(text))
         except ValueError:
             pass
     return [] if text.lower() in _NOTHING else [text]

@@ -3,7 +3,6 @@
 They are fetched by `datasets` (extra `eval`), or read from a file of the same shape: `hira eval gaia=validation.jsonl`.
 """
 
-import json
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 
 from hira.core.errors import AccessDenied, EndpointError, UsageError
 from hira.evaluation.files import Item, parse_texts, read_rows, rows_of
+from hira.journal.decoding import read_json
 
 T = TypeVar("T")
 Rows = list[Mapping[str, Any]]
@@ -64,7 +64,8 @@ def _capability(row: Mapping[str, Any]) -> str:
     if row.get("file_name"):
         return FILES
     metadata = row.get("Annotator Metadata") or {}
-    metadata = json.loads(metadata) if isinstance(metadata, str) else metadata
+    metadata = read_json(metadata) if isinstance(metadata, str) else metadata
+    metadata = metadata if isinstance(metadata, Mapping) else {"Tools": metadata}
     media = _SEEN_OR_HEARD.search(str(metadata.get("Tools", "")))
     return f"level {row.get('Level')} | without file | {MEDIA if media else TEXT}"
 

@@ -10,6 +10,7 @@ from hira.core.errors import UsageError
 from hira.core.policy import Usage
 from hira.evaluation.cells import Cell
 from hira.evaluation.files import Item
+from hira.journal.decoding import DamagedRecord, read_json, validate
 from hira.runtime.answer import Answer
 
 
@@ -99,22 +100,14 @@ def read(path: Path) -> list[Record]:
     if not path.exists():
         return []
     # model output may contain other line separators
-    lines = [line for line in path.read_text(encoding="utf-8").split("\n") if line]
+    lines = [line for line in path.read_bytes().split(b"\n") if line]
     found: dict[tuple[str, str], Record] = {}
     for at, line in enumerate(lines, 1):
         try:
-            record = _read_line(line)
-        except (ValueError, TypeError, KeyError) as error:
+            record: Record = validate(Record, read_json(line))
+        except DamagedRecord as error:
             if at == len(lines):
                 break
             raise UsageError(f"line {at} cannot be read: {error}", where=f"in {path}", fix="remove the line") from None
         found[record.cell, record.id] = record
     return list(found.values())
-
-
-def _read_line(line: str) -> Record:
-    values = json.loads(line)
-    values["score"] = Score(**values["score"])
-    values["roles"] = {role: Usage(**usage) for role, usage in values["roles"].items()}
-    values["tools"] = {tool: (made, well) for tool, (made, well) in values["tools"].items()}
-    return Record(**values)

@@ -24,6 +24,7 @@ from hira.evaluation.files import Item
 from hira.evaluation.record import Record, Score, read, record_of
 from hira.evaluation.scorers import Scorer, check
 from hira.journal import NoJournal, StillGoing
+from hira.journal.decoding import read_json
 from hira.runtime.batch import Batch, Done, Question
 from hira.runtime.ray_batch import RayBatch
 from hira.runtime.settings import Settings
@@ -264,7 +265,7 @@ class Evaluation:
 def _read_plan(folder: Path) -> Mapping[str, Any] | None:
     path = folder / PLAN
     try:
-        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        known = read_json(path.read_bytes()) if path.exists() else None
     except (OSError, ValueError) as error:
         raise UsageError(f"the plan cannot be read: {error}", where=f"in {path}", fix="name another folder") from None
     return known if known is None or isinstance(known, dict) else {}

@@ -1,7 +1,6 @@
 """Scorers by the names that `--metric` takes: by words, by a judge, of reports; and their requirements of a
 question."""
 
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -19,6 +18,7 @@ from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.evaluation.rewards.match import best, contains, equal, exact, extract_answer, f1
 from hira.evaluation.rewards.report_judge import Dimension, criteria_of, judge_race, score
 from hira.evidence import SourcedClaim
+from hira.journal.decoding import read_json
 from hira.policies import OPENAI_URL, has_own_place, names_of
 from hira.runtime.answer import Answer
 from hira.runtime.endpoints import find_model
@@ -93,7 +93,7 @@ def _json(item: Item, name: str) -> Any:
     value = item.meta.get(name)
     if value is None:
         raise _lacking(name, item, "there is none")
-    return json.loads(value) if isinstance(value, str) else value
+    return read_json(value) if isinstance(value, str) else value
 
 
 def _lacking(name: str, item: Item, why: str) -> UsageError:

@@ -11,14 +11,28 @@ import socket
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hira.core.errors import FULL, Interrupted, OutOfBudget, Stop, UsageError
-from hira.journal.encoding import storable, unpack
+from hira.journal.decoding import (
+    LARGEST,
+    NO_REQUEST,
+    Damage,
+    DamagedRecord,
+    RecordTooLarge,
+    decode_columns,
+    decode_entry,
+    decode_request,
+    decode_result,
+    decompress,
+    read_json,
+)
+from hira.journal.encoding import storable
 from hira.journal.log import OWN, CallSpec, Key, Kind, Log, NotRecorded, RecordedCall, Reuse, clock_from
 from hira.journal.store import (
     BEAT,
@@ -40,6 +54,10 @@ where digest = ? and kind = ? and calls.began > ? and result is not null and (ki
 order by calls.began desc limit 10
 """
 _STOPS: Mapping[str, type[Stop]] = {"interrupted": Interrupted, "partial": OutOfBudget}
+MOST_RUNS = 100_000
+"""Runs that are listed at once."""
+MOST_OF_CALLS, MOST_OF_EVENTS = LARGEST, 64 * 2**20
+"""Bytes of a run that are read: requests and results of its calls, and its events, which are short."""
 SILENT = 4 * BEAT
 """Seconds without a sign of life after which a run counts as gone."""
 
@@ -134,17 +152,21 @@ class Journal:
     """The file at `path`, made when it is missing and brought to today's form when it is older.
 
     `patience` is for how many seconds a file that somebody else holds is waited for: by the writer before it tries
-    again, by a reader before it gives up.
+    again, by a reader before it gives up. `damage` has a line for each record that was left out because it could not be
+    read.
     """
 
     def __init__(self, path: Path, patience: float = PATIENCE) -> None:
         self.path = path
+        self.damage = Damage()
         self._patience = patience
         try:
             create_file(path)
             check_locks(path.parent)
             migrate(path, patience)
             self._reader = connect(path, patience)
+            self._reader.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
+            self._reader.text_factory = partial(str, encoding="utf-8", errors="replace")
             self._writer = Writer(path, patience)
         except (OSError, sqlite3.Error) as error:
             full = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL or getattr(error, "errno", 0) in FULL
@@ -208,7 +230,16 @@ class Journal:
     def runs(self, limit: int = 50, named: str = "") -> list[Entry]:
         """The newest runs, newest first, of those whose id holds `named`."""
         query = "select * from runs where ? = '' or instr(id, ?) > 0 order by began desc limit ?"
-        return [_entry(row) for row in self._rows(query, (named, named, limit))]
+        most = limit if 0 <= limit <= MOST_RUNS else MOST_RUNS
+        entries = []
+        for number, row in enumerate(self._stream(query, (named, named, most)), 1):
+            try:
+                entries.append(Entry(**decode_entry(row)))
+            except DamagedRecord as error:
+                self.damage.add(f"run {row['id']!s:.80} cannot be read: {error.what}")
+            if number == MOST_RUNS:
+                self.damage.add(f"only the newest {MOST_RUNS:,} runs are read")
+        return entries
 
     def entry(self, run: str) -> Entry:
         """The run with this id, or the only one whose id begins so. `last` is the newest."""
@@ -220,7 +251,11 @@ class Journal:
         if len(exact) != 1:
             what = f"no run {run!r}" if not rows else f"several runs begin with {run!r}"
             raise NoRun(what, where=f"in the journal {self.path}", fix="hira runs lists them")
-        return _entry(exact[0])
+        try:
+            return Entry(**decode_entry(exact[0]))
+        except DamagedRecord as error:
+            what = f"run {exact[0]['id']!s:.80} cannot be read: {error.what}"
+            raise NoRun(what, where=f"in the journal {self.path}", fix="hira runs lists the others") from None
 
     def holds(self, run: str) -> bool:
         """Return whether the database contains the run now, without waiting for pending writes."""
@@ -228,17 +263,47 @@ class Journal:
 
     def calls(self, run: str) -> list[RecordedCall]:
         """All calls of the run in the order in which they began."""
-        return [_call(row) for row in self._rows("select * from calls where run = ? order by began, position", (run,))]
+        calls = []
+        query = "select * from calls where run = ? order by began, position"
+        for row in self._bounded(query, run, MOST_OF_CALLS):
+            place = f"the call {row['position']!s:.20} of {row['conversation']!s:.80}"
+            try:
+                columns = decode_columns(row)
+            except DamagedRecord as error:
+                self.damage.add(f"run {run}: {place} cannot be read: {error.what}")
+                continue
+            request, result = NO_REQUEST, None  # of a damaged result nothing is left, as if the call had not ended
+            try:
+                request = decode_request(columns["kind"], row["request"])
+            except DamagedRecord as error:
+                self.damage.add(f"run {run}: the request of {place} cannot be read: {error.what}")
+            try:
+                result = None if row["result"] is None else decode_result(columns["kind"], row["result"])
+            except DamagedRecord as error:
+                self.damage.add(f"run {run}: the result of {place} cannot be read: {error.what}")
+            calls.append(RecordedCall(**columns, request=request, result=result))
+        return calls
 
     def events(self, run: str) -> list[dict[str, Any]]:
-        rows = [unpack(row["event"]) for row in self._rows(
-            "select event from events where run = ? order by number", (run,)
-        )]  # fmt: skip
-        return [one for row in rows for one in (row if isinstance(row, list) else [row])]
+        """Return the records of the run's events, as far as they are JSON objects."""
+        events: list[dict[str, Any]] = []
+        for row in self._bounded("select * from events where run = ? order by number", run, MOST_OF_EVENTS):
+            try:
+                found = read_json(row["event"])
+            except DamagedRecord as error:
+                self.damage.add(f"run {run}: the events from number {row['number']!s:.20} cannot be read: {error.what}")
+                continue
+            records = found if isinstance(found, list) else [found]
+            events += [one for one in records if isinstance(one, dict)]
+            if damaged := sum(not isinstance(one, dict) for one in records):
+                self.damage.add(f"run {run}: {damaged} events from number {row['number']!s:.20} are no JSON objects")
+        return events
 
     def sources(self, run: str) -> dict[str, str]:
         """Return the ids of the run's sources, by location."""
-        return {row["location"]: row["id"] for row in self._rows("select * from sources where run = ?", (run,))}
+        rows = self._stream("select * from sources where run = ? limit ?", (run, MOST_RUNS))
+        pairs = ((row["location"], row["id"]) for row in rows)
+        return {location: name for location, name in pairs if isinstance(location, str) and isinstance(name, str)}
 
     def ids(self, question: str, before: float) -> dict[str, str]:
         """The ids, by location, that the newest run of this question gave that began `before` this time."""
@@ -248,10 +313,14 @@ class Journal:
 
     def find_cached(self, kind: Kind, digest: str, since: float, scope: str = "") -> Any:
         """Return the newest good result of a call with this digest that began after `since`, None without one."""
-        rows = self._read(_CACHED, (digest, kind, since, scope))
-        results = (unpack(row["result"]) for row in rows)
-        good = (one for one in results if "failed" not in one and one.get("ok", True) and not one.get(OWN))
-        return next(good, None)
+        for row in self._read(_CACHED, (digest, kind, since, scope)):
+            try:
+                found = decode_result(kind, row["result"])
+            except DamagedRecord:
+                continue
+            if isinstance(found, dict) and "failed" not in found and found.get("ok", True) and not found.get(OWN):
+                return found
+        return None
 
     async def wait_written(self) -> None:
         """Return when everything recorded so far can be read, or can never be written."""
@@ -272,8 +341,8 @@ class Journal:
                 do(self._reader, deleted)
         except sqlite3.Error as error:
             raise _unreadable(error, "the runs are not deleted", self.path) from None
-        # a process that writes at this moment keeps the room from being given back; the next deletion does it
-        with self._reading, suppress(sqlite3.OperationalError):
+        # a process that writes at this moment, or a damaged page, keeps the room from being given back
+        with self._reading, suppress(sqlite3.Error):
             self._reader.execute("vacuum")
             self._reader.execute("pragma wal_checkpoint(truncate)")
 
@@ -335,23 +404,44 @@ class Journal:
         except sqlite3.Error as error:
             raise _unreadable(error, "the journal cannot be read", self.path) from None
 
+    def _stream(self, query: str, values: Sequence[Any]) -> Iterator[sqlite3.Row]:
+        """Yield the rows of a query. If the file is damaged, those that can be read."""
+        self._writer.settle()
+        with self._reading:
+            try:
+                yield from self._reader.execute(query, values)
+            except sqlite3.OperationalError as error:
+                raise _unreadable(error, "the journal cannot be read", self.path) from None
+            except sqlite3.Error as error:
+                self.damage.add(f"the journal is damaged, and what follows cannot be read: {error}")
+
+    def _bounded(self, query: str, run: str, most: int) -> Iterator[Mapping[str, Any]]:
+        """Yield the rows of a run, with their records decompressed, until these have more bytes than that."""
+        left = most
+        for row in self._stream(query, (run,)):
+            try:
+                values = {name: _expand(row[name], left) for name in row.keys()}  # noqa: SIM118 - a row iterates values
+                left -= sum(len(value) for value in values.values() if isinstance(value, bytes | str))
+            except RecordTooLarge:
+                left = -1
+            if left < 0:
+                self.damage.add(f"run {run} has more than {most // 2**20} MB of records; the rest is left out")
+                return
+            yield values
+
+
+def _expand(value: Any, most: int) -> Any:
+    """Decompress a record; one that is damaged is reported where it is decoded. Raises `RecordTooLarge`."""
+    try:
+        return decompress(value, most) if isinstance(value, bytes) else value
+    except RecordTooLarge:
+        raise
+    except DamagedRecord:
+        return value
+
 
 def _unreadable(error: sqlite3.Error, what: str, path: Path) -> NoJournal:
     if isinstance(error, sqlite3.OperationalError) and busy(error):
         return NoJournal(f"{what}: another process holds the journal", where=f"at {path}", fix="try again later")
-    return NoJournal(f"{what}: {error}", where=f"at {path}", fix="check that the disk has space")
-
-
-def _entry(row: sqlite3.Row) -> Entry:
-    fields = dict(row)
-    for name in ("settings", "files", "versions", "tools", "usage"):
-        fields[name] = json.loads(fields[name])
-    return Entry(**{**fields, "files": tuple(fields["files"])})
-
-
-def _call(row: sqlite3.Row) -> RecordedCall:
-    result = None if row["result"] is None else unpack(row["result"])
-    return RecordedCall(
-        row["kind"], row["conversation"], row["position"], row["digest"], row["name"],
-        unpack(row["request"]), result, row["began"], row["seconds"],
-    )  # fmt: skip
+    fix = "check that the disk has space, and that the file is a journal of hira"
+    return NoJournal(f"{what}: {error}", where=f"at {path}", fix=fix)

@@ -1,4 +1,5 @@
-"""How requests are named and records stored: digests of what is new in a request, and compressed JSON."""
+"""How requests are named and records stored: digests of what is new in a request, and compressed JSON;
+`hira.journal.decoding` reads the records back."""
 
 import hashlib
 import json
@@ -9,8 +10,8 @@ from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
-from hira.core.messages import Message, ToolCall
-from hira.core.policy import Completion, Request, Sampling, Tokens, Usage
+from hira.core.messages import Message
+from hira.core.policy import Completion, Request, Sampling
 
 MOST_BEGINNINGS = 64
 """Beginnings of digests that are kept for conversations to come."""
@@ -124,21 +125,6 @@ def dump_completion(completion: Completion) -> dict[str, Any]:
     }
 
 
-def completion_of(record: Mapping[str, Any]) -> Completion:
-    tokens = record["tokens"]
-    return Completion(
-        record["text"],
-        record["reasoning"],
-        tuple(ToolCall(**call) for call in record["calls"]),
-        record["finish"],
-        record["stop"],
-        Usage(**record["usage"]),
-        record["model"],
-        Tokens(tuple(tokens["prompt"]), tuple(tokens["sampled"]), tuple(tokens["logprobs"])) if tokens else None,
-        tuple(record.get("notes", ())),
-    )
-
-
 COMPRESSED = 8192
 """Bytes from which on a value is compressed."""
 
@@ -155,10 +141,6 @@ def pack(value: Any) -> bytes:
 def compress(raw: bytes) -> bytes:
     """As the file keeps it. No JSON begins as what is compressed does."""
     return zlib.compress(raw, 1) if len(raw) > COMPRESSED and raw[:1] != b"\x78" else raw
-
-
-def unpack(raw: bytes) -> Any:
-    return json.loads((zlib.decompress(raw) if raw[:1] == b"\x78" else raw).decode("utf-8", "surrogatepass"))
 
 
 def storable(text: str) -> str:

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -11,7 +12,8 @@ from hira.core import errors
 from hira.core.errors import EndpointError, HiraError, Stop
 from hira.core.events import Event, record
 from hira.core.policy import Completion, Request, Usage
-from hira.journal.encoding import Digests, completion_of, dump_completion, dump_request, pack, storable
+from hira.journal.decoding import DamagedRecord, decode_completion
+from hira.journal.encoding import Digests, dump_completion, dump_request, pack, storable
 from hira.journal.store import Statement, Writer
 
 T = TypeVar("T")
@@ -141,7 +143,7 @@ class Log:
         """Return the recorded completions of a conversation."""
         held = [one for one in self.known.values() if one.kind == "policy" and one.conversation == conversation]
         good = [one for one in held if one.result is not None and not one.failed]
-        return [completion_of(one.result) for one in sorted(good, key=lambda one: one.position)]
+        return [decode_completion(one.result) for one in sorted(good, key=lambda one: one.position)]
 
     def conversations(self) -> list[str]:
         """The conversations that the record holds something of, in the order of their names."""
@@ -163,7 +165,7 @@ class Log:
         undo = partial(self._digests.back, name, self._digests.last(name))
         digest, kept = self._digests.of(model, request)
         asked = CallSpec("policy", name, digest, model, lambda: dump_request(model, request, kept), undo=undo)
-        return self.call(asked, ask, dump_completion, completion_of, within)
+        return self.call(asked, ask, dump_completion, decode_completion, within)
 
     async def call(
         self,
@@ -183,9 +185,10 @@ class Log:
         counter = (asked.kind, asked.conversation)
         position = self._positions[counter] = self._positions.get(counter, 0) + 1
         key: Key = (asked.kind, asked.conversation, 0 if asked.anywhere else position, asked.digest)
-        known = self.known.get(key) if self.replayed or not asked.again else None
+        known = self._find_known(key, asked)
         if known and known.result is not None:
-            return await self._restore(known, asked, encode, decode)
+            with suppress(DamagedRecord):  # a resumed run makes the call again
+                return await self._restore(known, asked, encode, decode)
         if self._writer is None:
             self.missed = True
             self._positions[counter] -= 1
@@ -200,7 +203,8 @@ class Log:
         began = self.clock()
         row = (self.run, *key, asked.name, pack(asked.dump()))
         if self.reuse and (reused := await self._reuse_result(self.reuse, asked, row, began)) is not None:
-            return decode(reused)
+            with suppress(DamagedRecord):
+                return _decode(decode, reused)
         if prepare and (instead := await prepare()) is not None:
             self._keep(row, encode(instead), began)
             return instead
@@ -215,13 +219,22 @@ class Log:
             asked.undo()
             raise
 
+    def _find_known(self, key: Key, asked: CallSpec) -> RecordedCall | None:
+        return self.known.get(key) if self.replayed or not asked.again else None
+
     async def _restore(
         self, known: RecordedCall, asked: CallSpec, encode: Callable[[T], Any], decode: Callable[[Any], T]
     ) -> T:
-        """Return the result of a recorded call, or raise its failure."""
+        """Return the result of a recorded call, or raise its failure, or `DamagedRecord`."""
         if known.failed:
             raise _failure(known.result)
-        result = decode(known.result)
+        try:
+            result = _decode(decode, known.result)
+        except DamagedRecord as error:
+            if self._writer:
+                raise
+            what = f"the recorded call {known.position} of {asked.conversation!r} to {asked.name} cannot be read"
+            raise NotRecorded(f"{what}: {error.what}") from None
         if not (asked.change and self._writer and known.result.get(UNCHANGED)):
             return result
         key = (known.kind, known.conversation, known.position, known.digest)
@@ -335,6 +348,14 @@ class Log:
             await self._writer.commit()
 
 
+def _decode(decode: Callable[[Any], T], result: Any) -> T:
+    """Decode a recorded result. Raises `DamagedRecord` if its maker cannot."""
+    try:
+        return decode(result)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise DamagedRecord(f"{type(error).__name__}: {error}") from None
+
+
 def _cut(result: Any) -> bool:
     """Return whether the reply ran out of length; another run may allow it more."""
     return isinstance(result, dict) and result.get("finish") == "length"
@@ -347,5 +368,6 @@ def _describe_failure(failure: EndpointError) -> dict[str, Any]:
 
 def _failure(record: Mapping[str, Any]) -> EndpointError:
     values = dict(record)
-    kind: type[EndpointError] = getattr(errors, values.pop(FAILED), EndpointError)
-    return kind(values.pop("what"), **values)
+    kind = getattr(errors, values.pop(FAILED), None)
+    made = kind if isinstance(kind, type) and issubclass(kind, EndpointError) else EndpointError
+    return made(values.pop("what"), **values)

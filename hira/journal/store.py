@@ -258,7 +258,7 @@ def _finish(done: asyncio.Future[None]) -> None:
 
 def busy(error: sqlite3.OperationalError) -> bool:
     """Return whether another process holds the file, which passes."""
-    return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def do(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
@@ -328,6 +328,7 @@ def create_file(path: Path) -> None:
 def migrate(path: Path, patience: float = PATIENCE) -> None:
     """Bring the file to today's form. Raises `sqlite3.DatabaseError` for one of a newer form and for another's file."""
     with closing(connect(path, patience)) as connection:
+        check_tables(connection)
         if _form(connection) == VERSION:
             return
         with connection:  # commits, or undoes what an error has left half done
@@ -341,6 +342,18 @@ def migrate(path: Path, patience: float = PATIENCE) -> None:
             for statement in (one for step in steps for one in step.split(";")):
                 connection.execute(statement)
             connection.execute(f"pragma user_version = {VERSION}")
+
+
+def check_tables(connection: sqlite3.Connection) -> None:
+    """Raise `sqlite3.DatabaseError` if the file's tables are not plain ones. A view can be a query without an end, a
+    trigger can write without an end, and a virtual table is another program's."""
+    ours = ", ".join(f"'{name}'" for name in ("runs", "calls", "sources", "events"))
+    strange = f"""
+select name from sqlite_master where type = 'trigger'
+or name in ({ours}) and (type <> 'table' or sql like 'create virtual%') limit 1
+"""  # noqa: S608 - the names are our own
+    if found := connection.execute(strange).fetchone():
+        raise sqlite3.DatabaseError(f"{found[0]!r:.80} in it is not a plain table")
 
 
 def _form(connection: sqlite3.Connection) -> int:

@@ -9,11 +9,12 @@ from hira.agents.output import find_recorded_output
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import UsageError
-from hira.core.events import Events
+from hira.core.events import Events, RunStarted
 from hira.core.hooks import Hooks
 from hira.core.policy import Completion, Policy, Request, Watch
 from hira.evidence import Judgement, SourcedClaim
 from hira.journal import Entry, Journal, NotRecorded
+from hira.journal.decoding import decode_events
 from hira.runtime.answer import Answer, answer_of
 from hira.runtime.factory import configure_roles
 from hira.runtime.registry import dialect_of, make_workflow
@@ -74,8 +75,8 @@ async def _absent_hook(*_given: object) -> None:
 
 def absent_hooks(handed: Sequence[str]) -> Hooks:
     """Hooks that have only their names; what they returned is in the record."""
-    names = (one.removeprefix(HOOK) for one in handed if one.startswith(HOOK))
-    return Hooks(**dict.fromkeys(names, _absent_hook))
+    names = {one.removeprefix(HOOK) for one in handed if one.startswith(HOOK)}
+    return Hooks(**dict.fromkeys(names.intersection(Hooks.__dataclass_fields__), _absent_hook))
 
 
 async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -> Replay:
@@ -87,8 +88,8 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     log = journal.replay(run)
     entry, events = journal.entry(log.run), journal.events(log.run)
     settings = settings_of(entry)
-    started = next((event for event in events if event["event"] == "RunStarted"), {})
-    policies: dict[str, Policy] = {role: Silent(model) for role, model in started.get("models", {}).items()}
+    started = next((event for event in decode_events(events) if isinstance(event, RunStarted)), None)
+    policies: dict[str, Policy] = {role: Silent(model) for role, model in started.models.items()} if started else {}
     policies.setdefault("*", Silent(settings.model))
     if workflow is None and (code := find_needed_code(entry)):
         what = f"run {entry.id} used {', '.join(code_of(code))}, which a record cannot load"

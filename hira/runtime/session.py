@@ -258,7 +258,7 @@ def in_dialects(roles: Mapping[str, RoleConfig], dialects: Mapping[str, str]) ->
     """The roles, of which those that are named begin in these dialects."""
     return {
         role: replace(config, dialect=DIALECTS[dialects[role]], otherwise=FALLBACKS.get(dialects[role]))
-        if role in dialects
+        if dialects.get(role) in DIALECTS
         else config
         for role, config in roles.items()
     }

@@ -1,4 +1,5 @@
-"""The HTTP connections of `hira serve`: a time limit for the beginning of a request, and a limit on their number."""
+"""The HTTP connections of `hira serve`: limits on the time of headers, on the number of connections and on what a
+request may say about its length."""
 
 from asyncio import TimerHandle, Transport
 from typing import Any
@@ -6,46 +7,109 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+try:
+    from resource import RLIMIT_NOFILE, getrlimit
+
+    _DESCRIPTORS = getrlimit(RLIMIT_NOFILE)[0]
+except ImportError:  # Windows
+    _DESCRIPTORS = 512
+
 HEADER_SECONDS = 20.0
 """Until the headers of a request have come, from the connection's beginning or the request's first byte."""
-MOST_CONNECTIONS = 512
+MOST_CONNECTIONS = min(512, _DESCRIPTORS // 2) if _DESCRIPTORS > 0 else 512
+"""Connections at once; half of the descriptors that this process may have are left for everything else."""
+BACKLOG = MOST_CONNECTIONS // 2
+"""Connections that are accepted at once, before any of them can be closed."""
+_REPLIES = {
+    408: b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+    503: b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n",
+}
+
+
+class _StrictParser(h11.Connection):
+    """Refuses a request that gives its length in two ways: a proxy may believe the other one, and take a part of the
+    body for another request."""
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            names = {name for name, _ in event.headers}
+            if {b"content-length", b"transfer-encoding"} <= names:
+                raise h11.RemoteProtocolError("both Content-Length and Transfer-Encoding", error_status_hint=400)
+        return event
 
 
 class TimedConnection(H11Protocol):
-    """uvicorn's own, closed when headers do not come in time. Where there are too many, the oldest of those that wait
-    for a request makes room; where all are being answered, the new one is closed."""
+    """A connection of uvicorn that is closed when headers do not come in time.
+
+    If there are too many connections, the one whose client has been silent for longest before its request was complete
+    makes room.
+    """
 
     header_seconds = HEADER_SECONDS
     most = MOST_CONNECTIONS
-    _began = 0.0
+    _heard = 0.0
     _due: TimerHandle | None = None
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.conn = _StrictParser(h11.SERVER, self.config.h11_max_incomplete_event_size or 64 * 1024)
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._began = self.loop.time()
-        self._due = self.loop.call_later(self.header_seconds, self.transport.abort)
+        self._heard = self.loop.time()
+        self._due = self.loop.call_later(self.header_seconds, self._refuse, 408)
         if len(self.connections) > self.most:
             others: set[Any] = self.connections - {self}
-            waiting = [one for one in others if isinstance(one, TimedConnection) and one.waits]
-            min(waiting, key=lambda one: one._began, default=self).transport.abort()  # noqa: SLF001 - of this class
+            unfinished = [one for one in others if isinstance(one, TimedConnection) and one.is_unfinished]
+            if unfinished:
+                min(unfinished, key=lambda one: one._heard)._refuse(503)  # noqa: SLF001 - of this class
+            else:  # all of them are being answered
+                self._close(503)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_clock()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        self._heard = self.loop.time()
         super().data_received(data)
         if not self.waits:
             self._stop_clock()
         elif self._due is None and self.timeout_keep_alive_task is None:
-            self._due = self.loop.call_later(self.header_seconds, self.transport.abort)
+            self._due = self.loop.call_later(self.header_seconds, self._refuse, 408)
 
     @property
     def waits(self) -> bool:
         """True if no request with complete headers has arrived, and none is being answered."""
         return self.conn.their_state is h11.IDLE
 
+    @property
+    def is_unfinished(self) -> bool:
+        """True if the client has to send more before it gets an answer."""
+        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not self.transport.is_closing()
+
+    def _refuse(self, status: int) -> None:
+        """Close the connection, with a status if a request has begun and nothing of its answer has been sent."""
+        self._stop_clock()
+        begun = self.conn.their_state is h11.SEND_BODY or bool(self.conn.trailing_data[0])
+        if begun and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self._close(status)
+        else:
+            self.transport.abort()
+
+    def _close(self, status: int) -> None:
+        self._stop_clock()
+        self.transport.write(_REPLIES[status])
+        self.transport.close()
+
     def _stop_clock(self) -> None:
         if self._due is not None:
             self._due.cancel()
             self._due = None
+
+
+def limit_connections() -> dict[str, Any]:
+    """Return the settings of uvicorn for these connections. It replies 503 while too many requests are being answered,
+    those of closed connections included."""
+    return {"http": TimedConnection, "limit_concurrency": MOST_CONNECTIONS + BACKLOG, "backlog": BACKLOG}

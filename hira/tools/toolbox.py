@@ -8,9 +8,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from hira.core.errors import ToolError
 from hira.core.messages import Media
 from hira.core.tool import Observation, Tool
+from hira.journal.decoding import validate
 
 LONGEST_QUERY = 400
 """The most characters of a search query."""
@@ -75,8 +78,29 @@ async def dump_toolbox(toolbox: Toolbox) -> dict[str, Any]:
     }
 
 
-def stand_ins(record: Mapping[str, Any]) -> Toolbox:
+class _ToolRecord(TypedDict):
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    pure: bool
+    stateful: bool
+
+
+class _ToolboxRecord(TypedDict, total=False):
+    search: _ToolRecord
+    scholar: _ToolRecord
+    browse: _ToolRecord
+    files: _ToolRecord
+    python: _ToolRecord
+    media: bool
+    visible: tuple[str, ...]
+    extra: list[_ToolRecord]
+    scoped: dict[str, list[_ToolRecord]]
+
+
+def stand_ins(values: Mapping[str, Any]) -> Toolbox:
     """Return a toolbox that looks like the recorded one. The results of its tools have to come from the record."""
+    record: Mapping[str, Any] = validate(_ToolboxRecord, values, "the tools of the run")
 
     async def refuse_call(_arguments: Mapping[str, Any]) -> Observation:
         raise ToolError("this run is replayed, and the record does not hold this call")

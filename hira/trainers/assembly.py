@@ -20,6 +20,7 @@ from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.evaluation.rewards.answers import ByJudge, ByWords, Reward, WithFormat, limit_calls
 from hira.evaluation.rewards.match import contains, equal, exact, f1
 from hira.evaluation.rewards.rubrics import GENERAL_RUBRICS
+from hira.journal.decoding import read_json, validate
 from hira.runtime.registry import make_workflow
 from hira.runtime.settings import Settings, did_you_mean
 from hira.runtime.settings import load as load_settings
@@ -234,8 +235,8 @@ def credit_of(plan: TrainingPlan) -> Credit:
 def read_start(folder: Path) -> float:
     """Return the time at which the run in a folder began; now, if none has."""
     try:
-        return float(json.loads(folder.joinpath(BEGUN).read_text(encoding="utf-8"))["began"])
-    except (OSError, ValueError, KeyError):
+        return float(read_json(folder.joinpath(BEGUN).read_bytes())["began"])
+    except (OSError, ValueError, KeyError, TypeError):
         return time.time()
 
 
@@ -255,12 +256,13 @@ def write_configuration(plan: TrainingPlan) -> None:
 def read_configuration(folder: Path) -> Configuration | None:
     """Return the configuration of the run in a folder, or None."""
     try:
-        record = json.loads(folder.joinpath(BEGUN).read_text(encoding="utf-8"))
+        record = read_json(folder.joinpath(BEGUN).read_bytes())
+        values = validate(dict[str, Any], record["configuration"] if isinstance(record, dict) else record)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"{BEGUN} cannot be read: {error}", where=str(folder), fix="name another folder") from None
-    return Configuration(**record["configuration"])
+    return Configuration(**values)
 
 
 def open_run(folder: Path) -> Configuration:

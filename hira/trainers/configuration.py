@@ -292,7 +292,7 @@ def _read(file: Path) -> dict[str, Any]:
     except OSError as error:
         fix = "name a configuration in TOML; docs/training.md has one to copy"
         raise UsageError(f"the configuration cannot be read: {error.strerror}", where=str(file), fix=fix) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also of a number with too many digits
         raise UsageError(
             f"the configuration is not valid TOML: {error}",
             where=f"in {file}",
@@ -317,5 +317,5 @@ def _override(values: dict[str, Any], text: str) -> None:
 def _value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text

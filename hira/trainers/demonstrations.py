@@ -4,17 +4,19 @@ They come from recorded runs (`hira runs export`) or from well-rewarded rollouts
 turn, so that the learned text is the text that a run-time prompt continues.
 """
 
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from hira.agents.trajectory import Rollout, Trajectory
 from hira.core.errors import UsageError
 from hira.core.messages import Message, ToolCall, assistant
-from hira.core.policy import Request, Tokens
+from hira.core.policy import Count, Request, Tokens
+from hira.journal.decoding import read_json, validate
 from hira.policies.local.template import Template
 from hira.trainers.rows import Row, join_turns
 
@@ -61,14 +63,15 @@ def read_demonstrations(
     left: Counter[str] = Counter()
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         fix = "write it with: hira runs export -o FILE"
-        raise UsageError(f"the conversations cannot be read: {error.strerror}", where=str(path), fix=fix) from None
+        raise UsageError(f"the conversations cannot be read: {why}", where=str(path), fix=fix) from None
     for number, line in enumerate(filter(str.strip, lines), 1):
         try:
-            one = json.loads(line)
+            one = validate(_ConversationRecord, read_json(line))
             threads = [(tuple(map(_message, messages)), since) for messages, since in _threads(one)]
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             fix = "each line must be a JSON object with `messages`, as `hira runs export` writes it"
             raise UsageError(f"line {number} is not a conversation: {what}", where=f"in {path}", fix=fix) from None
@@ -80,6 +83,24 @@ def read_demonstrations(
         for messages, since in threads:
             rows += rows_in(messages, template, role=role, conversation=name, tools=tools, since=since)
     return DemonstrationFile(tuple(rows), left)
+
+
+class _ConversationRecord(TypedDict, total=False):
+    """A line of conversations: its messages, or its turns as `hira runs export` writes them."""
+
+    messages: list[dict[str, Any]]
+    turns: list["_TurnRecord"]
+    role: str | None
+    workflow: str | None
+    status: str | None
+    conversation: str | int | None
+    tools: list[dict[str, Any]] | None
+
+
+class _TurnRecord(TypedDict):
+    kept: Count
+    added: list[dict[str, Any]]
+    completion: dict[str, Any]
 
 
 def _explain_skip(one: Mapping[str, Any], role: str, roles: Collection[str] | None, workflow: str) -> str:

@@ -6,13 +6,13 @@ operations of transformers' decoder layers with PEFT's adapters, for SwiGLU laye
 bits, in those.
 """
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hira.core.errors import UsageError
+from hira.journal.decoding import read_json, validate
 
 GIB = 2**30
 LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -74,10 +74,15 @@ class DecoderShape:
     @classmethod
     def read(cls, folder: Path) -> "DecoderShape":
         try:
-            return cls.of(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+            config = read_json((folder / "config.json").read_bytes())
+            return cls.of(validate(dict[str, Any], config))
         except OSError as error:
             fix = "name the model's folder"
             raise UsageError(f"there is no config.json: {error.strerror}", where=str(folder), fix=fix) from error
+        except (ValueError, TypeError, ArithmeticError) as error:
+            raise UsageError(
+                f"config.json cannot be read: {error}", where=str(folder), fix="name the model's folder"
+            ) from None
 
     @property
     def matrices(self) -> dict[str, tuple[int, int]]:

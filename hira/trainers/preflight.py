@@ -1,7 +1,6 @@
 """Checks before anything is loaded or written: packages, GPUs, documents, adapters, the model's window."""
 
 import asyncio
-import json
 from collections.abc import Collection, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import EndpointError, UsageError
 from hira.core.sanitize import without_userinfo
+from hira.journal.decoding import read_json
 from hira.policies import OPENAI_URL, has_own_place
 from hira.policies.local.loading import hide_renaming_warnings
 from hira.policies.offline import OfflinePolicy
@@ -115,7 +115,7 @@ def explain_window(window: int, own: int | None) -> str:
 
 def _values(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path.read_bytes())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.errors import FULL, HiraError
+from hira.journal.decoding import DamagedRecord, read_json
 
 METRICS, ROLLOUTS, EXAMS = "metrics.jsonl", "rollouts.jsonl", "exams.jsonl"
 
@@ -75,8 +76,8 @@ def _until(line: str, step: int) -> bool:
 
 def _whole(line: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(line)
-    except json.JSONDecodeError:
+        found = read_json(line)
+    except DamagedRecord:
         return None
     return found if isinstance(found, dict) else None
 

@@ -127,12 +127,10 @@ def order(thing: str) -> str:
 
 def test_a_call_of_a_tool_is_asked_about_without_the_flag(tmp_path: Path) -> None:
     (tmp_path / "orders.py").write_text(ORDERS, encoding="utf-8")
-    (tmp_path / "hira.toml").write_text('tools = ["orders:order"]\n', encoding="utf-8")
     calls = [calling("order", thing=name) for name in ("rope", "boat", "yacht")]
     with Endpoint([*calls, r"\boxed{Done.}"]) as endpoint:
         more = ["--model", endpoint.model, "--base-url", endpoint.base_url, "--workflow", "react"]
-        trust = {"HIRA_TRUST": "orders:order"}
-        terminal = Terminal(tmp_path, "ask", "Order a rope.", *more, environ=trust)
+        terminal = Terminal(tmp_path, "ask", "Order a rope.", *more, environ={"HIRA_TOOLS": "orders:order"})
         terminal.until('reasoner calls order: {"thing": "rope"}')
         terminal.type("\n")  # it may have been pressed before the question was shown
         terminal.until("that follow: ")
@@ -155,7 +153,7 @@ def test_a_call_of_a_tool_is_asked_about_without_the_flag(tmp_path: Path) -> Non
         True, True, False, True,
     ]  # fmt: skip
     refused = Command(tmp_path, {"HIRA_MODEL": "offline"}).run(
-        "ask", "Order a rope.", "--workflow", "react", environ=trust
+        "ask", "Order a rope.", "--workflow", "react", environ={"HIRA_TOOLS": "orders:order"}
     )
     assert "a person has to approve calls of 'order', and no one can be asked" in refused.err
     assert "hira ask or chat in a terminal" in refused.err

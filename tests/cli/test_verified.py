@@ -113,7 +113,7 @@ def test_without_a_value_the_text_goes_to_stderr_and_the_code_is_4(typed: Comman
 def test_a_file_without_a_schema_is_refused_before_any_call(typed: Command) -> None:
     for schema, says in (
         ("missing.json", "--schema missing.json: there is no such file"),
-        ("docs/mill.md", "--schema docs/mill.md: Expecting value"),
+        ("docs/mill.md", "--schema docs/mill.md: not valid JSON: expected value"),
         ("typo.json", "'objec' is not one of ['array', 'boolean', "),
     ):
         said = ask_typed(typed, [], schema)

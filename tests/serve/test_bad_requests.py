@@ -171,6 +171,21 @@ def test_a_body_that_says_it_is_too_large_is_refused_before_it_comes(server: Ser
         assert one.recv(1000).startswith(b"HTTP/1.1 413")
 
 
+def test_a_request_with_two_lengths_is_answered_once_and_the_connection_closed(server: Served) -> None:
+    smuggled = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    for lengths in (
+        ("content-length: 6", "transfer-encoding: chunked"),
+        ("Transfer-Encoding: chunked", "Content-Length: 6"),
+    ):
+        with connected(server, head(*lengths) + b"0\r\n\r\n" + smuggled) as one:
+            told = b""
+            with suppress(ConnectionError):
+                while part := one.recv(1000):
+                    told += part
+            assert told.startswith(b"HTTP/1.1 400")
+            assert told.count(b"HTTP/1.1") == 1
+
+
 def test_what_is_no_http_is_refused(server: Served) -> None:
     for sent in (
         b"\x00\x01\r\n\r\n",
@@ -208,14 +223,15 @@ def test_headers_that_do_not_come_are_not_waited_for_for_ever() -> None:
 
 
 def drip(one: socket.socket, drop: bytes) -> float:
-    """Send drops until the server closes the connection, without a word, and return the seconds that took."""
+    """Send drops until the server closes the connection, with nothing but a status, and return the seconds that
+    took."""
     began = time.monotonic()
     one.settimeout(0.05)
     while time.monotonic() < began + 10:
         with suppress(TimeoutError):
             try:
                 one.sendall(drop)
-                assert one.recv(10) == b""
+                assert one.recv(1000)[:12] in (b"", b"HTTP/1.1 408")
             except ConnectionError:
                 pass
             break
@@ -231,7 +247,31 @@ def test_many_unfinished_requests_keep_nobody_out() -> None:
         assert get(f"{server.url}/healthz", trust_env=False).status_code == 200
         held[0].settimeout(10)
         with suppress(ConnectionError):
-            assert held[0].recv(10) == b""
+            assert held[0].recv(12) in (b"", b"HTTP/1.1 503")
+
+
+def test_many_bodies_that_do_not_come_keep_nobody_out() -> None:
+    class Patient(Impatient):
+        header_seconds = 60.0
+
+    with served(Settings(model="offline"), connection=Patient) as server, ExitStack() as stack:
+        held = [stack.enter_context(connected(server, head("content-length: 10") + b"{")) for _ in range(20)]
+        assert post(f"{server.url}{CHAT}", json=ASKED, trust_env=False).status_code == 200
+        more = [stack.enter_context(connected(server, b"")) for _ in range(8)]
+        assert len(more) == Patient.most
+        assert b"HTTP/1.1 503" in [read_reply(one) for one in held]
+
+
+def read_reply(one: socket.socket) -> bytes:
+    one.settimeout(0.3)
+    with suppress(ConnectionError, TimeoutError):
+        return one.recv(12)
+    return b""
+
+
+def test_headers_that_begin_and_do_not_end_get_a_408() -> None:
+    with served(Settings(model="offline"), connection=Impatient) as server, connected(server, b"GET / HT") as one:
+        assert one.recv(12) == b"HTTP/1.1 408"
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for_for_ever() -> None:

@@ -363,22 +363,6 @@ async def test_without_the_package_one_line_says_how_to_install_it(monkeypatch):
     assert str(error.value).splitlines() == ["MCP needs the package 'mcp'", "pip install 'hira[mcp]'"]
 
 
-def test_servers_of_a_projects_file_need_the_users_consent(tmp_path):
-    project, home = tmp_path / "project", tmp_path / "home"
-    (home / ".config" / "hira").mkdir(parents=True)
-    project.mkdir()
-    (home / ".config" / "hira" / "hira.toml").write_text('[mcp.notes]\ncommand = "mine"')
-    (project / "hira.toml").write_text('[mcp.notes]\ncommand = "theirs"\n[mcp.other]\nurl = "https://example.org/mcp"')
-    settings = load({}, {}, project, home)
-    assert {name: server.command for name, server in settings.mcp.items()} == {"notes": "mine"}
-    assert settings.origin("mcp.notes") == str(home / ".config" / "hira" / "hira.toml")
-    (line,) = settings.withheld
-    assert "not started: notes, other; HIRA_MCP=notes,other allows it" in line
-    settings = load({}, {"HIRA_MCP": "notes"}, project, home)
-    assert {name: server.command for name, server in settings.mcp.items()} == {"notes": "theirs"}
-    assert set(load({}, {"HIRA_MCP": "notes, other"}, project, home).mcp) == {"notes", "other"}
-
-
 def test_a_server_that_is_described_wrongly_is_told(tmp_path):
     for own, said in (
         ({}, "mcp.shelf: set either command or url"),

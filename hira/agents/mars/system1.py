@@ -22,6 +22,7 @@ from hira.core.sanitize import sanitize
 from hira.core.tokens import Counter, clip, counter
 from hira.evidence import Sources, drop_unknown, find_cited, inert
 from hira.journal import CallSpec
+from hira.journal.decoding import validate
 from hira.journal.encoding import digest_of_tool
 from hira.policies.dialects.answer import strip_thought
 
@@ -82,7 +83,7 @@ def _record(bins: Bins, documents: Sequence[Filled]) -> dict[str, Any]:
 def _bins(kept: dict[str, Any], documents: Sequence[Filled]) -> Bins:
     return [
         [documents[one] if isinstance(one, int) else _frame(documents[one[0]], one[1]) for one in each]
-        for each in kept["bins"]
+        for each in validate(list[list[int | tuple[int, str]]], kept["bins"])
     ]
 
 

@@ -49,7 +49,7 @@ from hira.runtime.settings.fields import (
 )
 from hira.runtime.settings.layer import did_you_mean, nearest
 from hira.runtime.settings.reading import find_journal, load
-from hira.runtime.settings.trust import MCP_CONSENT, TRUST
+from hira.runtime.settings.trust import MCP_CONSENT, SERVE_KEY, TRUST
 
 __all__ = [
     "FILE",
@@ -59,6 +59,7 @@ __all__ = [
     "PROFILE",
     "SEARCH_KEYS",
     "SERVED",
+    "SERVE_KEY",
     "TRUST",
     "Continuation",
     "Dialect",

@@ -7,7 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from hira.core.errors import UsageError
 from hira.runtime.settings.fields import (
@@ -27,9 +28,10 @@ from hira.runtime.settings.fields import (
     is_secret,
 )
 from hira.runtime.settings.keys import pair_keys
-from hira.runtime.settings.layer import Layer, did_you_mean, nearest, split_list
+from hira.runtime.settings.layer import Layer, did_you_mean, invalid, nearest, split_list
 from hira.runtime.settings.trust import (
     MCP_CONSENT,
+    SERVE_KEY,
     TRUST,
     TRUSTED,
     check_harmless,
@@ -42,6 +44,7 @@ from hira.runtime.settings.trust import (
     record_layer,
 )
 
+_LONGEST_NUMBER = 63
 LONGEST = 64 * 1024
 """Bytes of a `hira.toml`: reading TOML may take time in the square of its length."""
 TABLES = ("roles", "workflows", "search_keys", "mcp", "prices", "keys", "timeout")
@@ -102,7 +105,7 @@ def _variables() -> dict[str, str]:
 def find_misspelt(environ: Mapping[str, str]) -> list[str]:
     """A line for each variable whose name is close to one of hira's. It may be another program's, so it is no error."""
     plain = _variables()
-    unknown = [one for one in environ if one.startswith("HIRA_") and one not in {*plain, MCP_CONSENT, TRUST}]
+    unknown = [one for one in environ if one.startswith("HIRA_") and one not in {*plain, MCP_CONSENT, SERVE_KEY, TRUST}]
     return [
         f"the environment variable {one} is not used; did you mean {near}?"
         for one in unknown
@@ -120,17 +123,65 @@ def read_toml(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}", fix="correct or remove the file") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also of a number with too many digits
         raise UsageError(f"{FILE} is not valid TOML: {error}", where=f"in {path}", fix="correct or remove it") from None
+    for key, value in values.items():
+        _check_value(key, value, path)
+    return values
+
+
+def _check_value(key: str, value: Any, path: Path) -> None:
+    """Raise `UsageError` for a number or a text in a file that no setting can have."""
+    problem = ""
+    if isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
+        problem = f"a number of more than {_LONGEST_NUMBER} bits"
+    elif isinstance(value, str) and "\0" in value:
+        problem = "a null character"
+    if problem:
+        raise UsageError(f"{key!r:.80} in {FILE} contains {problem}", where=f"in {path}", fix="correct it")
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_value(key, one, path)
+
+
+class _FileValues(TypedDict, total=False):
+    """The values of a file that are used before they are validated as settings."""
+
+    __pydantic_config__ = ConfigDict(extra="allow", defer_build=True)  # type: ignore[misc]
+
+    profile: str
+    model: str
+    base_url: str
+    workflow: str
+    verifier: str
+    journal: str | bool
+    cache: str
+    search: str
+    docs: str | list[str]
+    exclude: str | list[str]
+    tools: str | list[str]
+    experts: str | list[str]
+    roles: dict[str, dict[str, Any]]
+    mcp: dict[str, dict[str, Any]]
+    keys: dict[str, dict[str, Any]]
+    prices: dict[str, dict[str, Any]]
+
+
+_FILE = TypeAdapter(_FileValues)
 
 
 def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
     """A hira.toml; relative paths in it start at its folder. An absent file is an empty layer."""
     values = read_toml(path)
     _check_keys(values, Settings, path)
+    for name in ("roles", "mcp", "keys", "prices"):
+        _table(values, name, path)
+    try:
+        _FILE.validate_python(values)
+    except ValidationError as error:
+        raise invalid(error, dict.fromkeys(values, str(path))) from None
     for role in _table(values, "roles", path).values():
         _check_keys(role if isinstance(role, Mapping) else {}, RoleSettings, path)
     _table(values, "search_keys", path)
@@ -240,12 +291,13 @@ def load(
         file_layer("project", folder / FILE),
         file_layer("user", config),
     ]
-    layers, refused = drop_untrusted(layers, environ)
+    file, store = folder / FILE, config.with_name(TRUSTED)
+    layers, refused = drop_untrusted(layers, environ, file, store)
     values, origins = merge_layers(layers)
     for layer in layers:
         if layer.kind in ("project", "record"):
-            check_litellm(find_places(layer, values), folder / FILE)
-    check_trusted(layers, values, environ, folder / FILE, config.with_name(TRUSTED))
+            check_litellm(find_places(layer, values), file)
+    check_trusted(layers, values, environ, file, store)
     if "cache" not in values:
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
     values["journal"] = find_journal(values.get("journal", names is None), environ, folder, home)

@@ -3,7 +3,7 @@ may have written the file."""
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -15,15 +15,18 @@ from hira.core.errors import NotTrusted, UsageError
 from hira.core.plugin import WORKFLOWS as INSTALLED
 from hira.core.plugin import find_installed
 from hira.core.sanitize import without_userinfo
-from hira.policies import LITELLM
+from hira.policies import GGUF, IN_PROCESS, LITELLM, names_of
 from hira.runtime.settings.keys import endpoint, endpoints_of
 from hira.runtime.settings.layer import Layer, split_list
 
-# The servers of a project's file that may be started, by name: its command would run with the user's rights.
+# The servers of a project's file that the user wants, by name. A command of that file would run with the user's rights,
+# so they are started only with consent.
 MCP_CONSENT = "HIRA_MCP"
-# The endpoints of a project's file that may be sent questions and documents, and the code of its own that may run; else
-# the user is asked, once per folder.
+# The endpoints of a project's file that may be sent questions and documents, and the code, the servers and the models
+# that it may name; else the user is asked, once per folder and content.
 TRUST = "HIRA_TRUST"
+# The key that clients of `hira serve` must send.
+SERVE_KEY = "HIRA_SERVE_KEY"
 TRUSTED = "trusted.json"
 _STORE = TypeAdapter(dict[str, list[str]], config=ConfigDict(defer_build=True))
 # What only the user may loosen: a project's hira.toml may have been written by anyone.
@@ -76,15 +79,21 @@ def find_places(layer: Layer, values: Mapping[str, Any]) -> Iterator[Mapping[str
             yield {"model": role.get("model") or values.get("model"), "base_url": role["base_url"]}
 
 
-def drop_untrusted(layers: Iterable[Layer], environ: Mapping[str, str]) -> tuple[list[Layer], list[str]]:
-    """The layers without what a project's file may not give: MCP servers that the user has not named, and keys of
-    `hira serve`, because whoever wrote that file knows them. With a line for each."""
-    named = split_list(environ.get(MCP_CONSENT, ""), ",")
+def drop_untrusted(
+    layers: Iterable[Layer], environ: Mapping[str, str], path: Path, store: Path
+) -> tuple[list[Layer], list[str]]:
+    """The layers without what a project's file may not give: MCP servers that the user has neither named nor allowed,
+    and keys of `hira serve`, because whoever wrote that file knows them. With a line for each."""
+    named = {*split_list(environ.get(MCP_CONSENT, ""), ","), *read_allowed(environ, path, store)}
     kept: list[Layer] = []
     refused: list[str] = []
     for layer in layers:
         servers = layer.values.get("mcp", {})
-        allowed = {name: server for name, server in servers.items() if layer.kind != "project" or name in named}
+        allowed = {
+            name: server
+            for name, server in servers.items()
+            if layer.kind != "project" or not named.isdisjoint((name, name_server(name, server)))
+        }
         held = [name for name in servers if name not in allowed]
         origins = {name: origin for name, origin in layer.origins.items() if name.removeprefix("mcp.") not in held}
         values = {**layer.values, "mcp": allowed} if servers else dict(layer.values)
@@ -93,7 +102,7 @@ def drop_untrusted(layers: Iterable[Layer], environ: Mapping[str, str]) -> tuple
             refused.append(f"[keys] of {layer.origins['keys']} are not used; write them into your own configuration")
         kept.append(replace(layer, values=values, origins=origins))
         if held:
-            fix = f"{MCP_CONSENT}={','.join(servers)} allows it"
+            fix = f"with {MCP_CONSENT}={','.join(servers)} hira asks whether it may"
             refused.append(f"MCP servers of {layer.origins['mcp']} are not started: {', '.join(held)}; {fix}")
     return kept, refused
 
@@ -107,26 +116,36 @@ def check_trusted(
     Values that the user, or a profile of the user, names as well need no consent. `store` keeps the consents.
     """
     doubted = [layer for layer in layers if layer is layers[-2] or layer.kind == "record"]
-    others = [layer.values for layer in layers if layer not in doubted]
-    allowed = {*map(endpoint, split_list(environ.get(TRUST, ""), ",")), *read_consents(path, store)}
-    finders = (endpoints_of, code_of, _documents_of, _instructions_of, _replies_of)
-    allowed = allowed.union(*(find(one) for find in finders for one in others))
-    urls, code, documents, instructions, replies = (
-        sorted({one for layer in doubted for one in find(layer.values)}.intersection(find(values)) - allowed)
-        for find in finders
-    )
-    documents = [one for one in documents if not Path(one).is_relative_to(path.parent.resolve())]
-    asked = [f"sends questions and documents to {', '.join(urls)}"] if urls else []
-    asked += [f"runs {', '.join(code)} with your rights"] if code else []
-    asked += [f"reads {', '.join(documents)}"] if documents else []
-    asked += ["adds instructions to the prompts"] if instructions else []
-    replies = replies if str(values.get("cache_responses")).lower() in _ON else []
-    asked += ["answers with replies recorded in its journal"] if replies else []
-    wanted = [*urls, *code, *documents, *instructions, *replies]
+    consents = read_allowed(environ, path, store)
+    wanted: list[str] = []
+
+    def collect(
+        find: Callable[[Mapping[str, Any]], Mapping[str, str]], form: str, doubted: Sequence[Layer] = doubted
+    ) -> list[str]:
+        """Fill the form with what needs consent, if there is anything. `find` returns it by the name of its consent."""
+        used = find(values)
+        allowed = consents.union(*(find(layer.values) for layer in layers if layer not in doubted))
+        asked = {name: text for layer in doubted for name, text in sorted(find(layer.values).items()) if name in used}
+        asked = {name: text for name, text in asked.items() if name not in allowed}
+        wanted.extend(asked)
+        return [form.format(", ".join(asked.values()))] if asked else []
+
+    def documents_elsewhere(named: Mapping[str, Any]) -> dict[str, str]:
+        return {one: one for one in _documents_of(named) if not Path(one).is_relative_to(path.parent.resolve())}
+
+    asked = collect(lambda named: {url: url for url in endpoints_of(named)}, "sends questions and documents to {}")
+    asked += collect(lambda named: {name_code(one): one for one in code_of(named)}, "runs {} with your rights")
+    files = [layer for layer in layers if layer.kind in ("project", "record")]  # a profile may start no server either
+    asked += collect(_servers_of, "starts the MCP servers {} with your rights", files)
+    asked += collect(_models_of, "loads the models {}, with your tokens where they have to be fetched")
+    asked += collect(documents_elsewhere, "reads {}")
+    asked += collect(_instructions_of, "adds instructions to the prompts")
+    if str(values.get("cache_responses")).lower() in _ON:
+        asked += collect(_replies_of, "answers with replies recorded in its journal")
     if wanted:
         recorded = " names a journal whose run" if len(doubted) > 1 else ""
         raise NotTrusted(
-            f"{path.name} of this folder{recorded} {' and '.join(asked)}; you have not allowed it",
+            f"{path.name} of this folder{recorded} {' and '.join(asked)}; you have not allowed it as it is now",
             where=f"in {path}",
             fix=f"to allow it: run hira in a terminal and say yes, or set {TRUST}={','.join(wanted)}",
             allow=lambda: allow(path, wanted, store),
@@ -145,15 +164,67 @@ def _documents_of(values: Mapping[str, Any]) -> list[str]:
     return [str(Path(one).resolve()) for one in values.get("docs", ())]
 
 
-def _instructions_of(values: Mapping[str, Any]) -> list[str]:
-    """Return the key under which consent to these instructions is kept: other words need new consent."""
+def _instructions_of(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the instructions by the name under which consent to them is kept: other words need new consent."""
     text = str(values.get("instructions") or "")
-    return [f"instructions-{hashlib.sha256(text.encode()).hexdigest()[:12]}"] if text else []
+    return {f"instructions-{hashlib.sha256(text.encode()).hexdigest()[:12]}": text} if text else {}
 
 
-def _replies_of(values: Mapping[str, Any]) -> list[str]:
-    """Return the key under which consent to the journal of these values is kept."""
-    return [f"replies-of-{values['journal']}"] if values.get("journal") else []
+def _replies_of(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the journal of these values by the name under which consent to its replies is kept."""
+    return {f"replies-of-{values['journal']}": str(values["journal"])} if values.get("journal") else {}
+
+
+def _servers_of(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the MCP servers, each with its command or address, by the names under which consent is kept."""
+    servers = values.get("mcp") or {}
+    return {name_server(name, one): f"{name} ({_describe_server(one)})" for name, one in servers.items()}
+
+
+def _describe_server(server: Any) -> str:
+    named = server if isinstance(server, Mapping) else {}
+    text = " ".join(map(str, [named.get("command") or without_userinfo(str(named.get("url"))), *_list(named, "args")]))
+    return text if len(text) <= _LONGEST_COMMAND else f"{text[:_LONGEST_COMMAND]}…"
+
+
+_LONGEST_COMMAND = 200
+
+
+def _list(values: Mapping[str, Any], name: str) -> list[Any]:
+    value = values.get(name)
+    return [*value] if isinstance(value, list | tuple) else []
+
+
+def name_server(name: str, server: Any) -> str:
+    """Return the name under which consent to an MCP server is kept. It ends in a digest of all its settings and of the
+    files in this folder that its command names, so that another server of this name needs new consent."""
+    from hira.runtime.settings.local_code import digest_local_code  # few runs need it
+
+    named = server if isinstance(server, Mapping) else {}
+    words = [str(one) for one in (named.get("command") or "", *_list(named, "args"))]
+    files = digest_local_code(part for word in words for part in (word, word.partition("=")[2]) if part)
+    text = json.dumps(server, sort_keys=True, default=str) + files
+    return f"mcp.{name}@{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def name_code(name: str) -> str:
+    """Return the name under which consent to code is kept. It ends in a digest of the code that it names in this
+    folder; code of installed packages has none."""
+    from hira.runtime.settings.local_code import digest_local_code  # few runs need it
+
+    digest = digest_local_code([name.partition(":")[0]])
+    return f"{name}@{digest}" if digest else name
+
+
+def _models_of(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the models and adapters that hira itself would load or download."""
+    roles = values.get("roles")
+    places = [values, *(roles.values() if isinstance(roles, Mapping) else ())]
+    own = [one for one in places if isinstance(one, Mapping)]
+    models = [name for one in own for name in names_of(str(one.get("model") or ""))]
+    loaded = [name for name in models if name.startswith((IN_PROCESS, GGUF))]
+    adapters = [str(one["adapter"]) for one in own if one.get("adapter")] if loaded or not models else []
+    return {name: name for name in (*loaded, *adapters)}
 
 
 def code_of(values: Mapping[str, Any]) -> list[str]:
@@ -174,9 +245,10 @@ def _is_installed(workflow: str) -> bool:
     return bool(workflow) and workflow not in WORKFLOWS and workflow in find_installed(INSTALLED)
 
 
-def read_consents(path: Path, store: Path) -> set[str]:
-    """The endpoints and the code that the user has allowed to the project's file at `path`."""
-    return set(_read_store(store).get(str(path.resolve()), ()))
+def read_allowed(environ: Mapping[str, str], path: Path, store: Path) -> set[str]:
+    """The names under which the user has given consent to the project's file at `path`, there or in the environment."""
+    named = split_list(environ.get(TRUST, ""), ",")
+    return {*named, *map(endpoint, named), *_read_store(store).get(str(path.resolve()), ())}
 
 
 def allow(path: Path, wanted: Iterable[str], store: Path) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from hira.agents.history import CONTINUES, SENT, Earlier
 from hira.agents.output import ROLE as OUTPUT
@@ -21,15 +21,18 @@ from hira.core.events import (
     ToolEnded,
     ToolStarted,
     TurnStarted,
-    events_of,
 )
 from hira.core.memory import DualMemory, Fact, Resource
 from hira.core.messages import Media, Message, ToolCall
-from hira.core.policy import Completion, Request, Sampling, Usage
-from hira.evidence import Citation, Relevance, Source, Sources, claims, verify
+from hira.core.policy import Completion, Request, Usage
+from hira.evidence import Citation, Relevance, Sources, claims, verify
 from hira.journal import Entry, Journal, NoRun, RecordedCall
-from hira.journal.encoding import completion_of, digest_of_tool
+from hira.journal.decoding import DamagedRecord, decode_completion, decode_events, decode_passages, validate
+from hira.journal.encoding import digest_of_tool
 from hira.runtime.answer import Answer, answer_of
+
+LONGEST_CHAT = 1_000
+"""Turns of a conversation, the latest ones, that are read for a follow-up question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,8 @@ def read(journal: Journal, run: str) -> Reading:
 
 
 def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
-    calls, events = journal.calls(entry.id), [*events_of(journal.events(entry.id))]
+    calls = journal.calls(entry.id)
+    events = [*decode_events(journal.events(entry.id), lambda line: journal.damage.add(f"run {entry.id}: {line}"))]
     roles = {event.conversation: event.role for event in events if isinstance(event, TurnStarted)}
     turns = turns_of(calls, roles)
     remembered = [event for event in events if isinstance(event, Remembered)]
@@ -156,12 +160,12 @@ def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
     ]
     record.answer = entry.answer
     _read_checked(events, record)
-    record.status = cast("Status", entry.state if entry.state != "running" else "partial")
+    record.status = cast("Status", entry.state if entry.state in get_args(Status) else "partial")
     record.failure = HiraError(entry.error) if entry.error else None
     if output := find_recorded_output(entry.settings):
         _read_output(record, output)
     notices = [event.text for event in events if isinstance(event, Notice)]
-    usage = sum((completion_of(call.result).usage for call in calls if _has_reply(call)), Usage())
+    usage = sum((decode_completion(call.result).usage for call in calls if _has_reply(call)), Usage())
     return Reading(entry, record, turns, tools_of(calls, events), subtasks, remembered, notices, usage, earlier)
 
 
@@ -177,6 +181,8 @@ def read_earlier(journal: Journal, entry: Entry) -> Earlier | None:
         if any(one.id == turn.id for turn in turns):
             raise UsageError(f"run {one.id} continues itself", where=f"in {journal.path}", fix="delete the run")
         turns.append(one)
+        if len(turns) > LONGEST_CHAT:
+            break
     earlier = None
     for turn in reversed(turns[1:]):
         earlier = _read_left(journal, turn, _with_sent(turn, earlier))
@@ -210,10 +216,16 @@ def _read_checked(events: Sequence[Event], record: Rollout) -> None:
     """Read the citations as the run's verifier judged them; if it kept none of this answer, as words alone do today."""
     made = {claim.text for claim in claims(record.answer)}
     for event in reversed(events):
-        if isinstance(event, AnswerChecked) and made == {kept["claim"] for kept in event.citations}:
-            record.citations = [Citation(**kept) for kept in event.citations if kept["source"] in record.sources]
-            record.answers = Relevance(event.answers) if event.answers else None
-            record.lacking = tuple(event.lacking)
+        if not isinstance(event, AnswerChecked):
+            continue
+        try:
+            kept: list[Citation] = validate(list[Citation], event.citations)
+            answers = validate(Relevance, event.answers) if event.answers else None
+        except DamagedRecord:
+            continue
+        if made == {citation.claim for citation in kept}:
+            record.citations = [citation for citation in kept if citation.source in record.sources]
+            record.answers, record.lacking = answers, tuple(event.lacking)
             return
     record.citations = verify(record.answer, record.sources, record.question)
 
@@ -236,10 +248,8 @@ def turns_of(calls: Sequence[RecordedCall], roles: Mapping[str, str]) -> list[Re
     for (conversation, position), call in sorted(placed.items()):
         kept = messages.get(conversation, ())[: call.request["kept"]]
         now = messages[conversation] = (*kept, *map(message_of, call.request["added"]))
-        request = Request(
-            now, Sampling(**call.request["sampling"]), tuple(call.request["stop"]), conversation=conversation
-        )
-        completion = None if call.failed else completion_of(call.result)
+        request = Request(now, call.request["sampling"], call.request["stop"], conversation=conversation)
+        completion = None if call.failed else decode_completion(call.result)
         failure = str(call.result["what"]) if call.failed else ""
         role = roles.get(conversation) or conversation.rpartition("/")[2]
         turns.append(ReadTurn(conversation, role, position, call.name, request, len(kept), completion, failure,
@@ -353,10 +363,9 @@ def sources_of(calls: Sequence[RecordedCall], ids: Mapping[str, str], sources: S
     sources.reserved.update(ids)
     for call in calls:
         if call.kind == "tool" and isinstance(call.result, dict):
-            for passage in call.result.get("passages", ()):
-                source = Source(**passage["source"])
-                if source.location in ids:
-                    sources.add(source)
+            for passage in decode_passages(call.result):
+                if passage["source"].location in ids:
+                    sources.add(passage["source"])
     in_order = sorted(sources.read.items(), key=lambda item: (len(item[0]), item[0]))
     return Sources(dict(in_order), sources.reserved)
 

@@ -19,6 +19,7 @@ from hira.core.errors import UsageError
 from hira.evaluation.files import Item
 from hira.evaluation.run import digest
 from hira.evaluation.scorers import Scorer
+from hira.journal.decoding import read_json, validate
 from hira.runtime.settings import Settings
 from hira.trainers import records
 from hira.trainers.curation.filters import (
@@ -208,8 +209,8 @@ def begin_folder(folder: Path, shown: Mapping[str, Any]) -> None:
         path.write_text(json.dumps(shown, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
         return
     try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        known = validate(dict[str, Any], read_json(path.read_bytes()))
+    except (OSError, ValueError) as error:
         raise UsageError(
             f"{PLAN} cannot be read: {error}", where=str(folder), fix="name another with --output"
         ) from None
