@@ -133,10 +133,13 @@ async def _recall(context: RunContext, role: str) -> Any:
     async def recall() -> Any:
         return facts.get(FACT)
 
+    def encode(score: Any) -> dict[str, Any]:
+        return {"score": score}
+
     asked = sum(name.startswith(role) for name in context.rollout.trajectories)
     value = {"exam": VERSION, "role": role, "asked": asked}
     spec = CallSpec("tool", FACT, digest_of_tool(FACT, value), role, lambda: value)
-    return await context.call_recorded(spec, recall, lambda stored: stored, lambda stored: stored)
+    return await context.call_recorded(spec, recall, encode, lambda stored: stored["score"])
 
 
 def read_score(stored: Any) -> ExamScore | None:

@@ -15,6 +15,7 @@ from hira.evaluation.cells import Cell, join_way
 from hira.evaluation.record import Record
 from hira.evaluation.statistics import Interval
 from hira.evaluation.summary import SummaryRow
+from hira.evidence import Verdict
 
 _LIMIT = re.compile(r"(\d+) subtasks?(?:, (.+))?")
 Series = tuple[str, Sequence[tuple[float, Interval]]]
@@ -131,7 +132,7 @@ def _endings(found: Sequence[SummaryRow], names: Mapping[str, str]) -> str:
     body = []
     for row in found:
         checked = sum(row.citations.values())
-        held = f"{row.citations.get('supported', 0)} of {checked}" if checked else "–"
+        held = f"{row.citations.get(Verdict.SUPPORTED, 0)} of {checked}" if checked else "–"
         failures = ", ".join(f"{kind} × {count}" for kind, count in row.failures.items())
         body.append([names[row.name], *(str(row.statuses.get(one, "")) for one in statuses), held, failures])
     return _table(head, body)

@@ -33,6 +33,7 @@ _TEXTS = (
     r"|records?|reports?|notes?|excerpts?|snippets?|evidence|Dokument\w*|Quellen?|Unterlagen|textes?|documentos?|fuentes?"
     r"|textos?|文档|文件|资料|来源|文本|材料|文章|上下文|结果|报告|信息)"
 )
+_NAMED = rf"(?:{_TEXTS}|sheets?|tables?|spreadsheets?|workbooks?|slides?|books?|manuals?)"
 _SAY = (
     r"(?:say|mention|state|contain|provide|specif|hold|include|give|tell|answer|indicat|reveal|name|list|cover|address"
     r"|discuss|describe|show|have|identif|explain|report|confirm|disclose|note|offer|support)"
@@ -41,7 +42,7 @@ _WHICH = r"(?:the|these|this|those|that|your|our|my|all|any|available|provided|g
 _FRAMING = compile_lazily(
     rf"(?:(?:according to|(?:based|drawing) (?:up)?on|as (?:\w+ed|shown|said) (?:in|by)|selon|d['’]après|según|根据"
     rf"|(?:in|from) (?=(?:the|these) (?:provided|given|available|supplied|retrieved)))"
-    rf"\s*(?:[\w'’-]+\s+){{0,5}}?\w{{0,6}}{_TEXTS}(?:\s+[\w'’-]+){{0,6}}?\s*[,，]\s*"
+    rf"\s*(?:[\w'’.-]+\s+){{0,5}}?\w{{0,6}}{_NAMED}(?:\s+[\w'’.-]+){{0,6}}?\s*[,，]\s*"
     rf"|{_WHICH}{_TEXTS}\s+{_SAY}\w*\s+that\s+|(?:laut|gemäß|nach)\s+(?:\w+\s+){{1,2}}{_TEXTS}\s+"
     r"|(?:but|aber|doch|mais|pero)\s+|但是?)",
     re.IGNORECASE,

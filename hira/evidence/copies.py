@@ -13,10 +13,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from hira.core.patterns import compile_lazily
 from hira.evidence.citations import Judgement
-from hira.evidence.passages import CONDITIONS, JOINS, Passages, Word, is_related, is_row, read_words
+from hira.evidence.passages import CONDITIONS, JOINS, Cell, Passages, Word, is_related, is_row, read_words
 from hira.evidence.verdicts import Verdict
 
 BY = "lexical"
@@ -120,8 +121,13 @@ class Sentence:
     @cached_property
     def header(self) -> frozenset[str]:
         """The keys of the names of a row's columns, and of the call that produced a result."""
-        names = " ".join(cell.name for cell in self.passages.read_cells(self.place)) if self.is_row else ""
-        return frozenset(word.key for word in read_words(names)) | (self.record or frozenset())
+        names = " ".join(cell.name for cell in self.cells) if self.is_row else ""
+        return read_keys(names) | (self.record or frozenset())
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The cells of a row."""
+        return self.passages.read_cells(self.place)
 
     @cached_property
     def is_row(self) -> bool:
@@ -138,6 +144,11 @@ class Sentence:
         for place, word in enumerate(self.words):
             found.setdefault(word.key, []).append(place)
         return found
+
+
+def read_keys(text: str) -> frozenset[str]:
+    """Return the keys of the content words of a text."""
+    return frozenset(word.key for word in read_words(text))
 
 
 def find_subject(words: Sequence[Word]) -> list[Word]:
@@ -207,29 +218,42 @@ def _bind(words: Sequence[Word], link: str) -> list[Word]:
 def _is_copied_record(claim: Sequence[Word], sentence: Sentence) -> bool:
     """Compare a claim with a row or a tool's result, whose words have no order. A column that the claim names has its
     cell in the claim, and numbers are in the result, not in its call."""
-    keys = {word.key for word in claim}
-    if not keys <= sentence.keys | sentence.around or not _has_same_conditions(claim, sentence.words):
+    if not _has_same_conditions(claim, sentence.words):
         return False
-    if sentence.record is not None and any(word.kind == "number" and word.key not in sentence.keys for word in claim):
-        return (
-            not keys.isdisjoint(sentence.keys)
-            and all(word.key in sentence.keys or word.key in sentence.record for word in claim if word.kind == "number")
-            and any(word.kind == "number" and word.key in sentence.keys for word in claim)
+    keys = {word.key for word in claim}
+    if sentence.is_row:
+        return _fits_row(
+            claim, [_CellKeys(read_keys(cell.name), read_keys(cell.text)) for cell in sentence.cells], sentence
         )
-    if not sentence.is_row:
-        return not keys.isdisjoint(sentence.keys)
-    named: dict[str, list[frozenset[str]]] = {}
-    values: set[str] = set()
-    for cell in sentence.passages.read_cells(sentence.place):
-        held = frozenset(word.key for word in read_words(cell.text))
-        values |= held
-        for word in read_words(cell.name):
-            named.setdefault(word.key, []).append(held)
-    return not keys.isdisjoint(values) and all(
-        any(held and not held.isdisjoint(keys) for held in columns)
-        for key, columns in named.items()
-        if key in keys and key not in values
-    )
+    numbers = {word.key for word in claim if word.kind == "number"}
+    computed = not numbers or not numbers.isdisjoint(sentence.keys)
+    return computed and keys <= sentence.keys | sentence.around and not keys.isdisjoint(sentence.keys)
+
+
+class _CellKeys(NamedTuple):
+    """The keys of a cell: of its column's name and of its text."""
+
+    name: frozenset[str]
+    text: frozenset[str]
+
+
+def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sentence) -> bool:
+    """Return whether a row says a claim: each column that the claim names has its cell there, in the same order."""
+    keys = {word.key for word in claim}
+    values = frozenset().union(*(cell.text for cell in cells))
+    if not keys <= values.union(sentence.around, *(cell.name for cell in cells)) or keys.isdisjoint(values):
+        return False
+    places = {word.key: place for place, word in reversed(list(enumerate(claim)))}
+    named = {key for cell in cells for key in cell.name} & keys - values
+    if any(not any(key in cell.name and cell.text & keys for cell in cells) for key in named):
+        return False
+    own = {
+        at: min(places[key] for key in cell.name & named - frozenset().union(*(c.name for c in cells if c is not cell)))
+        for at, cell in enumerate(cells)
+        if cell.text & keys and cell.name & named - frozenset().union(*(c.name for c in cells if c is not cell))
+    }
+    first = {at: min(places[key] for key in cells[at].text & keys) for at in own}
+    return sorted(own, key=lambda at: own[at]) == sorted(own, key=lambda at: first[at])
 
 
 def _has_same_conditions(claim: Sequence[Word], words: Sequence[Word]) -> bool:
@@ -285,7 +309,7 @@ class _Alignment:
         if before < 0:
             return self._begins(claimed, place, leaning=leaning)
         word = self.words[self._find_phrase(place, before)]
-        if self._cuts_name(place, before) or not _is_bound_alike(claimed, word, apart=bool(skipped)):
+        if self._loses_part(place, before) or not _is_bound_alike(claimed, word, apart=bool(skipped)):
             return False
         if not skipped:
             return True
@@ -323,19 +347,22 @@ class _Alignment:
         while start < place and (self.words[start].kind == "number" or self.words[start].light):
             start += 1
         phrase = self._find_phrase(place, -1)
-        bound = phrase <= start and self.words[phrase].link in (claimed.link, "")
-        return bound and not self._cuts_name(place, start - 1)
+        links = (claimed.link, "", "and", "but") if self.words[phrase].marked else (claimed.link, "")
+        bound = phrase <= start and self.words[phrase].link in links
+        return bound and not self._loses_part(place, start - 1)
 
-    def _cuts_name(self, place: int, before: int) -> bool:
-        """Return whether a name loses its first part: "South Dakota"."""
+    def _loses_part(self, place: int, before: int) -> bool:
+        """Return whether a word loses the one directly before it: "South Dakota", "a former painter". A name may lose
+        what it is introduced by: "the smith Jonas"."""
         word, previous = self.words[place], self.words[place - 1]
-        return place - 1 > before and word.close and word.kind == "name" == previous.kind
+        introduced = word.kind == "name" and previous.kind == "word"
+        return place - 1 > before and word.close and not (introduced or previous.kind == "number")
 
     def _ends(self, place: int) -> bool:
         """Return whether a claim may end with the word at `place`: the next one does not belong to it, and no condition
         follows."""
         rest = self.words[place + 1 :]
-        if rest and rest[0].close and not rest[0].dense:
+        if rest and ((rest[0].close and not rest[0].dense) or {"or", "than"} & set(rest[0].link.split())):
             return False
         clause = next((at for at, word in enumerate(rest) if word.marked or begins_another(word)), len(rest))
         ours = {word.key for word in self.claim if is_condition(word)}
@@ -380,7 +407,9 @@ class Comparison:
             if self.sentence is None or (copied, score) > (self.copied, self.score):
                 self.sentence, self.copied, self.score = sentence, copied, score
                 self.quote = passages.quote(sentence.place)
-                self.missing = tuple(dict.fromkeys(word.text for word in claim if word.key not in held))
+                lacking = [word for word in claim if word.key not in held]
+                content = [word for word in lacking if not word.light] or lacking
+                self.missing = tuple(dict.fromkeys(word.text for word in content))
             if copied:
                 break
 
@@ -440,6 +469,8 @@ def check_words(
     above = frozenset(word.key for word in read_words(context))
     called = None if record is None else frozenset(word.key for word in read_words(f"{record}\n{question}"))
     wanted = read_question(question).wanted
+    if called is not None:
+        words = [word for word in words if word.text != "="]
     compared = Comparison(words, passages, above, called)
     if words[0].light and not compared.copied:
         compared = Comparison(_replace_pronoun(words, wanted), passages, above, called)
@@ -474,7 +505,7 @@ def _check_answer(
         return Judgement(Verdict.UNSUPPORTED, by=BY, missing=tuple(word.text for word in words))
     sentence = compared.sentence
     absent = [word.text for word in words if word.key not in sentence.keys]
-    missing = (*dict.fromkeys(absent), *find_lacking(wanted, words, sentence))
+    missing = tuple(dict.fromkeys(absent)) or find_lacking(wanted, words, sentence)
     if missing or not _has_same_conditions([*words, *wanted], sentence.words):
         return Judgement(Verdict.UNSUPPORTED, min(compared.score, 0.99), compared.quote, by=BY, missing=missing)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by=BY)
@@ -492,25 +523,26 @@ def find_lacking(wanted: Sequence[Word], claim: Sequence[Word], sentence: Senten
 def holds_values(claim: str, quote: str, text: str, context: str) -> bool:
     """Return whether a quotation holds the names and numbers of a claim, with what its sentences lean on."""
     passages = Passages(text)
-    above = frozenset(word.key for word in read_words(context))
-    held = {word.key for word in read_words(quote)} | above
-    wanted = held - above
-    for place in range(len(passages.sentences)):
-        sentence = Sentence(passages, place, above)
-        if not wanted.isdisjoint(sentence.keys) and _overlaps(quote, passages.sentences[place]):
-            held |= sentence.keys | sentence.around
+    above = read_keys(context)
+    inside: set[str] = set(above | read_keys(quote))
+    groups: list[set[str]] = []
+    for place, sentence in enumerate(passages.sentences):
+        ours, theirs = (" ".join(word.key for word in read_words(some)) for some in (quote, sentence))
+        if not (ours and theirs) or not (ours in theirs or theirs in ours):
+            continue
+        read = Sentence(passages, place, above)
+        if theirs in ours:
+            inside |= read.keys | read.around
+        else:
+            groups.append(set(read.keys | read.around))
     words = read_words(claim)
     named = words[1:2] and words[1].kind == "name" and words[1].close
-    return all(
-        word.key in held
+    values = {
+        word.key
         for place, word in enumerate(words)
         if word.kind == "number" or (word.kind == "name" and (place or named))
-    )
-
-
-def _overlaps(quote: str, sentence: str) -> bool:
-    ours, theirs = (" ".join(word.key for word in read_words(text)) for text in (quote, sentence))
-    return bool(ours and theirs) and (ours in theirs or theirs in ours)
+    }
+    return any(values <= inside | group for group in groups or [set()])
 
 
 def is_comparable(claim: str, passages: Passages) -> bool:

@@ -69,17 +69,18 @@ def is_row(line: str) -> bool:
 LONGEST = 1_000
 """The most characters of a sentence; a longer one is cut at a space. A row is never cut."""
 _WORD = compile_lazily(
-    r"(?P<number>(?:(?<![\w.,)])[-−](?=\d))?\d+(?:[.,’'\u00a0\u202f]\d+)*)"
+    r"(?P<code>[A-Za-z]+\d+[A-Za-z\d]*)|(?P<number>(?:(?<![\w.,)])[-−](?=\d))?\d+(?:[.,’'\u00a0\u202f]\d+)*)"
     r"|(?P<dense>[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)"
     r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)|(?P<sign>[%$€£¥₹°×÷]|(?<=[\d\s)])(?:\*\*|[-−+*/=<>])(?=[\d\s(]))"
     r"|(?P<mark>[,;:()\[\]{}—–|!?.…\"“”„«»،؛])"
 )
 _FINAL = ".!?;,|。！？؟"
 _SIGNS = {"%": "percent", "$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "₹": "rupee", "×": "*", "÷": "/"}
+_CURRENCIES = frozenset("dollar euro pound yen rupee".split())
 _MAGNITUDES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _NUMBERS = {
     word: str(value)
-    for value, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), start=1)
+    for value, word in enumerate("two three four five six seven eight nine ten eleven twelve".split(), start=2)
 }
 _MONTHS = frozenset("january february march april may june july august september october november december".split())
 NEGATIONS = frozenset(
@@ -179,8 +180,12 @@ def shift_number(key: str, places: int) -> str:
 def fold(written: str) -> str:
     """Return the key of a word: lower case, without inflections and without a doubled end ("stopped": "stop")."""
     lower = written.lower()
-    folded = f"{lower[:-3]}y" if len(lower) > 5 and lower.endswith("ied") else stem(lower)
-    doubled = len(folded) > 3 and folded != lower and folded[-1] == folded[-2]
+    if len(lower) > 5 and lower.endswith("ied"):
+        return f"{lower[:-3]}y"
+    if len(lower) == 4 and lower.endswith("s") and lower[-2] not in "sui":
+        return lower[:-1]
+    folded = stem(lower)
+    doubled = len(folded) > 3 and lower.endswith(("ed", "ing")) and folded[-1] == folded[-2]
     return folded[:-1] if doubled else folded
 
 
@@ -224,6 +229,8 @@ def read_words(text: str) -> list[Word]:
             words += _read_content(kind, written, bound)
             if len(words) > 1 and words[-1].close and words[-2].key in _MONTHS and words[-1].text.isdecimal():
                 _put_day_first(words)
+            elif len(words) > 1 and words[-1].close and words[-2].key in _CURRENCIES and words[-1].kind == "number":
+                _put_number_first(words)
             link, determined, marked, close = "", False, False, True
     return words
 
@@ -239,11 +246,12 @@ def _bind_light(link: str, role: str) -> str:
 
 def _joins_number(words: list[Word], kind: str, written: str) -> bool:
     """Multiply the number before a word by its magnitude ("3.1 million"); return whether there was one."""
-    places = _MAGNITUDES.get(written.lower()) if kind == "word" and words and words[-1].kind == "number" else None
-    if places:
-        last = words[-1]
-        words[-1] = last._replace(key=shift_number(last.key, places), text=f"{last.text} {written}")
-    return places is not None
+    places = _MAGNITUDES.get(written.lower()) if kind == "word" else None
+    at = -2 if len(words) > 1 and words[-1].key in _CURRENCIES else -1  # "$5 million"
+    if places is None or not words or words[at].kind != "number":
+        return False
+    words[at] = words[at]._replace(key=shift_number(words[at].key, places), text=f"{words[at].text} {written}")
+    return True
 
 
 def _put_day_first(words: list[Word]) -> None:
@@ -256,6 +264,15 @@ def _put_day_first(words: list[Word]) -> None:
         ]
 
 
+def _put_number_first(words: list[Word]) -> None:
+    """Turn "$5" into "5 dollars"."""
+    sign, number = words[-2:]
+    words[-2:] = [
+        number._replace(link=sign.link, determined=sign.determined, marked=sign.marked, close=sign.close),
+        sign._replace(link="", determined=False, marked=False, close=True),
+    ]
+
+
 def _read_content(kind: str, written: str, bound: Word) -> list[Word]:
     """Return a content word, number or sign, or the pairs of characters of a script without spaces."""
     lower = written.lower()
@@ -265,6 +282,8 @@ def _read_content(kind: str, written: str, bound: Word) -> list[Word]:
         return [bound._replace(key=pairs[0], text=pairs[0], dense=True), *rest]
     if kind == "number" or lower in _NUMBERS:
         return [bound._replace(key=read_number(_NUMBERS.get(lower, written)), text=written, kind="number")]
+    if kind == "code":
+        return [bound._replace(key=lower, text=written, kind="name")]
     if kind == "sign":
         return [bound._replace(key=_SIGNS.get(written, written), text=written)]
     capital = written[0] != lower[0]
@@ -296,6 +315,8 @@ class Cell(NamedTuple):
     text: str
 
 
+_ROW_LABEL = compile_lazily(r"\Arow \d+: ")
+"""The number of a row, as hira writes it before its cells."""
 _RULE = compile_lazily(r"[|\s:=-]+\Z")
 
 
@@ -349,7 +370,7 @@ class Passages:
 
     def read_cells(self, place: int) -> list[Cell]:
         """Return the cells of a row, which name their columns ("Region: North") or are under a header."""
-        cells = _split_row(self.sentences[place])
+        cells = _split_row(_ROW_LABEL.sub("", self.sentences[place]))
         if place in self.headers:
             names = _split_row(self.sentences[self.headers[place]])
             return [Cell(names[n] if n < len(names) else "", cell) for n, cell in enumerate(cells)]

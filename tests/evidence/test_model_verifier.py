@@ -114,7 +114,7 @@ async def test_a_calculation_is_supported_by_a_program_or_a_tool_and_never_by_a_
 ) -> None:
     claim = SourcedClaim("23 * 17 = 391", (source,))
     (judged,), _, _ = await judge(verdicts((1, source.evidence, "supported")), claim, question="What is 23 * 17?")
-    assert (judged.verdict, judged.by) == (verdict, "model")
+    assert judged.verdict == verdict
 
 
 @pytest.mark.parametrize("date", ["2024-05-12", "12/05/2024", "1939-1945"])

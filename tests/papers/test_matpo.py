@@ -37,14 +37,14 @@ ANSWER = "## Conclusion\n\\boxed{It is 31 m high [s1].}\n\n## Supporting Informa
 @tool(pure=True)
 async def search(query: str) -> Observation:
     "Search the library."
-    text = f"All about {query}: the old tower is 31 m high. PAGE-OF-{query.upper().replace(' ', '-')}"
+    text = f"All about {query}: the tower is 31 m high. PAGE-OF-{query.upper().replace(' ', '-')}"
     return Observation(passages=(Passage(Source(f"{query}.md", query, text), text),))
 
 
 @tool(pure=True)
 async def browse(url: str, intent: str = "") -> Observation:
     "Open a page."
-    return Observation(passages=(Passage(Source(url, url, text := f"Opened {url}: the old tower is 31 m high"), text),))
+    return Observation(passages=(Passage(Source(url, url, text := f"Opened {url}: the tower is 31 m high"), text),))
 
 
 BOX = Toolbox(search=search, browse=browse)

@@ -157,7 +157,7 @@ def search_documents(index: Index, *, top: int = 10) -> Tool:
 
 def _passage(hit: PassageHit) -> Passage:
     """Return the hit as a passage, without the document's title in its heading, because the title is shown with it."""
-    text = hit.piece.full
+    text = f"({hit.piece.place})\n{hit.piece.full}" if hit.piece.place else hit.piece.full
     heading = hit.piece.heading.removeprefix(hit.title).strip()
     shown = (f"({hit.piece.place})" if hit.piece.place else "", heading, hit.piece.text)
     return Passage(Source(hit.name, hit.title, text, "file"), "\n".join(line for line in shown if line))
