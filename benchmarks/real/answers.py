@@ -120,10 +120,8 @@ async def record(options: argparse.Namespace, folder: Path, questions: Sequence[
                 }  # fmt: skip
                 with options.out.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
-                print(
-                    f"{options.workflow} {question.id:32} right={row['right']!s:5} {answer.status:22} {answer.text[:70]!r}",
-                    flush=True,
-                )
+                shown = f"{question.id:32} right={row['right']!s:5} {answer.status:22} {answer.text[:70]!r}"
+                print(options.workflow, shown, flush=True)
 
 
 def main() -> None:
