@@ -14,6 +14,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -135,9 +136,11 @@ def by_hand(find: Callable[[str], Awaitable[str]], recorder: Recorder, model: st
 
 
 def by_hira(workflow: str, recorder: Recorder, model: str, docs: Path, dialect: str) -> Ask:
-    """A workflow of hira with its defaults, over the documents."""
+    """A workflow of hira with its defaults, over the documents. What it learns about the model is kept for all
+    questions, as the command keeps it."""
+    cache = Path(tempfile.mkdtemp(prefix="answers-"))
     settings = Settings(
-        model=model, base_url=f"{recorder.address}/v1", docs=(docs,), workflow=workflow, journal=None, cache=None,
+        model=model, base_url=f"{recorder.address}/v1", docs=(docs,), workflow=workflow, journal=None, cache=cache,
         max_time=60.0 * MINUTES, dialect=dialect or None,
     )  # fmt: skip
 

@@ -474,9 +474,12 @@ def check_words(
     compared = Comparison(words, passages, above, called)
     if words[0].light and not compared.copied:
         compared = Comparison(_replace_pronoun(words, wanted), passages, above, called)
+    asked = {word.key for word in wanted}
+    value = [word for word in words if word.key not in asked and not word.light] or words
     bare = len(words) <= BARE and not (compared.copied and any(word.kind == "word" for word in words))
-    if bare and question and record is None:
-        return _check_answer(words, wanted, passages, above)
+    restated = not compared.copied and bool(wanted) and len(value) <= BARE
+    if (bare or restated) and question and record is None:
+        return _check_answer(value if restated else words, wanted, passages, above)
     if compared.sentence is None:
         verdict = Verdict.UNSUPPORTED if is_comparable(claim, passages) else Verdict.UNCHECKED
         return Judgement(verdict, by=BY, missing=tuple(dict.fromkeys(word.text for word in words)))
@@ -506,9 +509,23 @@ def _check_answer(
     sentence = compared.sentence
     absent = [word.text for word in words if word.key not in sentence.keys]
     missing = tuple(dict.fromkeys(absent)) or find_lacking(wanted, words, sentence)
-    if missing or not _has_same_conditions([*words, *wanted], sentence.words):
+    if missing or not _is_one_statement(words, wanted, sentence):
         return Judgement(Verdict.UNSUPPORTED, min(compared.score, 0.99), compared.quote, by=BY, missing=missing)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by=BY)
+
+
+def _is_one_statement(words: Sequence[Word], wanted: Sequence[Word], sentence: Sentence) -> bool:
+    """Return whether one statement of a sentence has the words of an answer and of its question: no "and" and no "who"
+    separates them, and no condition is more or less."""
+    if sentence.is_row:
+        return _is_copied_record([*words, *wanted], sentence)
+    positions = sentence.positions
+    answer = min(positions[word.key][0] for word in words)
+    places = [
+        min(positions[word.key], key=lambda place: abs(place - answer)) for word in wanted if word.key in positions
+    ]
+    span = sentence.words[min([answer, *places]) + 1 : max([answer, *places]) + 1]
+    return not any(map(begins_another, span)) and _has_same_conditions([*words, *wanted], sentence.words)
 
 
 def find_lacking(wanted: Sequence[Word], claim: Sequence[Word], sentence: Sentence) -> tuple[str, ...]:

@@ -306,7 +306,6 @@ async def test_a_run_takes_the_exam_once_and_the_next_run_does_not(tmp_path: Pat
     assert stored[f"{endpoint.base_url} scripted"][FACT]["true_right"] == 12
 
 
-@pytest.mark.xfail(reason="the journal takes the unknown score, null, for no record")
 @pytest.mark.parametrize(("rule", "status"), [(knows, "answered"), (says_yes, "unverified")])
 async def test_the_replay_of_a_run_that_took_the_exam_has_its_citations_and_asks_nobody(
     tmp_path: Path, rule: Quotes, status: str

@@ -216,7 +216,6 @@ def settings(folder: Path, base_url: str, **more: Any) -> Settings:
     return Settings(**{**given, "journal": folder / "journal.sqlite", "verifier_exam": False, **more})
 
 
-@pytest.mark.xfail(reason="a replay does not know that the run had no exam")
 async def test_a_run_on_an_endpoint_asks_it_and_replay_and_trace_have_the_same_verdicts(tmp_path: Path) -> None:
     with Endpoint(by_role) as endpoint:
         async with Hira(settings=settings(tmp_path, endpoint.base_url)) as hira:
