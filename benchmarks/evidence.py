@@ -1,13 +1,13 @@
 """How many of the claims and answers that hira accepts are right, and how many right ones it accepts.
 
-    python benchmarks/evidence.py [--passages FILE] [--wice FILE] [--expertqa FILE] [--answers FILE...]
-        [--questions-folder FOLDER] [--squad FILE] [--model M [--base-url URL]] [--write]
+    python benchmarks/evidence.py [--passages FILE] [--questions FILE] [--squad FILE] [--wice FILE] [--expertqa FILE]
+        [--answers FILE...] [--model M [--base-url URL]] [--write]
 
 Every set that is not named is left out and said to be. `--passages` are public paragraphs (JSON Lines with `title` and
 `text`): claims are made of the second half, which nobody looks at while the check is changed; `--half first` is for
-development. `--answers` are recordings of `benchmarks/real/answers.py`, whose documents lie in `--questions-folder`.
-`--squad` is dev-v2.0.json, asked of `offline`. `--model` takes the exam of verifiers and, if it passes, judges
-`--limit` claims of each human-labelled set.
+development. `--answers` are recordings of `benchmarks/real/answers.py`, whose questions and documents come from
+`--squad` (dev-v2.0.json, asked of `offline` too), `--questions` and `--passages`. `--model` takes the exam of verifiers
+and, if it passes, judges `--limit` claims of each human-labelled set.
 """
 
 import argparse
@@ -21,10 +21,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from claims import DOMAINS, generate_claims
 from edits import edit_paragraphs, read_paragraphs
 from labelled import read_expertqa, read_lines, read_wice
+from real.answers import write_articles, write_passages
 
 from hira import Hira
 from hira.agents.exam import take_exam
@@ -36,6 +38,7 @@ from hira.evidence import (
     Source,
     SourcedClaim,
     Sources,
+    Verdict,
     find_lacking,
     is_accepted,
     is_refusal,
@@ -46,11 +49,18 @@ from hira.runtime.factory import configure_roles
 from hira.runtime.settings import Settings, load
 
 RESULTS = Path(__file__).parent / "results" / "evidence.md"
+RECORDED = Path(__file__).parent / "data" / "real" / "public.jsonl"
+OWN = RECORDED.with_name("answers.jsonl")
+"""Answers of small models over our own documents, each with the text that it cites and what people say of it."""
+LABEL = str(Verdict.SUPPORTED)
+ARTICLES = 12
+"""Articles of SQuAD 2.0 that the recorded questions are about."""
 HOW = {
     "passages": "JSON Lines with title and text: paragraphs of Wikipedia, as HippoRAG's repository carries them",
     "wice": "code_and_resources/entailment_inputs/oracle_chunks/claim/dev.jsonl of github.com/ryokamoi/wice",
     "expertqa": "data/lfqa/rand_val.jsonl of github.com/chaitanyamalaviya/ExpertQA",
-    "answers": "recordings of benchmarks/real/answers.py",
+    "questions": "JSON Lines with id, question, answer, aliases: HotpotQA and MuSiQue, as HippoRAG carries them",
+    "answers": f"recordings of benchmarks/real/answers.py, {RECORDED.name} by default",
     "squad": "dev-v2.0.json of SQuAD 2.0",
 }
 EACH = 400
@@ -127,26 +137,51 @@ def format_accepted(form: str, claims: Sequence[Claim]) -> str:
     return f"| {form} | {'accepted' if claims[0].true else 'rejected'} | {format_share(accepted, len(claims))} |"
 
 
-def read_answers(paths: Sequence[Path], folder: Path) -> Iterator[tuple[dict[str, object], str, Sources]]:
-    """Yield recorded answers with the sources that were read, whose text comes from the documents of the folder."""
-    for row in (row for path in paths for row in read_lines(path)):
+def read_questions(args: argparse.Namespace) -> dict[str, str]:
+    """Return the public questions by their id, as `benchmarks/real/answers.py` names them."""
+    questions = {}
+    if args.squad:
+        articles = json.loads(args.squad.read_text(encoding="utf-8"))["data"]
+        asked = (row for article in articles for part in article["paragraphs"] for row in part["qas"])
+        questions |= {f"squad-{row['id']}": row["question"] for row in asked}
+    if args.questions:
+        questions |= {row["id"]: row["question"] for row in read_lines(args.questions)}
+    return questions
+
+
+def read_answers(args: argparse.Namespace, folder: Path) -> Iterator[tuple[dict[str, Any], str, Sources]]:
+    """Yield recorded answers with their question and with the sources that were read, whose text comes from the public
+    data. Answers to questions of a set that is not named are left out."""
+    if args.squad:
+        write_articles(args.squad, folder / "squad", ARTICLES)
+    if args.questions and args.passages:
+        write_passages(args.passages, folder / "multihop")
+    questions = read_questions(args)
+    for row in (row for path in args.answers for row in read_lines(path)):
+        if "claim" in row:
+            source = Source("document.md", "", row["evidence"], "file", "s1")
+            about = {"set": "own documents", "workflow": "all", "right": row["label"] == LABEL, "answerable": True}
+            yield {**about, "answer": row["claim"]}, row["question"], Sources({"s1": source})
+            continue
+        if row["id"] not in questions or not (folder / row["set"]).is_dir():
+            continue
         sources = Sources()
         for kept in row["sources"]:
             whole = (folder / row["set"] / kept["document"]).read_text(encoding="utf-8")
             lines = [part if isinstance(part, str) else whole[part[0] : part[1]] for part in kept["text"]]
             source = Source(kept["document"], kept["title"], "\n".join(lines), "file", kept["id"])
             sources.read[source.id] = source
-        yield row, row["answer"], sources
+        yield row, questions[row["id"]], sources
 
 
-def format_answers(paths: Sequence[Path], folder: Path) -> Iterator[str]:
+def format_answers(args: argparse.Namespace, folder: Path) -> Iterator[str]:
     """Yield a row for each set of recorded answers: which are accepted (exit code 0) by words alone."""
     sets: dict[str, list[tuple[bool, bool, bool]]] = defaultdict(list)
-    for row, answer, sources in read_answers(paths, folder):
-        question = str(row["question"])
+    for row, question, sources in read_answers(args, folder):
+        answer = row["answer"]
         citations = verify(answer, sources, question)
         accepted = not is_refusal(answer) and is_accepted(citations) and not find_lacking(citations)
-        sets[f"{row['set']}, {row['workflow']}"].append((accepted, bool(row["right"]), bool(row["answers"])))
+        sets[f"{row['set']}, {row['workflow']}"].append((accepted, row["right"], row["answerable"]))
     for name, rows in sets.items():
         accepted, right = [row for row in rows if row[0]], [row for row in rows if row[1]]
         unanswerable = [row for row in rows if not row[2]]
@@ -190,21 +225,26 @@ def build_tables(args: argparse.Namespace) -> Iterator[str]:
     }
     if judged:
         rows = [format_judged(f"{name}, words alone", claims, judge(claims)) for name, claims in judged.items()]
-        for name, claims in judged.items() if args.model else ():
+        if args.model:
             chosen = {"model": args.model, **({"base_url": args.base_url} if args.base_url else {})}
-            some = random.Random(0).sample(claims, min(args.limit, len(claims)))
-            score, rulings = asyncio.run(ask_model(some, load(chosen, os.environ, Path.cwd(), Path.home())))
-            if rulings:
-                rows.append(format_judged(f"{name}, with {Path(args.model).name}", some, rulings))
-            else:
+            some = {
+                name: random.Random(0).sample(claims, min(args.limit, len(claims))) for name, claims in judged.items()
+            }
+            settings = load(chosen, os.environ, Path.cwd(), Path.home())
+            score, rulings = asyncio.run(ask_model([claim for claims in some.values() for claim in claims], settings))
+            for name, claims in some.items() if rulings else ():
+                rows.append(format_judged(f"{name}, with {Path(args.model).name}", claims, rulings[: len(claims)]))
+                del rulings[: len(claims)]
+            if not rulings and len(rows) == len(judged):
                 yield f"{Path(args.model).name} did not pass the exam ({score}): its verdicts do not count."
         columns = (
             "claims|true|accepted that are true (precision)|true that are accepted|false accepted|balanced accuracy"
         )
         yield "\n".join([f"| {' | '.join(columns.split('|'))} |", "|---" * 6 + "|", *rows])
-    if args.answers:
+    with TemporaryDirectory() as folder:
+        rows = list(format_answers(args, Path(folder)))
+    if rows:
         columns = "recorded answers|asked|right|accepted that are right|right that are accepted|unanswerable accepted"
-        rows = list(format_answers(args.answers, args.questions_folder))
         yield "\n".join([f"| {' | '.join(columns.split('|'))} |", "|---" * 6 + "|", *rows])
     rows = list(format_generated())
     if args.passages:
@@ -220,11 +260,10 @@ def build_tables(args: argparse.Namespace) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("passages", "wice", "expertqa", "squad"):
+    for name in ("passages", "questions", "wice", "expertqa", "squad"):
         parser.add_argument(f"--{name}", type=Path, help=HOW[name])
     parser.add_argument("--half", choices=["first", "second"], default="second", help="of the paragraphs")
-    parser.add_argument("--answers", type=Path, nargs="*", default=[], help=HOW["answers"])
-    parser.add_argument("--questions-folder", type=Path, help="the documents of the recordings, a folder for each set")
+    parser.add_argument("--answers", type=Path, nargs="*", default=[OWN, RECORDED], help=HOW["answers"])
     parser.add_argument("--model", help="a model that verifies, as in `hira ask --model`")
     parser.add_argument("--base-url", help="its endpoint")
     parser.add_argument("--limit", type=int, default=60, help="claims of each set for the model")

@@ -17,8 +17,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from record import model_name, served
-
 from hira import Answer, Hira
 from hira.evaluation.rewards.match import contains, extract_answer
 from hira.runtime.settings import Settings
@@ -91,9 +89,9 @@ def list_passages(answer: Answer, folder: Path) -> Iterator[dict[str, object]]:
 
 def locate(text: str, whole: str) -> list[str | tuple[int, int]]:
     """Return a text as the places of its blocks in the whole document, and the blocks that are not in it."""
+    blocks = [block.strip() for block in text.split("\n")]
     return [
-        (whole.index(block), whole.index(block) + len(block)) if block in whole and block else block
-        for block in text.split("\n")
+        (whole.index(block), whole.index(block) + len(block)) if block in whole and block else block for block in blocks
     ]
 
 
@@ -102,6 +100,8 @@ async def record(options: argparse.Namespace, folder: Path, questions: Sequence[
     if options.out.exists():
         rows = map(json.loads, options.out.read_text(encoding="utf-8").splitlines())
         done = {(row["workflow"], row["id"]) for row in rows}
+    from record import model_name, served  # others read the questions alone
+
     with served(options.model) as address:
         settings = Settings(
             model=model_name(address), base_url=f"{address}/v1", docs=(folder,), workflow=options.workflow,
@@ -114,8 +114,8 @@ async def record(options: argparse.Namespace, folder: Path, questions: Sequence[
                 answer = await hira.ask(question.text)
                 row = {
                     "set": folder.name, "id": question.id, "workflow": options.workflow,
-                    "model": Path(options.model).stem, "question": question.text, "answers": question.answers,
-                    "answer": answer.text, "right": is_right(question, answer), "status": answer.status,
+                    "model": Path(options.model).stem, "answerable": bool(question.answers),
+                    "answer": answer.text, "right": is_right(question, answer),
                     "sources": list(list_passages(answer, folder)),
                 }  # fmt: skip
                 with options.out.open("a", encoding="utf-8") as file:
