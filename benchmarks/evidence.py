@@ -180,7 +180,7 @@ def format_answers(args: argparse.Namespace, folder: Path) -> Iterator[str]:
     for row, question, sources in read_answers(args, folder):
         answer = row["answer"]
         citations = verify(answer, sources, question)
-        accepted = not is_refusal(answer) and is_accepted(citations) and not find_lacking(citations)
+        accepted = not is_refusal(answer) and is_accepted(citations) and not find_lacking(citations, question)
         sets[f"{row['set']}, {row['workflow']}"].append((accepted, row["right"], row["answerable"]))
     for name, rows in sets.items():
         accepted, right = [row for row in rows if row[0]], [row for row in rows if row[1]]

@@ -39,7 +39,7 @@ def test_every_page_is_built_and_reached_from_the_first_one(site: Path) -> None:
 def test_the_reference_is_made_of_the_docstrings(site: Path) -> None:
     text = re.sub(r"<[^>]+>", "", (site / "api.html").read_text(encoding="utf-8"))
     for told in (
-        "Asks questions. What is not given here",
+        "Asks questions. Arguments that you leave out",
         "Everything one run works with",
         "ScriptedPolicy",
         "OutOfBudget",

@@ -94,15 +94,16 @@ async def pass_exam(context: RunContext, role: str = ROLE, reported: str = "") -
 
 
 async def find_score(
-    context: RunContext, role: str = ROLE, reported: str = "", *, taking: bool = True
+    context: RunContext, role: str = ROLE, reported: str = "", *, taking: bool = True, again: bool = False
 ) -> ExamScore | None:
     """Return the score of a role's model, from the facts about it or, if `taking`, from the exam that it takes now.
+    `again` repeats an exam.
 
     None if it is not known: without a budget, or if the endpoint fails, nothing is kept. A model whose replies cannot
     be read has failed.
     """
     config = context.config_of(role)
-    known = read_score(await _recall(context, role))
+    known = None if again else read_score(await _recall(context, role))
     if known and reported and known.model != reported:
         context.note(f"the endpoint now serves {reported!r}, not {known.model!r}: the verifier's exam is taken again")
         known = None

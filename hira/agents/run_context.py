@@ -154,6 +154,7 @@ class RunContext:
         trajectory = self.rollout.trajectories[name] = Trajectory(name, role)
         config = self.config_of(role)
         if reply is not None:
+            reply = min(reply, config.replies.tokens) if config.replies else reply
             config = replace(config, sampling=replace(config.sampling, max_tokens=reply))
         text = INSTRUCTIONS.fill(instructions=sanitize(self.instructions)) if self.instructions else ""
         return Conversation(self, trajectory, config, instructions="" if role in UNINSTRUCTED else text)

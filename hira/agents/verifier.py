@@ -127,7 +127,7 @@ class ModelVerifier:
         judged = await LexicalVerifier().verify(claims, question)
         until = asyncio.get_running_loop().time() + SECONDS
         doubted = [place for place, judgement in enumerate(judged) if not judgement.verdict.holds]
-        settled = not doubted and not find_lacking(citations_of(claims, judged, self.name))
+        settled = not doubted and not find_lacking(citations_of(claims, judged, self.name), question)
         if settled or not await self._passes_exam():
             return judged
         doubted = doubted or [0]  # for the verdict on the whole answer
@@ -279,7 +279,7 @@ class CheckedAnswer:
 
     citations: list[Citation]
     reasons: list[str]
-    answers: Relevance
+    answers: Relevance | None
     lacking: tuple[str, ...] = ()
 
 
@@ -293,5 +293,6 @@ async def check_answer(context: RunContext) -> CheckedAnswer:
     citations, reasons = await verify_answer(run.answer, run.sources, run.question, verifier)
     if by_model and by_model.answers and not plugged:
         return CheckedAnswer(citations, reasons, by_model.answers)
-    lacking = find_lacking(citations)
-    return CheckedAnswer(citations, reasons, Relevance.NO if lacking else Relevance.YES, lacking)
+    lacking = find_lacking(citations, run.question)
+    held = any(citation.verdict.holds for citation in citations)
+    return CheckedAnswer(citations, reasons, (Relevance.NO if lacking else Relevance.YES) if held else None, lacking)

@@ -167,7 +167,7 @@ async def _exam(report: DoctorReport, settings: Settings, *, taking: bool) -> No
     context = RunContext(roles)
     context.events = Events(lambda event: report.off.append(event.text) if isinstance(event, Notice) else None)
     try:
-        score = await find_score(context, taking=taking)
+        score = await find_score(context, taking=taking, again=taking)
     finally:
         for policy in opened:
             await policy.aclose()

@@ -140,6 +140,8 @@ def as_json(answer: Answer) -> str:
 def markdown(answer: Answer) -> str:
     """Return a page: the question, the answer, its sources and the quoted passages."""
     parts = [f"# {answer.rollout.question}", answer.flagged]
+    if answer.status in ("unverified", "insufficient_evidence"):
+        parts.append(f"*{what_is_missing(answer, searched=True).what}*")
     if answer.cited:
         parts.append("## Sources")
         parts.append("\n".join(f"- {format_source(source)}" for source in answer.cited))

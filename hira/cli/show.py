@@ -16,7 +16,7 @@ from hira.cli.runs import as_json, day, open_journal, took
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.sanitize import without_userinfo
-from hira.evidence import Citation, is_accepted, is_refusal, verify_answer
+from hira.evidence import Citation, find_lacking, is_accepted, is_refusal, verify_answer
 from hira.evidence import verify as verify_lexically
 from hira.policies.facts import EndpointFacts
 from hira.runtime.answer import citations_as_json
@@ -62,6 +62,8 @@ def _lines(reading: Reading) -> Iterator[str]:
         yield from ("", reading.answer.flagged)
     if reading.rollout.citations:
         yield ""
+    if reading.rollout.lacking:
+        yield f"nothing supported speaks of: {', '.join(reading.rollout.lacking)}"
     for citation in reading.rollout.citations:
         yield from _format_citation(reading, citation)
 
@@ -162,7 +164,11 @@ def verify(args: argparse.Namespace, shell: Shell) -> int:
         shell.tell("hira: the answer has no claims to check" if reading.entry.answer else "hira: the run has no answer")
     for citation in () if args.json else citations:
         shell.say("\n".join(_format_citation(reading, citation)))
-    return OK if is_accepted(citations) and not is_refusal(record.answer) else NO_EVIDENCE
+    lacking = find_lacking(citations, record.question) if citations is not record.citations else record.lacking
+    if lacking and not args.json:
+        shell.say(f"nothing supported speaks of: {', '.join(lacking)}")
+    accepted = is_accepted(citations) and not is_refusal(record.answer) and not lacking
+    return OK if accepted else NO_EVIDENCE
 
 
 async def verify_by_model(reading: Reading, settings: Settings) -> tuple[list[Citation], list[str]]:

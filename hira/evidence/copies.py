@@ -26,8 +26,14 @@ NEAREST = 12
 """The number of sentences that are compared closely."""
 COMMON = 5_000
 """A word in more sentences than this does not select a sentence on its own."""
+LONGEST_VOICE = 40
+"""The content words of a claim that is also compared in the other voice."""
+REPEATED = 8
+"""The number of places of one word in a sentence that are tried."""
 MOST = 400
 """The number of content words of a claim; a longer one is not checked."""
+ANY_LINK = "*"
+"""The link of a word that a question brings: how it is bound, the question does not say."""
 BARE = 3
 """A claim of at most this number of content words is an answer that makes sense only together with the question."""
 _ASKING = frozenset(
@@ -36,12 +42,17 @@ _ASKING = frozenset(
 )
 
 
-_QUESTION = compile_lazily(r"[?？؟]|^\W*(?:who|whom|whose|when|where|which)\b", re.IGNORECASE)
+_QUESTION = compile_lazily(
+    r"[?？؟]|^\W*(?:who|whom|whose|what|when|where|which|why|how|name|list|give|tell)\b", re.IGNORECASE
+)
 
 
 _AUXILIARY = compile_lazily(
     r"\b(?:is|are|was|were|do|does|did|has|have|had|will|would|can|could|should|must|may|might)\b", re.IGNORECASE
 )
+
+
+_COPULA = compile_lazily(r"\W*(?:who|what|which)\s+(?:is|are|was|were)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +68,7 @@ def read_question(text: str) -> Question:
     """Return the words of a question; of a topic, which asks nothing, none is wanted."""
     words = tuple(read_words(text)[:MOST])
     lower = [word.text.lower() for word in words]
-    if not (_QUESTION.search(text) or _ASKING.intersection(lower)):
+    if not _QUESTION.search(text):
         return Question(words, ())
     before = (
         ("what", "which", "how") if _AUXILIARY.search(text) else ("which", "how")
@@ -100,6 +111,12 @@ class Sentence:
         """The keys of the headings and of the title."""
         headings = self.passages.list_headings(self.place)
         return self.context.union(word.key for place in headings for word in self.passages.words(place))
+
+    @cached_property
+    def conditions(self) -> set[str]:
+        """The keys of the conditions in the headings: "Not allowed:"."""
+        places = self.passages.list_headings(self.place)
+        return {word.key for place in places for word in self.passages.words(place) if is_condition(word)}
 
     @cached_property
     def antecedent(self) -> list[Word]:
@@ -173,6 +190,9 @@ def is_condition(word: Word) -> bool:
 
 def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
     """Return whether a sentence says the claim in the claim's words."""
+    ours, theirs = ([(word.key, word.link) for word in some] for some in (claim, sentence.words))
+    if ours == theirs and not sentence.conditions:
+        return True
     if sentence.is_row or sentence.record is not None:
         return _is_copied_record(claim, sentence)
     return any(_Alignment(words, sentence).exists() for words in list_orders(claim))
@@ -200,6 +220,8 @@ def list_orders(claim: Sequence[Word]) -> Iterator[Sequence[Word]]:
 
 def _list_voices(claim: Sequence[Word]) -> Iterator[list[Word]]:
     """Yield "the mill was built by Ida" for "Ida built the mill", whichever word is the verb, and the other way."""
+    if len(claim) > LONGEST_VOICE:
+        return
     agent = next((place for place, word in enumerate(claim) if word.link == "by"), 0)
     if agent > 1 and claim[agent - 1].link == "be":
         patient, verb = claim[: agent - 1], claim[agent - 1]._replace(link="")
@@ -218,47 +240,73 @@ def _bind(words: Sequence[Word], link: str) -> list[Word]:
 def _is_copied_record(claim: Sequence[Word], sentence: Sentence) -> bool:
     """Compare a claim with a row or a tool's result, whose words have no order. A column that the claim names has its
     cell in the claim, and numbers are in the result, not in its call."""
-    if not _has_same_conditions(claim, sentence.words):
+    if not _has_same_conditions(claim, sentence):
         return False
     keys = {word.key for word in claim}
     if sentence.is_row:
-        return _fits_row(
-            claim, [_CellKeys(read_keys(cell.name), read_keys(cell.text)) for cell in sentence.cells], sentence
-        )
+        return _fits_row(claim, [_read_cell(cell) for cell in sentence.cells], sentence)
+    if keys <= sentence.keys and keys.isdisjoint(_OPERATORS):
+        return _is_in_order(claim, sentence)
     numbers = {word.key for word in claim if word.kind == "number"}
     computed = not numbers or not numbers.isdisjoint(sentence.keys)
     return computed and keys <= sentence.keys | sentence.around and not keys.isdisjoint(sentence.keys)
 
 
+def _is_in_order(claim: Sequence[Word], sentence: Sentence) -> bool:
+    """Return whether a tool's result has the words of a claim in their order."""
+    last = -1
+    for word in claim:
+        later = [place for place in sentence.positions[word.key] if place > last]
+        if not later:
+            return False
+        last = later[0]
+    return True
+
+
+_OPERATORS = frozenset("+ - − * / = ** < >".split())
+
+
 class _CellKeys(NamedTuple):
-    """The keys of a cell: of its column's name and of its text."""
+    """The keys of a cell: of its column's name, whose light words count, and of its text. A year is no `figure`."""
 
     name: frozenset[str]
     text: frozenset[str]
+    figure: bool
+
+
+def _read_cell(cell: Cell) -> _CellKeys:
+    words = read_words(cell.text)
+    year = len(words) == 1 and len(words[0].text) == len("2026") and words[0].text[:2] in ("18", "19", "20")
+    light = {word for word in cell.name.lower().split() if not read_words(word)}
+    figure = bool(words) and words[0].kind == "number" and not year
+    return _CellKeys(read_keys(cell.name) | light, frozenset(word.key for word in words), figure)
 
 
 def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sentence) -> bool:
-    """Return whether a row says a claim: each column that the claim names has its cell there, in the same order."""
+    """Return whether a row says a claim. The claim has whole cells; a figure among them comes with a word of its
+    column's name, and a column that the claim names comes with its cell, in the same order."""
+    places: dict[str, int] = {}
+    for place, word in enumerate(claim):
+        for key in (word.key, *word.link.split()):
+            places.setdefault(key, place)
     keys = {word.key for word in claim}
-    values = frozenset().union(*(cell.text for cell in cells))
-    if not keys <= values.union(sentence.around, *(cell.name for cell in cells)) or keys.isdisjoint(values):
+    held = [cell for cell in cells if cell.text and cell.text <= keys]
+    values = frozenset[str]().union(*(cell.text for cell in held))
+    names = frozenset[str]().union(*(cell.name for cell in cells))
+    if not held or not keys <= values | names | sentence.topic:
         return False
-    places = {word.key: place for place, word in reversed(list(enumerate(claim)))}
-    named = {key for cell in cells for key in cell.name} & keys - values
-    if any(not any(key in cell.name and cell.text & keys for cell in cells) for key in named):
+    if any(cell.figure and cell.name and cell.name.isdisjoint(places) for cell in held):
         return False
-    own = {
-        at: min(places[key] for key in cell.name & named - frozenset().union(*(c.name for c in cells if c is not cell)))
-        for at, cell in enumerate(cells)
-        if cell.text & keys and cell.name & named - frozenset().union(*(c.name for c in cells if c is not cell))
-    }
-    first = {at: min(places[key] for key in cells[at].text & keys) for at in own}
-    return sorted(own, key=lambda at: own[at]) == sorted(own, key=lambda at: first[at])
+    named = [cell for cell in cells if cell.name and cell.name <= places.keys() and not cell.name <= values]
+    if any(cell not in held for cell in named):
+        return False
+    by_name = sorted(named, key=lambda cell: min(places[key] for key in cell.name))
+    return by_name == sorted(named, key=lambda cell: min(places[key] for key in cell.text))
 
 
-def _has_same_conditions(claim: Sequence[Word], words: Sequence[Word]) -> bool:
-    ours, theirs = ({word.key for word in some if is_condition(word)} for some in (claim, words))
-    return ours == theirs
+def _has_same_conditions(claim: Sequence[Word], sentence: Sentence) -> bool:
+    ours, theirs = ({word.key for word in some if is_condition(word)} for some in (claim, sentence.words))
+    return ours == theirs | sentence.conditions
 
 
 class _Alignment:
@@ -276,7 +324,7 @@ class _Alignment:
             after = {
                 (place, False)
                 for before, leaning in states
-                for place in positions.get(word.key, ())
+                for place in positions.get(word.key, ())[:REPEATED]
                 if place > before and self._follows(number, before, place, leaning=leaning)
             }
             after |= {(before, True) for before, leaning in states if self._leans(number, before)}
@@ -293,7 +341,7 @@ class _Alignment:
             return word.key in self.sentence.leads and self._names_subject()
         known = word.key in self.sentence.topic or word.key in self.sentence.subject
         elsewhere = word.key not in self.sentence.keys and number + 1 < len(self.claim)
-        return known and elsewhere and word.link in ("", "of", "in")
+        return known and elsewhere and word.link in ("", "of", "in", ANY_LINK)
 
     def _names_subject(self) -> bool:
         """Return whether the claim has the head of what the pronoun means, "weir" of "the weir on the Ebble"."""
@@ -337,25 +385,25 @@ class _Alignment:
         if any(is_condition(other) for other in skipped):
             return False
         if leaning:
-            known = self.sentence.around | {other.key for other in self.sentence.antecedent}
             ours = {other.key for other in self.claim}
-            return all(
-                other.light or other.kind == "number" or other.key in (ours if other.kind == "name" else known)
-                for other in skipped
-            )
+            return all(other.light or other.kind == "number" or other.key in ours for other in skipped)
         start = next((at for at in range(place, 0, -1) if self.words[at].marked), 0)
         while start < place and (self.words[start].kind == "number" or self.words[start].light):
             start += 1
         phrase = self._find_phrase(place, -1)
         links = (claimed.link, "", "and", "but") if self.words[phrase].marked else (claimed.link, "")
-        bound = phrase <= start and self.words[phrase].link in links
+        bound = phrase <= start and (
+            self.words[phrase].link in links or (claimed.link == ANY_LINK and self.words[phrase].link != "of")
+        )
         return bound and not self._loses_part(place, start - 1)
 
     def _loses_part(self, place: int, before: int) -> bool:
         """Return whether a word loses the one directly before it: "South Dakota", "a former painter". A name may lose
         what it is introduced by: "the smith Jonas"."""
         word, previous = self.words[place], self.words[place - 1]
-        introduced = word.kind == "name" and previous.kind == "word"
+        introduced = (
+            word.kind == "name" and previous.kind == "word" and self.words[self._find_phrase(place, -1)].determined
+        )
         return place - 1 > before and word.close and not (introduced or previous.kind == "number")
 
     def _ends(self, place: int) -> bool:
@@ -367,7 +415,7 @@ class _Alignment:
         clause = next((at for at, word in enumerate(rest) if word.marked or begins_another(word)), len(rest))
         ours = {word.key for word in self.claim if is_condition(word)}
         theirs = {word.key for word in [*self.words[: place + 1], *rest[:clause]] if is_condition(word)}
-        return ours == theirs
+        return ours == theirs | self.sentence.conditions
 
 
 def begins_another(word: Word) -> bool:
@@ -379,6 +427,8 @@ def _is_bound_alike(claimed: Word, word: Word, *, apart: bool = False) -> bool:
     """Return whether two words are bound by the same light words, or `apart` from what is left out before them by the
     same last one. A comma before an article may replace "is"."""
     ours, theirs = (one.link.rpartition(" ")[2] if apart else one.link for one in (claimed, word))
+    if claimed.link == ANY_LINK:
+        return not (apart and theirs == "of")
     return ours == theirs or (ours == "be" and not theirs and word.marked and word.determined)
 
 
@@ -414,14 +464,6 @@ class Comparison:
                 break
 
 
-def find_other_links(claim: Sequence[Word], sentence: Sentence) -> tuple[str, ...]:
-    """Return the light words of a claim that bind none of the sentence's words."""
-    if sentence.is_row or sentence.record is not None:
-        return ()
-    links = {link for word in sentence.words for link in word.link.split()} | {"be"}
-    return tuple(dict.fromkeys(link for word in claim for link in word.link.split() if link not in links))
-
-
 def weigh(claim: Sequence[Word], passages: Passages) -> dict[str, float]:
     """Return the weight of each key of a claim: rare ones weigh more."""
     size = len(passages.sentences) + 5
@@ -438,7 +480,11 @@ def find_nearest(
     for weight, places in rare or [(weight, places[:COMMON]) for weight, places in listed]:
         for place in places:
             totals[place] += weight  # type: ignore[assignment]
-    nearest = [Sentence(passages, place, context, record) for place, _ in totals.most_common(3 * NEAREST)]
+    nearest = [
+        Sentence(passages, place, context, record)
+        for place, _ in totals.most_common(3 * NEAREST)
+        if not passages.sentences[place].rstrip("\"'”’»)").endswith(("?", "？", "؟"))  # a question states nothing
+    ]
 
     def rate(sentence: Sentence) -> float:
         around = sentence.around
@@ -467,25 +513,26 @@ def check_words(
     if not words or not passages.sentences or len(words) > MOST:
         return Judgement(Verdict.UNCHECKED, by=BY)
     above = frozenset(word.key for word in read_words(context))
-    called = None if record is None else frozenset(word.key for word in read_words(f"{record}\n{question}"))
+    called = None if record is None else read_keys(record)
     wanted = read_question(question).wanted
     if called is not None:
         words = [word for word in words if word.text != "="]
     compared = Comparison(words, passages, above, called)
     if words[0].light and not compared.copied:
-        compared = Comparison(_replace_pronoun(words, wanted), passages, above, called)
+        replaced = _replace_pronoun(words, wanted)
+        compared = Comparison(replaced, passages, above, called)
+        words = list(replaced) if compared.copied else words
     asked = {word.key for word in wanted}
-    value = [word for word in words if word.key not in asked and not word.light] or words
-    bare = len(words) <= BARE and not (compared.copied and any(word.kind == "word" for word in words))
-    restated = not compared.copied and bool(wanted) and len(value) <= BARE
-    if (bare or restated) and question and record is None:
-        return _check_answer(value if restated else words, wanted, passages, above)
+    value = [word for word in words if word.key not in asked and not word.light]
+    bare = not (compared.copied and any(word.kind == "word" for word in words))
+    if bare and question and record is None and len(value or words) <= BARE:
+        return _check_answer(value or words, question, passages, above)
     if compared.sentence is None:
         verdict = Verdict.UNSUPPORTED if is_comparable(claim, passages) else Verdict.UNCHECKED
         return Judgement(verdict, by=BY, missing=tuple(dict.fromkeys(word.text for word in words)))
     if not compared.copied:
-        missing = compared.missing or find_other_links(words, compared.sentence)
-        return Judgement(Verdict.UNSUPPORTED, min(compared.score, 0.99), compared.quote, by=BY, missing=missing)
+        score = min(compared.score, 0.99)
+        return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY, missing=compared.missing)
     whole = [word.key for word in words] == [word.key for word in compared.sentence.words]
     lacking = find_lacking(wanted, words, compared.sentence)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY, lacking=lacking)
@@ -499,41 +546,55 @@ def _replace_pronoun(words: Sequence[Word], wanted: Sequence[Word]) -> Sequence[
     return [subject[0]._replace(link=""), *subject[1:], *words[1:]] if subject else words
 
 
-def _check_answer(
-    words: Sequence[Word], wanted: Sequence[Word], passages: Passages, above: frozenset[str]
-) -> Judgement:
-    """Compare an answer of a few words with the sentence nearest to it: it has to have all of both."""
-    compared = Comparison([*words, *wanted], passages, above, None)
+def _check_answer(answer: Sequence[Word], question: str, passages: Passages, above: frozenset[str]) -> Judgement:
+    """Put an answer of a few words into the gap of its question ("Ida built the mill" for "who built the mill?"), and
+    compare that with the sentence that has most of it."""
+    wanted = read_question(question).wanted
+    compared = Comparison([*answer, *wanted], passages, above, None)
     if compared.sentence is None:
-        return Judgement(Verdict.UNSUPPORTED, by=BY, missing=tuple(word.text for word in words))
+        return Judgement(Verdict.UNSUPPORTED, by=BY, missing=tuple(word.text for word in answer))
     sentence = compared.sentence
-    absent = [word.text for word in words if word.key not in sentence.keys]
-    missing = tuple(dict.fromkeys(absent)) or find_lacking(wanted, words, sentence)
-    if missing or not _is_one_statement(words, wanted, sentence):
+    absent = [word.text for word in answer if word.key not in sentence.keys]
+    missing = tuple(dict.fromkeys(absent)) or find_lacking(wanted, [*answer, *sentence.words], sentence)
+    if missing or not any(is_copy(order, sentence) for order in _fill_gap(answer, wanted, question, sentence)):
         return Judgement(Verdict.UNSUPPORTED, min(compared.score, 0.99), compared.quote, by=BY, missing=missing)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by=BY)
 
 
-def _is_one_statement(words: Sequence[Word], wanted: Sequence[Word], sentence: Sentence) -> bool:
-    """Return whether one statement of a sentence has the words of an answer and of its question: no "and" and no "who"
-    separates them, and no condition is more or less."""
-    if sentence.is_row:
-        return _is_copied_record([*words, *wanted], sentence)
-    positions = sentence.positions
-    answer = min(positions[word.key][0] for word in words)
-    places = [
-        min(positions[word.key], key=lambda place: abs(place - answer)) for word in wanted if word.key in positions
+def _fill_gap(
+    answer: Sequence[Word], wanted: Sequence[Word], question: str, sentence: Sentence
+) -> Iterator[Sequence[Word]]:
+    """Yield the statements that an answer makes of its question. A word of the question is compared in the form that
+    the sentence has, with any light word before it."""
+    value = [answer[0]._replace(link=ANY_LINK), *answer[1:]]
+    keys = sentence.keys | sentence.topic | sentence.subject
+    rest = [
+        word._replace(key=next((key for key in keys if is_related(word.key, {key})), word.key), link=ANY_LINK)
+        for word in wanted
     ]
-    span = sentence.words[min([answer, *places]) + 1 : max([answer, *places]) + 1]
-    return not any(map(begins_another, span)) and _has_same_conditions([*words, *wanted], sentence.words)
+    helped = _AUXILIARY.search(question)
+    if helped:
+        yield [*rest, *value]
+    if not helped or _COPULA.match(question):
+        yield [*value, *rest]
 
 
 def find_lacking(wanted: Sequence[Word], claim: Sequence[Word], sentence: Sentence) -> tuple[str, ...]:
-    """Return the words of a question that neither a claim nor the sentence that says it has, with what the sentence
-    leans on. A claim that holds may answer another question; what a tool returned was asked for."""
+    """Return the words of a question that a claim does not have, with what its sentence leans on. A claim that holds
+    may answer another question; what a tool returned was asked for."""
     if sentence.record is not None:
         return ()
-    keys = sentence.keys | sentence.around | {word.key for word in [*claim, *sentence.antecedent]}
+    asked = {word.key for word in wanted}
+    others = {
+        word.key
+        for place, word in enumerate(sentence.words)
+        if place and word.link == "of" and word.kind == "name" and not is_related(sentence.words[place - 1].key, asked)
+    }
+    keys = sentence.around | {word.key for word in [*claim, *sentence.antecedent]}
+    places = [sentence.positions[word.key][0] for word in claim if word.key in sentence.keys]
+    if places:  # what is said between the words of the claim
+        keys |= {word.key for word in sentence.words[min(places) : max(places) + 1]}
+    keys = keys - others | sentence.topic  # "the son of Otto" does not speak of Otto
     return tuple(dict.fromkeys(word.text for word in wanted if not is_related(word.key, keys)))
 
 

@@ -20,6 +20,7 @@ from hira.evidence.verdicts import Verdict
 LEXICAL_SECONDS = 30.0
 """Far more than the check of an answer takes; only a hostile source needs that long."""
 _CALCULATION = compile_lazily(r"\d\s*(?:[-+*×÷/^−]|\*\*)\s*[\d(]|=\s*[-−]?\d")
+_OPERATION = compile_lazily(r"\d\s*(?:[-+*×÷/^−]|\*\*)\s*[\d(]")
 _DATE = compile_lazily(r"\b\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b|\b\d{4}\s*[-–/]\s*\d{2,4}\b")
 _log = logging.getLogger("hira.evidence")
 
@@ -103,10 +104,22 @@ def _judge(claim: str, text: _Text, question: str) -> Judgement:
     source = text.source
     record = source.call if source.kind in ("computation", "tool") else None
     judged = check_words(claim, text.passages, question=question, context=name_source(source), record=record)
+    if judged.verdict.holds and record is not None and is_calculation(claim) and not _computes(claim, source.call):
+        judged = replace(judged, verdict=Verdict.UNSUPPORTED, score=0.0)
     if judged.verdict.holds and source.kind == "computation" and is_echo(judged.quote, source.call):
         reason = "a program only printed what it was written with"
         judged = replace(judged, verdict=Verdict.UNCHECKED, score=0.0, reason=reason)
     return replace(judged, source=source.id)
+
+
+def _computes(claim: str, program: str) -> bool:
+    """Return whether a program has the whole expression of a claim such as "23 * 17 = 391"."""
+    expression = claim.partition("=")[0]
+    if not _OPERATION.search(expression):
+        return True
+    wanted, there = ("".join(text.replace("×", "*").split()) for text in (expression, program))
+    wanted = wanted.lstrip("".join(char for char in wanted if not (char.isdigit() or char in "(-.")))
+    return bool(wanted) and bool(re.search(rf"(?<![\w.]){re.escape(wanted)}(?![\w.*/+-])", there))
 
 
 def is_echo(line: str, program: str) -> bool:

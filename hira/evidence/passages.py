@@ -90,7 +90,7 @@ NEGATIONS = frozenset(
 CONDITIONS = NEGATIONS | frozenset(
     "will would can could may might must shall should if unless until except only almost nearly hardly barely rarely"
     " possibly probably perhaps maybe allegedly reportedly supposedly alleged expected planned proposed false"
-    " unlikely".split()
+    " unlikely forecast myth rumour rumoured denied".split()
 )
 """Words that a statement cannot lose or gain without becoming another one."""
 PRONOUNS = frozenset("he she it they er sie es il elle ils elles هو هي 他 她 它".split())
@@ -218,7 +218,8 @@ def read_words(text: str) -> list[Word]:
         if kind == "mark":
             marked, close, determined = True, False, False
             continue
-        role = _find_role(written, first=first) if kind == "word" else ""
+        begins = first or (marked and written.lower() in _ARTICLES)
+        role = _find_role(written, first=begins) if kind == "word" else ""
         first = False
         if role:
             close = False
@@ -391,7 +392,7 @@ def _level(line: str, following: list[str]) -> int:
     """Return the level of a heading, 0 for any other line: it begins with #, ends with a colon, is in parentheses,
     or is short, is not a sentence and precedes one or a row."""
     if line[0] == "#":
-        return 2 + len(line) - len(line.lstrip("#"))
+        return 2 + min(len(line) - len(line.lstrip("#")), 6)
     if is_row(line) or (len(line) >= 80 and TRAIL not in line):
         return 0
     if line[0] == "(" and line[-1] == ")":

@@ -15,6 +15,9 @@ class Verdict(StrEnum):
     CONTRADICTED = "contradicted"
     SUPPORTED = "supported"
 
+    def __repr__(self) -> str:
+        return repr(self.value)
+
     @property
     def holds(self) -> bool:
         """True if the evidence says what the claim says."""

@@ -6,11 +6,13 @@ that asks a model is in `hira.agents.verifier`, adapters for published fact chec
 
 import asyncio
 import logging
+import re
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from hira.core.bm25 import words
 from hira.core.errors import HiraError
+from hira.core.patterns import compile_lazily
 from hira.core.sources import Source, Sources
 from hira.core.worker import run_apart
 from hira.evidence.citations import (
@@ -30,6 +32,7 @@ SECONDS = 300.0
 """A slower verifier is abandoned: models on one processor judge a dozen claims in two minutes."""
 CANDIDATES = 5
 """The number of sources that an uncited claim is compared with: those that share the most of its rare words."""
+_SEVERAL = compile_lazily(r"\band\b|[,;，、；]", re.IGNORECASE)
 LONG = 10
 """An answer with at least this number of claims is a report: it has no main claim, and half of its claims must be
 supported."""
@@ -141,14 +144,16 @@ def check(claim: str, source: Source, question: str = "") -> Citation:
     return citations_of(bound, LexicalVerifier().judge(bound, question), LexicalVerifier.name)[0]
 
 
-def find_lacking(citations: Sequence[Citation]) -> tuple[str, ...]:
+def find_lacking(citations: Sequence[Citation], question: str) -> tuple[str, ...]:
     """Return the words of the question that no supported claim speaks of, alone or together with the supported claims
-    that name the same thing: an answer that holds may answer another question."""
+    that name the same thing. If the question asks about several things ("and"), all supported claims count together. An
+    answer that holds may answer another question."""
+    several = bool(_SEVERAL.search(question))
     held = [citation for citation in citations if citation.verdict.holds]
     names = [{word.key for word in read_words(citation.claim) if word.kind == "name"} for citation in held]
     lacking: list[list[str]] = []
     for citation, ours in zip(held, names, strict=True):
-        others = [set(other.lacking) for other, theirs in zip(held, names, strict=True) if ours & theirs]
+        others = [set(other.lacking) for other, theirs in zip(held, names, strict=True) if several or ours & theirs]
         lacking.append([word for word in citation.lacking if all(word in words for words in others)])
     fewest = min(map(len, lacking), default=0)
     return next((tuple(words) for words in lacking if len(words) == fewest), ())

@@ -121,7 +121,7 @@ async def settle(record: Rollout, context: RunContext) -> None:
             context.events(Notice(counted))
         if record.citations or not refused:
             citations = tuple(asdict(citation) for citation in record.citations)
-            context.events(AnswerChecked(citations, checked.answers, checked.lacking))
+            context.events(AnswerChecked(citations, checked.answers or "", checked.lacking))
     record.status = "insufficient_evidence" if refused else "answered" if accepted else "unverified"
 
 

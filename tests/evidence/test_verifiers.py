@@ -209,8 +209,8 @@ def test_claims_that_name_the_same_thing_speak_of_the_question_together() -> Non
     sources = read(Source("k.md", "The smith", rooms))
     alone = verify("Jonas Keel was born in Tarn.", sources, question)
     both = verify("Jonas Keel mended the weir of Arn. Jonas Keel was born in Tarn.", sources, question)
-    assert find_lacking(alone) == ("mended", "weir", "Arn")
-    assert find_lacking(both) == ()
+    assert find_lacking(alone, question) == ("mended", "weir", "Arn")
+    assert find_lacking(both, question) == ()
 
 
 async def test_without_a_check_every_answer_but_a_refusal_counts_as_answered() -> None:
