@@ -19,7 +19,7 @@ SCRIPT = ScriptedPolicy(
         calling(
             "query", sql="SELECT customer, sum(price) FROM orders WHERE NOT paid GROUP BY customer ORDER BY 2 DESC"
         ),
-        r"\boxed{Ada owes 45.5 [s1].}",
+        r"\boxed{The orders of Ada sum to 45.5 [s1].}",
         '{"customer": "Ada", "amount": 45.5}',
         calling("change", sql="UPDATE orders SET paid = 1 WHERE customer = 'Ada' RETURNING item"),
         r"\boxed{The lamp and the bulb of Ada are paid now [s2].}",

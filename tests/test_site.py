@@ -40,7 +40,7 @@ def test_the_reference_is_made_of_the_docstrings(site: Path) -> None:
     text = re.sub(r"<[^>]+>", "", (site / "api.html").read_text(encoding="utf-8"))
     for told in (
         "Asks questions. Arguments that you leave out",
-        "Everything one run works with",
+        "Everything that one run works with",
         "ScriptedPolicy",
         "OutOfBudget",
     ):

@@ -180,6 +180,8 @@ def shift_number(key: str, places: int) -> str:
 def fold(written: str) -> str:
     """Return the key of a word: lower case, without inflections and without a doubled end ("stopped": "stop")."""
     lower = written.lower()
+    if lower.endswith(("tre", "tres")):  # British: metre, centre
+        lower = "ter".join(lower.rsplit("tre", 1))
     if len(lower) > 5 and lower.endswith("ied"):
         return f"{lower[:-3]}y"
     if len(lower) == 4 and lower.endswith("s") and lower[-2] not in "sui":

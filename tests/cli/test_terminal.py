@@ -193,5 +193,8 @@ def test_the_first_token_is_shown_within_a_second_and_the_answer_alone_is_printe
         assert time.monotonic() - sent[0] < 1
         terminal.until("tokens/s")
         terminal.end()
-    assert terminal.out.read_text(encoding="utf-8").splitlines()[0] == "Edda Brand built it [s1] (unchecked)."
+    assert (
+        terminal.out.read_text(encoding="utf-8").splitlines()[0]
+        == "Edda Brand built it [s1] (unsupported; the source does not say: built)."
+    )
     assert "read [s1] towers" in terminal.seen

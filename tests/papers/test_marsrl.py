@@ -197,7 +197,9 @@ async def test_each_step_can_be_sampled_in_groups_by_itself() -> None:
 
 @pytest.mark.parametrize("found", [True, False])
 async def test_what_was_found_for_the_question_is_part_of_the_problem_that_all_roles_see(found: bool) -> None:
-    people, policy = context([SOLVED], [WRONG, RIGHT], [r"\boxed{The sum of the first ten odd numbers is a square [s1].}"], tools=_towers())
+    people, policy = context(
+        [SOLVED], [WRONG, RIGHT], [r"\boxed{The sum of the first ten odd numbers is a square [s1].}"], tools=_towers()
+    )
     record = await rollout(MarsRL(search=found), QUESTION, people)
     shown = ["[s1] Squares (squares.md)\nThe sum of odd numbers" in one.messages[0].text for one in policy.requests]
     assert shown == [found] * 4

@@ -25,7 +25,7 @@ from hira.core.events import (
 from hira.core.memory import DualMemory, Fact, Resource
 from hira.core.messages import Media, Message, ToolCall
 from hira.core.policy import Completion, Request, Usage
-from hira.evidence import Citation, Relevance, Sources, claims, verify
+from hira.evidence import Citation, Relevance, Sources, claims, find_lacking, verify
 from hira.journal import Entry, Journal, NoRun, RecordedCall
 from hira.journal.decoding import DamagedRecord, decode_completion, decode_events, decode_passages, validate
 from hira.journal.encoding import digest_of_tool
@@ -228,6 +228,7 @@ def _read_checked(events: Sequence[Event], record: Rollout) -> None:
             record.answers, record.lacking = answers, tuple(event.lacking)
             return
     record.citations = verify(record.answer, record.sources, record.question)
+    record.lacking = find_lacking(record.citations, record.question)
 
 
 def _has_reply(call: RecordedCall) -> bool:
