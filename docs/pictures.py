@@ -37,28 +37,33 @@ from hira.cli.shell import open_shell  # noqa: E402 - likewise
 PICTURES = ROOT / "docs" / "pictures"
 MINI = ROOT / "hira" / "evaluation" / "mini" / "docs"
 QUESTION = "Which ferry did the mayor of Brenn command?"
-TERMINAL = "Who built the lighthouse of Sule?"
+TERMINALS = {
+    "terminal": ("Who built the lighthouse of Sule?", "hira"),
+    "terminal_unverified": ("Where did the builder of the lighthouse of Sule study?", "rag"),
+}
+"""The questions, and their workflows, whose runs are drawn: an answer that holds, and a wrong one."""
 MOST = 1_500_000
 DESKTOP, PHONE = (1280, 860), (390, 844)
 
 
-def terminal(model: str) -> None:
+def terminal(model: str, name: str) -> None:
     """The tree of a run as it stands at its end, and the answer below it."""
+    question, workflow = TERMINALS[name]
     console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
 
     async def watched() -> str:
         with RunTree(replace(open_shell(), stderr=io.StringIO())) as view:
-            async with Hira(model, docs=MINI, temperature=0) as hira:
-                run = hira.stream(TERMINAL)
+            async with Hira(model, docs=MINI, workflow=workflow, temperature=0) as hira:
+                run = hira.stream(question)
                 await run.work(view)
             view.console = console
-            console.print(Text(f'$ hira ask "{TERMINAL}" --docs islands -m {model}', style="bold"))
+            console.print(Text(f'$ hira ask "{question}" --docs islands -m {model}', style="bold"))
             console.print(view.draw())
             return text(run.answer)
 
     console.print(Text(f"\n{asyncio.run(watched())}"))
     drawn = console.export_svg(title="hira ask")
-    (PICTURES / "terminal.svg").write_text(re.sub(r"@font-face\s*\{[^}]*\}", "", drawn), encoding="utf-8")
+    (PICTURES / f"{name}.svg").write_text(re.sub(r"@font-face\s*\{[^}]*\}", "", drawn), encoding="utf-8")
 
 
 def until(driven: Browser, script: str, what: Callable[[object], bool] = bool) -> None:
@@ -137,7 +142,8 @@ def main() -> None:
     flags.add_argument("--terminal", metavar="MODEL", help="only the terminal, asked of this model")
     PICTURES.mkdir(exist_ok=True)
     if model := flags.parse_args().terminal:
-        terminal(model)
+        for name in TERMINALS:
+            terminal(model, name)
         return
     with tempfile.TemporaryDirectory() as folder:
         written(Path(folder), pages(Path(folder)))
