@@ -93,7 +93,7 @@ class Planner:
             today=self.context.rollout.today,
             question=sanitize(question),
             files=format_files(self.context.files),
-            call=loop.conversation.config.dialect.instructions([SUBTASK]),
+            call=loop.conversation.explain([SUBTASK]),
             several=ONE.fill() if loop.several == 1 else SEVERAL.fill(several=loop.several),
             limit=loop.limit,
             experts=staff(self.experts, describe=self.describe),

@@ -3,7 +3,7 @@
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import Any, Protocol
 
 import httpx
@@ -20,7 +20,7 @@ LOGGED = 20_000
 class Sender(Protocol):
     """Posts JSON to paths below a base URL. The body of the response is read by the caller."""
 
-    async def post(self, path: str, raw: bytes) -> httpx.Response: ...
+    def post(self, path: str, raw: bytes) -> Awaitable[httpx.Response]: ...
 
     async def aclose(self) -> None: ...
 
@@ -41,7 +41,7 @@ class DirectClient:
         self._headers = headers
         self._heads: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]], Heading]] = {}
 
-    async def post(self, path: str, raw: bytes) -> httpx.Response:
+    def post(self, path: str, raw: bytes) -> Awaitable[httpx.Response]:
         if path not in self._heads:
             first = httpx.Request("POST", self._base_url + path, headers=self._headers)
             head = [(name, value) for name, value in first.headers.raw if name.lower() != b"content-length"]
@@ -49,13 +49,9 @@ class DirectClient:
         url, headers, heading = self._heads[path]
         _log_request(url, raw)
         if isinstance(self._transport, StreamTransport):
-            response = await self._transport.send(heading, raw, self._extensions["timeout"])
-        else:
-            request = httpx.Request("POST", url, headers=headers, content=raw, extensions=self._extensions)
-            response = await self._transport.handle_async_request(request)
-        if log.isEnabledFor(logging.DEBUG):
-            log.debug("%s %s", response.status_code, response.headers.get("content-type", ""))
-        return response
+            return self._transport.send(heading, raw, self._extensions["timeout"])
+        request = httpx.Request("POST", url, headers=headers, content=raw, extensions=self._extensions)
+        return self._transport.handle_async_request(request)
 
     async def aclose(self) -> None:
         await self._transport.aclose()

@@ -19,7 +19,8 @@ from hira.policies import (
     place_of,
     resolve_name,
 )
-from hira.policies.retrying import USUAL, Fallback, Timeout
+from hira.policies.fallback import Fallback
+from hira.policies.waiting import USUAL, Timeout
 from hira.runtime.settings import Continuation, RoleSettings, Settings, nearest
 from hira.runtime.settings.keys import EndpointPlace, find_place
 

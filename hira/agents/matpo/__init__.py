@@ -99,7 +99,7 @@ def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int,
     loop = manner.loop(conversation, tools, asking, limit=limit, several=parallel, final=True)
     prompt = PLANNER.fill(
         today=context.rollout.today,
-        tools=conversation.config.dialect.instructions(tools),
+        tools=conversation.explain(tools),
         several=ONE.fill() if parallel == 1 else SEVERAL.fill(several=parallel),
         limit=limit,
     )
@@ -188,7 +188,7 @@ def _begin_worker(
     loop = manner.loop(conversation, tools, asking, limit=calls)
     prompt = WORKER.fill(
         today=context.rollout.today,
-        tools=conversation.config.dialect.instructions(tools),
+        tools=conversation.explain(tools),
         limit=calls,
         recap=RECAP.fill(question=sanitize(main)) if main else Filled(""),
     )
