@@ -6,7 +6,7 @@ Words confirm copies. Every other claim goes to the model, if it has passed an e
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Literal
 
@@ -255,21 +255,13 @@ class RecordedVerifier:
             "claims": [[claim.text, *(_identify(source) for source in claim.sources)] for claim in claims],
         }
         spec = CallSpec("tool", ROLE, digest_of_tool(ROLE, values), self.name, lambda: values)
-        return await self.context.call_recorded(spec, lambda: self.verifier.verify(claims, question), _encode, _decode)
+        judge, decode = partial(self.verifier.verify, claims, question), partial(validate, list[Judgement])
+        return await self.context.call_recorded(spec, judge, list, decode)
 
 
 def _identify(source: Source) -> str:
     """A source's id with a digest of its text: another run's source of this id is another."""
     return f"{source.id} {hashlib.sha256(source.text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-
-
-def _encode(judged: Sequence[Judgement]) -> list[dict[str, Any]]:
-    return [asdict(judgement) for judgement in judged]
-
-
-def _decode(stored: Any) -> list[Judgement]:
-    judged: list[Judgement] = validate(list[Judgement], stored)
-    return judged
 
 
 @dataclass(frozen=True, slots=True)
