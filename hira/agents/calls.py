@@ -242,8 +242,9 @@ def _mask(observation: Observation, secrets: frozenset[str]) -> Observation:
 
 
 def _mask_passage(passage: Passage, secrets: frozenset[str]) -> Passage:
-    masked = {name: redact(getattr(passage.source, name), secrets) for name in ("location", "title", "text")}
-    return Passage(replace(passage.source, **masked), redact(passage.text, secrets))
+    source = passage.source.change_text(lambda text: redact(text, secrets))
+    masked = {name: redact(getattr(source, name), secrets) for name in ("location", "title")}
+    return Passage(replace(source, **masked), redact(passage.text, secrets))
 
 
 PASSAGE = Prompt(__file__, "passage")
