@@ -303,7 +303,8 @@ def split_sentences(text: str) -> Iterator[str]:
         sentence = CELL.join(block.strip().split("\t")) if is_row(block) else block
         sentence = " ".join(sentence.split())
         start = 0
-        while len(sentence) - start > LONGEST and not is_row(sentence):
+        longest = len(sentence) if is_row(sentence) else LONGEST
+        while len(sentence) - start > longest:
             space = sentence.rfind(" ", start + 1, start + LONGEST)
             yield sentence[start : space if space > 0 else start + LONGEST]
             start = space + 1 if space > 0 else start + LONGEST
