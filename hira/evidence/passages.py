@@ -300,11 +300,11 @@ def split_sentences(text: str) -> Iterator[str]:
     """Yield the sentences, each on one line, in order; a sentence longer than `LONGEST` is cut at spaces."""
     for begin, end in find_sentences(text):
         block = text[begin:end]
-        sentence = CELL.join(block.strip().split("\t")) if is_row(block) else block
+        row = is_row(block)
+        sentence = CELL.join(block.strip().split("\t")) if row else block
         sentence = " ".join(sentence.split())
         start = 0
-        longest = len(sentence) if is_row(sentence) else LONGEST
-        while len(sentence) - start > longest:
+        while len(sentence) - start > LONGEST and not row:
             space = sentence.rfind(" ", start + 1, start + LONGEST)
             yield sentence[start : space if space > 0 else start + LONGEST]
             start = space + 1 if space > 0 else start + LONGEST
