@@ -276,8 +276,13 @@ class CheckedAnswer:
 
 
 async def check_answer(context: RunContext) -> CheckedAnswer:
-    """Check the run's answer with the run's verifier. The model that verifies says whether it answers the question;
-    without one, the words of the question do."""
+    """Check the run's answer with the run's verifier, once for each text and its sources. The model that verifies says
+    whether it answers the question; without one, the words of the question do."""
+    run = context.rollout
+    return await context.once(f"check with {len(run.sources)} sources: {run.answer}", partial(_check_answer, context))
+
+
+async def _check_answer(context: RunContext) -> CheckedAnswer:
     run = context.rollout
     by_model = ModelVerifier(context) if context.verify == "model" and not run.failure else None
     plugged = RecordedVerifier(context.verifier, context) if context.verifier else None

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from hira.agents.rubrics import Rubric
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.agents.verifier import ModelVerifier
@@ -27,6 +26,7 @@ from hira.runtime.registry import JUDGE
 from hira.runtime.session import budget_of
 from hira.runtime.settings import RoleSettings, Settings
 from hira.runtime.settings.keys import find_place
+from hira.workflows.mams.rubrics import Rubric
 
 Scorer = Callable[[Item, Answer], Awaitable[Score]]
 

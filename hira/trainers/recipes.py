@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hira.agents.rubrics import WRITER
 from hira.agents.run_context import RoleConfig
 from hira.core.errors import UsageError
 from hira.evaluation.rewards.answers import Reward
@@ -16,6 +15,7 @@ from hira.trainers.credit.matpo import Norm
 from hira.trainers.rows import Credited, Group
 from hira.workflows import BuiltIn
 from hira.workflows.mams import RubricWriting
+from hira.workflows.mams.rubrics import WRITER
 
 Data = Literal["answers", "pairs", "queries"]
 
