@@ -204,7 +204,7 @@ def means(tools: Toolbox, experts: Sequence[Expert]) -> Filled:
 
 
 def _describe_attempt(attempt: Attempt | None) -> Filled:
-    """Describe what was read and answered before the planner began; empty if nothing was."""
+    """Describe the attempt before the planner began; empty without one."""
     if attempt is None:
         return Filled("")
     return ATTEMPT.fill(answer=sanitize(attempt.answer) or "none", passages=attempt.passages)
