@@ -14,7 +14,7 @@ from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.evidence import Relevance, Source, is_accepted
 from hira.evidence.verdicts import find_worst
-from hira.policies import OFFLINE
+from hira.policies.names import OFFLINE
 from hira.runtime.answer import Answer
 
 CODES: dict[Status, int] = {
