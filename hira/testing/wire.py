@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from hira.core.messages import Message, ToolCall
+from hira.core.messages import ToolCall, read_message
 from hira.core.policy import Completion, Request, Sampling
 
 StopStyle = Literal["strip", "keep", "name"]
@@ -20,7 +20,7 @@ def request_of(body: Mapping[str, Any]) -> Request:
     schema = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
     messages = body.get("messages") or [{"role": "user", "content": body.get("prompt", "")}]
     return Request(
-        tuple(_message(said) for said in messages),
+        tuple(map(read_message, messages)),
         Sampling(
             temperature=body.get("temperature"),
             top_p=body.get("top_p"),
@@ -113,17 +113,6 @@ def as_completion(reply: Mapping[str, Any]) -> dict[str, Any]:
 
 def _call(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-
-
-def _message(said: Mapping[str, Any]) -> Message:
-    content = said.get("content") or ""
-    if isinstance(content, list):
-        content = "".join(part.get("text", "") for part in content)
-    calls = tuple(
-        ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
-        for call in said.get("tool_calls") or ()
-    )
-    return Message(said["role"], content, calls=calls, call_id=said.get("tool_call_id", ""))
 
 
 _STATUS = {"length": "max_output_tokens", "content_filter": "content_filter"}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.errors import UsageError
-from hira.journal.encoding import dump_completion
+from hira.journal.encoding import dump
 from hira.runtime.trace.reading import Reading, ReadTurn
 
 
@@ -44,7 +44,7 @@ def _describe_turn(turn: ReadTurn) -> dict[str, Any]:
         "model": turn.model,
         "kept": turn.kept,
         "added": [message.wire for message in messages[turn.kept :]],
-        "completion": dump_completion(turn.completion),
+        "completion": dump(turn.completion),
     }
 
 

@@ -18,7 +18,7 @@ from hira.core.errors import ToolError
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
-from hira.tools.documents.document import Document, Part, write_pieces
+from hira.tools.documents.document import Document, Part, join_pieces, write_pieces
 from hira.tools.documents.reader import FileReader, read_file
 from hira.tools.documents.refresh import Progress, Refresh, find_changes
 from hira.tools.documents.store import IndexedFile, PassageHit, open_store
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 # part of the file's name: increment it when the readers, the passages or the tables change
-_EDITION = 2
+_EDITION = 3
 _LISTED = 5
 
 
@@ -157,10 +157,11 @@ def search_documents(index: Index, *, top: int = 10) -> Tool:
 
 def _passage(hit: PassageHit) -> Passage:
     """Return the hit as a passage, without the document's title in its heading, because the title is shown with it."""
-    text = f"({hit.piece.place})\n{hit.piece.full}" if hit.piece.place else hit.piece.full
-    heading = hit.piece.heading.removeprefix(hit.title).strip()
-    shown = (f"({hit.piece.place})" if hit.piece.place else "", heading, hit.piece.text)
-    return Passage(Source(hit.name, hit.title, text, "file"), "\n".join(line for line in shown if line))
+    piece = hit.piece
+    place = f"({piece.place})" if piece.place else ""
+    text, places = join_pieces([piece], hit.title, placed=True)
+    shown = (place, piece.heading.removeprefix(hit.title).strip(), piece.text)
+    return Passage(Source(hit.name, hit.title, text, "file", places=places), "\n".join(filter(None, shown)))
 
 
 def browse_documents(index: Index) -> Tool:
@@ -199,7 +200,8 @@ def show(entry: IndexedFile, intent: str) -> Observation:
     """Return a document of at most about 3,000 tokens whole, else the passages that fit the intent, in order."""
     texts = [piece.full for piece in entry.pieces]
     order, note = choose_passages(texts, intent)
-    source = Source(entry.name, entry.title, "\n\n".join(texts[at] for at in order), "file")
+    text, places = join_pieces([entry.pieces[at] for at in order], entry.title)
+    source = Source(entry.name, entry.title, text, "file", places=places)
     return Observation(note, (Passage(source, write_pieces(entry.pieces, order)),))
 
 

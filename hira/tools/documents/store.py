@@ -22,7 +22,8 @@ CREATE TABLE IF NOT EXISTS refused (
   path TEXT PRIMARY KEY, size INTEGER, changed INTEGER, line TEXT, textless INTEGER, tried REAL
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
-  title, heading, text, beside, place UNINDEXED, file UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2'
+  title, heading, text, beside, place UNINDEXED, span UNINDEXED, file UNINDEXED,
+  tokenize = 'porter unicode61 remove_diacritics 2'
 );
 """
 
@@ -150,12 +151,12 @@ class Store:
         if not query:
             return []
         rows = self._rows(
-            "SELECT f.name, f.title, p.place, p.heading, p.text, -p.rank FROM passages p JOIN files f ON f.id = p.file"
-            " WHERE passages MATCH ? ORDER BY p.rank LIMIT ?",
+            "SELECT f.name, f.title, p.place, p.heading, p.text, p.span, -p.rank FROM passages p"
+            " JOIN files f ON f.id = p.file WHERE passages MATCH ? ORDER BY p.rank LIMIT ?",
             query,
             top,
         )
-        return [PassageHit(row[0], row[1], Piece(*row[2:5]), row[5]) for row in rows]  # type: ignore[arg-type]
+        return [PassageHit(row[0], row[1], Piece(*row[2:6]), row[6]) for row in rows]  # type: ignore[arg-type]
 
     def names(self) -> list[str]:
         return [str(row[0]) for row in self._rows("SELECT name FROM files ORDER BY name")]
@@ -165,8 +166,8 @@ class Store:
 
     def entry(self, name: str) -> IndexedFile | None:
         rows = self._rows(
-            "SELECT f.path, f.size, f.changed, f.digest, f.title, f.note, p.place, p.heading, p.text FROM files f"
-            " LEFT JOIN passages p ON p.rowid BETWEEN f.first AND f.first + f.count - 1"
+            "SELECT f.path, f.size, f.changed, f.digest, f.title, f.note, p.place, p.heading, p.text, p.span"
+            " FROM files f LEFT JOIN passages p ON p.rowid BETWEEN f.first AND f.first + f.count - 1"
             " WHERE f.name = ? ORDER BY p.rowid",
             name,
         )
@@ -229,7 +230,7 @@ def _insert(db: sqlite3.Connection, entry: IndexedFile, first: int) -> None:
     ).lastrowid
     title = _title(entry)
     db.executemany(
-        "INSERT INTO passages (rowid, title, heading, text, beside, place, file) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO passages (rowid, title, heading, text, beside, place, span, file) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (
                 first + at,
@@ -238,6 +239,7 @@ def _insert(db: sqlite3.Connection, entry: IndexedFile, first: int) -> None:
                 piece.text,
                 find_extra_words(f"{title}\n{piece.full}"),
                 piece.place,
+                piece.span,
                 file,
             )
             for at, piece in enumerate(entry.pieces)
