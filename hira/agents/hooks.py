@@ -18,10 +18,9 @@ from hira.journal import CallSpec, NotRecorded
 from hira.journal.decoding import DamagedRecord, WireMessage, validate
 from hira.journal.encoding import digest_of, digest_of_tool, dump_message
 
-REFUSED = Prompt(__file__, "call_refused")
-BARE = Prompt(__file__, "call_refused_bare")
-WITHHELD = Prompt(__file__, "result_refused")
-REPLY = Prompt(__file__, "reply_refused")
+REFUSED = Prompt(__file__, "refusals", "call_refused")
+WITHHELD = Prompt(__file__, "refusals", "result_refused")
+REPLY = Prompt(__file__, "refusals", "reply_refused")
 
 TAKES = {
     "before_tool": "the arguments as a mapping",
@@ -53,7 +52,7 @@ class HookedTurn:
 def refuse_call(tool: Tool, refusal: Refusal) -> Observation:
     """The result, for the model, of a call that is not made."""
     reason = refusal.reason.strip()
-    text = REFUSED.fill(tool=tool.name, reason=sanitize(reason)) if reason else BARE.fill(tool=tool.name)
+    text = REFUSED.fill(tool=tool.name, reason=sanitize(reason))
     return Observation(text, ok=False)
 
 

@@ -14,7 +14,7 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import clean, sanitize
 from hira.policies.names import OFFLINE
 
-FILL = Prompt(__file__, "output_fill")
+FILL = Prompt(__file__, "output", "output_fill")
 
 
 async def fill_output(context: RunContext, output: OutputType) -> Any:

@@ -19,7 +19,7 @@ from hira.core.sanitize import clean, sanitize
 from hira.evidence import Citation
 from hira.policies.dialects.answer import read_record
 
-WANTED = Prompt(__file__, "output_wanted")
+WANTED = Prompt(__file__, "output", "output_wanted")
 VALUE = "value"
 OUTPUT_SCHEMA = "output_schema"
 """Stands in a run's recorded settings for the JSON schema of the output that was asked for."""

@@ -30,7 +30,7 @@ from hira.tools import Tool, Toolbox
 __all__ = ["Approve", "Continuation", "Conversation", "RoleConfig", "RunContext", "Verify", "together"]
 
 T = TypeVar("T")
-INSTRUCTIONS = Prompt(__file__, "instructions")
+INSTRUCTIONS = Prompt(__file__, "shared", "instructions")
 AT_LEAST = 1.0
 """Seconds between two looks at a budget whose seconds a person holds up."""
 UNINSTRUCTED = frozenset({"coordinator", "look", "output", "reader", "state", "system1", "verifier"})
