@@ -69,7 +69,9 @@ def test_no_file_of_prompts_is_a_fragment_of_a_dozen_words() -> None:
 
 @pytest.fixture
 def letter(tmp_path: Path) -> Prompt:
-    text = "Task: {{task}}\n{{#if notes}}\n\nNotes:\n{{notes}}\n{{else}}\n\nNo notes.\n{{/if}}\nEnd{{#if loud}}!{{/if}}\n"
+    text = (
+        "Task: {{task}}\n{{#if notes}}\n\nNotes:\n{{notes}}\n{{else}}\n\nNo notes.\n{{/if}}\nEnd{{#if loud}}!{{/if}}\n"
+    )
     (tmp_path / "letter.md").write_text(text, encoding="utf-8")
     return Prompt(str(tmp_path / "module.py"), "letter")
 

@@ -2,8 +2,6 @@
 
 import argparse
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from hira.agents.trajectory import Status
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
+from hira.core.files import replace_file
 from hira.evidence import Citation, Relevance, Source, is_accepted
 from hira.evidence.citations import locate
 from hira.evidence.verdicts import find_worst
@@ -180,16 +179,3 @@ def write_file(path: Path, text: str) -> None:
         replace_file(path, text.encode())
     except OSError as error:
         raise UsageError(f"the file could not be written: {error}", where=f"to {path}") from None
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Replace the contents of a file. Readers of the path see the old file or the whole new one. Raises `OSError`."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except OSError:
-        Path(name).unlink()
-        raise

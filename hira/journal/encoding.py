@@ -121,11 +121,12 @@ def pack(value: Any) -> bytes:
     try:
         return to_json(value)
     except ValueError:
-        text = json.dumps(value, ensure_ascii=False, check_circular=False, separators=(",", ":"), default=_spell_value)
+        text = json.dumps(value, ensure_ascii=False, check_circular=False, separators=(",", ":"), default=spell_value)
         return text.encode("utf-8", "surrogatepass")
 
 
-def _spell_value(value: Any) -> Any:
+def spell_value(value: Any) -> Any:
+    """Return what `json` writes for a value that it does not know."""
     return fields_of(value) if is_dataclass(value) else str(value)
 
 

@@ -5,11 +5,10 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 
 from hira.agents.run_context import RoleConfig
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean
 from hira.core.plugin import load_object
 from hira.evaluation.rewards.answers import Reward
 from hira.evaluation.rewards.rubrics import GENERAL_RUBRICS, ByRubric, Generated, Hybrid, RewardWeights, write_general
-from hira.runtime.settings import did_you_mean
 from hira.trainers.configuration import RewardConfig
 from hira.trainers.credit import grpo, mars, marsrl, matpo
 from hira.trainers.credit.grpo import FLOOR, Scale

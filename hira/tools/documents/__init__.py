@@ -79,10 +79,15 @@ class Index:
             self._reader.close()
             raise
 
-    async def search(self, question: str, top: int = 10) -> list[PassageHit]:
-        """Return the passages that fit a question best. The first search brings the index up to date."""
+    async def search(self, question: str, top: int = 10, relevant: float = 0.0) -> list[PassageHit]:
+        """Return the passages that fit a question best, without those that score less than the share `relevant` of the
+        best. The first search brings the index up to date."""
         await self._ensure_fresh()
-        return await asyncio.to_thread(self._store.search, question, top)
+        return await asyncio.to_thread(self._store.search, question, top, relevant)
+
+    async def read_neighbours(self, hits: Sequence[PassageHit]) -> list[PassageHit]:
+        """Return the passages before and after each hit, in the same document."""
+        return await asyncio.to_thread(self._store.read_neighbours, hits)
 
     async def open(self, name: str) -> IndexedFile | None:
         """Return the document with this shown name, with its passages in order."""
@@ -135,6 +140,8 @@ LONG = 3_000
 RELEVANT = 0.25
 """A passage below this share of the best passage's score is left out; it shares only common words."""
 _NEAR = 5
+_WITH_NEIGHBOURS = 2
+"""The best passages, which are shown with the passages around them."""
 
 
 def search_documents(index: Index, *, top: int = 10) -> Tool:
@@ -145,14 +152,23 @@ def search_documents(index: Index, *, top: int = 10) -> Tool:
         query: Annotated[str, Field(description="a question or its key words")],
     ) -> Observation:
         """Search the local documents for passages."""
-        hits = await index.search(query, top)
-        hits = [hit for hit in hits if hit.score >= RELEVANT * hits[0].score]
+        hits = await index.search(query, top, RELEVANT)
         if not hits:
             count = len(await index.names())
             return Observation(f"nothing found for {query!r} in {count} {'document' if count == 1 else 'documents'}")
-        return Observation(passages=tuple(map(_passage, hits)))
+        beside = await index.read_neighbours(hits[:_WITH_NEIGHBOURS])
+        return Observation(passages=tuple(map(_passage, join_neighbours(hits, beside, top))))
 
     return tool(search, pure=True)
+
+
+def join_neighbours(hits: Sequence[PassageHit], beside: Sequence[PassageHit], top: int) -> list[PassageHit]:
+    """Return at most `top` passages: the hits, and instead of the last ones the neighbours of the best. Passages of one
+    document are in its order, where the best of them is."""
+    kept = {hit.row: hit for hit in [*hits[:_WITH_NEIGHBOURS], *beside, *hits[_WITH_NEIGHBOURS:]]}
+    chosen = sorted(list(kept.values())[:top], key=lambda hit: hit.row)
+    places = {hit.name: place for place, hit in reversed(list(enumerate(hits)))}
+    return sorted(chosen, key=lambda hit: places[hit.name])
 
 
 def _passage(hit: PassageHit) -> Passage:
@@ -160,7 +176,8 @@ def _passage(hit: PassageHit) -> Passage:
     piece = hit.piece
     place = f"({piece.place})" if piece.place else ""
     text, places = join_pieces([piece], hit.title, placed=True)
-    shown = (place, piece.heading.removeprefix(hit.title).strip(), piece.text)
+    issue = f"({hit.issue.describe()})" if hit.issue else ""
+    shown = (issue, place, piece.heading.removeprefix(hit.title).strip(), piece.text)
     return Passage(Source(hit.name, hit.title, text, "file", places=places), "\n".join(filter(None, shown)))
 
 
