@@ -21,7 +21,7 @@ from pydantic import (
 from hira.core.errors import UsageError, did_you_mean
 from hira.core.policy import Effort
 from hira.core.sanitize import passwords_in, without_userinfo
-from hira.policies import Api
+from hira.policies.names import Api
 from hira.runtime.settings.layer import invalid
 
 FILE = "hira.toml"
