@@ -69,7 +69,8 @@ def data(reading: Reading) -> dict[str, Any]:
             for one in reading.remembered
         ],
         "citations": [
-            {"source": one.source, "claim": one.claim, "quote": one.quote, "verdict": one.verdict, "why": one.explain()}
+            {"source": one.source, "claim": one.claim, "quote": one.quote, "verdict": one.verdict, "why": one.explain(),
+             "attributed": one.attributed}
             for one in reading.rollout.citations
         ],
         "sources": [_source(one, reading.rollout.citations) for one in reading.rollout.sources.read.values()],
