@@ -85,7 +85,8 @@ class Judgement:
     missing: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
 
-    __post_init__ = _read_plain_values
+    def __post_init__(self) -> None:
+        _read_plain_values(self)
 
 
 # Blanks are matched possessively, so that a bracket before a million of them is tried only once.
@@ -123,7 +124,8 @@ class Citation:
     missing: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
 
-    __post_init__ = _read_plain_values
+    def __post_init__(self) -> None:
+        _read_plain_values(self)
 
     def explain(self, *, chinese: bool = False) -> str:
         """Name the words of the claim that the source does not have, `SHOWN` at most; empty if it has all."""
