@@ -3,20 +3,20 @@
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
 from hira.core.errors import HookError, Stop, Withheld
 from hira.core.hooks import Hooks, Refusal, ToolUse, TurnInput
-from hira.core.messages import Media, Message, Speaker, ToolCall, assistant, user
+from hira.core.messages import Message, assistant, read_message, user
 from hira.core.policy import Completion, Request
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tool import Observation, Tool, limit_texts
 from hira.journal import CallSpec, NotRecorded
-from hira.journal.decoding import DamagedRecord, decode_completion, validate
-from hira.journal.encoding import digest_of, digest_of_tool, dump_completion
+from hira.journal.decoding import DamagedRecord, WireMessage, validate
+from hira.journal.encoding import digest_of, digest_of_tool, dump_message
 
 if TYPE_CHECKING:
     from hira.agents.conversation import Conversation
@@ -83,15 +83,15 @@ async def change_prompt(conversation: "Conversation", request: Request, *, last:
         if isinstance(made, Refusal):
             return {"refused": made.reason}
         places = {id(one): at for at, one in enumerate(request.messages)}
-        return {"messages": [places.get(id(one), _dump(one)) for one in made]}
+        return {"messages": [places.get(id(one), dump_message(one)) for one in made]}
 
     def decode(record: Mapping[str, Any]) -> Refusal | tuple[Message, ...]:
-        if "refused" in record:
-            return Refusal(validate(str, record["refused"]))
-        messages = tuple(request.messages[one] if isinstance(one, int) else _load(one) for one in record["messages"])
-        if not messages:
+        values = validate(_Refused | _Messages, record)
+        if "refused" in values:
+            return Refusal(values["refused"])
+        if not values["messages"]:
             raise DamagedRecord("it has no messages")
-        return messages
+        return tuple(request.messages[one] if isinstance(one, int) else read_message(one) for one in values["messages"])
 
     digest = digest_of(f"before_turn {_run_of(conversation)}", request)
     made = await _call_recorded(conversation, "before_turn", digest, make, encode, decode, last=last)
@@ -186,36 +186,24 @@ def _wrong(name: str, made: object) -> HookError:
     return HookError(f"the hook {name} returned {made!r:.80}", fix=fix)
 
 
+class _Refused(TypedDict):
+    refused: str
+
+
+class _Reply(TypedDict):
+    reply: Completion
+
+
+class _Messages(TypedDict):
+    """The positions of messages of the request, and those that the hook wrote."""
+
+    messages: list[int | WireMessage]
+
+
 def _dump_reply(made: Refusal | Completion) -> dict[str, Any]:
-    return {"refused": made.reason} if isinstance(made, Refusal) else {"reply": dump_completion(made)}
+    return {"refused": made.reason} if isinstance(made, Refusal) else {"reply": made}
 
 
 def _load_reply(record: Mapping[str, Any]) -> Refusal | Completion:
-    return Refusal(validate(str, record["refused"])) if "refused" in record else decode_completion(record["reply"])
-
-
-def _dump(message: Message) -> dict[str, Any]:
-    return {
-        "role": message.role,
-        "text": str(message.text),
-        "media": [[one.kind, one.url, one.format] for one in message.media],
-        "calls": [[one.id, one.name, one.arguments] for one in message.calls],
-        "call_id": message.call_id,
-        "prompt": message.prompt,
-    }
-
-
-class _MessageRecord(TypedDict):
-    role: Speaker
-    text: str
-    media: list[tuple[Literal["image", "audio", "video"], str, str]]
-    calls: list[tuple[str, str, str]]
-    call_id: str
-    prompt: str
-
-
-def _load(values: Mapping[str, Any]) -> Message:
-    record: _MessageRecord = validate(_MessageRecord, values)
-    media = tuple(Media(*one) for one in record["media"])
-    calls = tuple(ToolCall(*one) for one in record["calls"])
-    return Message(record["role"], record["text"], media, calls, record["call_id"], record["prompt"])
+    values = validate(_Refused | _Reply, record)
+    return Refusal(values["refused"]) if "refused" in values else values["reply"]

@@ -272,15 +272,15 @@ async def settle_output(context: RunContext, output: OutputType) -> None:
         context.note(record.output_error, important=True)
 
 
-def find_field_sources(value: Any, citations: list[Citation]) -> dict[str, tuple[str, ...]]:
-    """For each field of a JSON value, such as `orders.0.price`, the ids of the sources whose supported claim or quote
-    holds it."""
-    found: dict[str, tuple[str, ...]] = {}
-    texts = [(one.source, f" {' '.join(words(f'{one.claim} {one.quote}'))} ") for one in _keep_supported(citations)]
+def find_field_citations(value: Any, citations: list[Citation]) -> dict[str, list[Citation]]:
+    """For each field of a JSON value, such as `orders.0.price`, the supported citations whose claim or quote holds
+    it."""
+    found: dict[str, list[Citation]] = {}
+    texts = [(one, f" {' '.join(words(f'{one.claim} {one.quote}'))} ") for one in _keep_supported(citations)]
     for path, leaf in _leaves(value, ""):
         spelled = " ".join(words(leaf))
         if spelled:
-            found[path] = tuple(dict.fromkeys(source for source, text in texts if f" {spelled} " in text))
+            found[path] = [citation for citation, text in texts if f" {spelled} " in text]
     return found
 
 

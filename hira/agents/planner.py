@@ -25,6 +25,7 @@ EXPERTS = Prompt(__file__, "planner_experts")
 ABILITIES = Prompt(__file__, "planner_abilities")
 TOOLS = Prompt(__file__, "planner_tools")
 FINDING = Prompt(__file__, "finding")
+ATTEMPT = Prompt(__file__, "planner_attempt")
 NO_TASK = Prompt(__file__, "no_task")
 
 
@@ -52,6 +53,14 @@ class Thought:
 
     subtasks: tuple[Subtask, ...] = ()
     answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An answer that no check confirmed, and the passages that it was written from."""
+
+    answer: str
+    passages: Filled
 
 
 class Planner:
@@ -86,7 +95,7 @@ class Planner:
     def issued(self) -> int:
         return self.loop.used
 
-    async def begin(self, question: str) -> Thought:
+    async def begin(self, question: str, attempt: Attempt | None = None) -> Thought:
         loop = self.loop
         loop.task = question
         prompt = PLANNER.fill(
@@ -98,6 +107,7 @@ class Planner:
             limit=loop.limit,
             experts=staff(self.experts, describe=self.describe),
             tools=means(self.context.tools, self.experts),
+            attempt=_describe_attempt(attempt),
         )
         loop.conversation.say(user(prompt))
         return await self._think()
@@ -191,6 +201,13 @@ def means(tools: Toolbox, experts: Sequence[Expert]) -> Filled:
     own = [tool for expert in experts for tool in tools.extra_for(expert.name)]
     lines = [f"{tool.name} ({tool.description.partition('. ')[0].rstrip('.')})" for tool in (*search, *own)]
     return TOOLS.fill(tools=", ".join(dict.fromkeys(lines))) if lines else Filled("")
+
+
+def _describe_attempt(attempt: Attempt | None) -> Filled:
+    """Describe the attempt before the planner began; empty without one."""
+    if attempt is None:
+        return Filled("")
+    return ATTEMPT.fill(answer=sanitize(attempt.answer) or "none", passages=attempt.passages)
 
 
 def _unreadable() -> Filled:

@@ -6,8 +6,8 @@ Words confirm copies. Every other claim goes to the model, if it has passed an e
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any, Literal
 
 from pydantic import Field, JsonValue, create_model
@@ -255,21 +255,13 @@ class RecordedVerifier:
             "claims": [[claim.text, *(_identify(source) for source in claim.sources)] for claim in claims],
         }
         spec = CallSpec("tool", ROLE, digest_of_tool(ROLE, values), self.name, lambda: values)
-        return await self.context.call_recorded(spec, lambda: self.verifier.verify(claims, question), _encode, _decode)
+        judge, decode = partial(self.verifier.verify, claims, question), partial(validate, list[Judgement])
+        return await self.context.call_recorded(spec, judge, list, decode)
 
 
 def _identify(source: Source) -> str:
     """A source's id with a digest of its text: another run's source of this id is another."""
     return f"{source.id} {hashlib.sha256(source.text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-
-
-def _encode(judged: Sequence[Judgement]) -> list[dict[str, Any]]:
-    return [asdict(judgement) for judgement in judged]
-
-
-def _decode(stored: Any) -> list[Judgement]:
-    judged: list[Judgement] = validate(list[Judgement], stored)
-    return judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,8 +276,13 @@ class CheckedAnswer:
 
 
 async def check_answer(context: RunContext) -> CheckedAnswer:
-    """Check the run's answer with the run's verifier. The model that verifies says whether it answers the question;
-    without one, the words of the question do."""
+    """Check the run's answer with the run's verifier, once for each text and its sources. The model that verifies says
+    whether it answers the question; without one, the words of the question do."""
+    run = context.rollout
+    return await context.once(f"check with {len(run.sources)} sources: {run.answer}", partial(_check_answer, context))
+
+
+async def _check_answer(context: RunContext) -> CheckedAnswer:
     run = context.rollout
     by_model = ModelVerifier(context) if context.verify == "model" and not run.failure else None
     plugged = RecordedVerifier(context.verifier, context) if context.verifier else None

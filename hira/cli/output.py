@@ -2,8 +2,6 @@
 
 import argparse
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,9 @@ from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
 from hira.cli.progress import brief
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
-from hira.evidence import Relevance, Source, is_accepted
+from hira.core.files import replace_file
+from hira.evidence import Citation, Relevance, Source, is_accepted
+from hira.evidence.citations import locate
 from hira.evidence.verdicts import find_worst
 from hira.evidence.verifiers import LONG
 from hira.policies import OFFLINE
@@ -125,16 +125,16 @@ def text(answer: Answer) -> str:
 
 def _describe_source(answer: Answer, source: Source) -> Iterator[str]:
     """Yield a source with its verdict, and the passages of it that decide; of a report the source alone."""
-    yield f"{format_source(source)}{_verdict(answer, source)}"
+    yield f"{format_source(source, answer.citations)}{_verdict(answer, source)}"
     if len({one.claim for one in answer.citations}) < LONG:
         quotes = [one.quote for one in answer.citations if one.source == source.id and one.quote]
         yield from (f"     “{brief(quote, QUOTED)}”" for quote in dict.fromkeys(quotes))
 
 
-def format_source(source: Source) -> str:
-    """Format a source on one line: its id, its title, its location."""
+def format_source(source: Source, citations: Sequence[Citation] = ()) -> str:
+    """Format a source on one line: its id, its title, its location, and where in it the cited passages are."""
     title = " ".join(source.title.split()) or source.location
-    return f"[{source.id}] {title} — {source.location}"
+    return f"[{source.id}] {title} — {locate(source, citations)}"
 
 
 def _verdict(answer: Answer, source: Source) -> str:
@@ -157,8 +157,12 @@ def markdown(answer: Answer) -> str:
         parts.append(f"*{what_is_missing(answer, searched=True).what}*")
     if answer.cited:
         parts.append("## Sources")
-        parts.append("\n".join(f"- {format_source(source)}" for source in answer.cited))
-    quotes = [f"- [{one.source}] {one.flag()}: “{one.quote}”" for one in answer.citations if one.quote]
+        parts.append("\n".join(f"- {format_source(source, answer.citations)}" for source in answer.cited))
+    quotes = [
+        f"- [{', '.join(filter(None, (one.source, one.place)))}] {one.flag()}: “{one.quote}”"
+        for one in answer.citations
+        if one.quote
+    ]
     if quotes:
         parts += ["## Evidence", "\n".join(quotes)]
     return "\n\n".join(parts)
@@ -188,16 +192,3 @@ def write_file(path: Path, text: str) -> None:
         replace_file(path, text.encode())
     except OSError as error:
         raise UsageError(f"the file could not be written: {error}", where=f"to {path}") from None
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Replace the contents of a file. Readers of the path see the old file or the whole new one. Raises `OSError`."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except OSError:
-        Path(name).unlink()
-        raise

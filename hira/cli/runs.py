@@ -48,14 +48,6 @@ def day(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
-def took(seconds: float) -> str:
-    """A duration as a person reads it: 0.4 s, 12 s, 3 min 20 s, 1 h 5 min."""
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
 DAY = 86400.0
 
 

@@ -91,7 +91,8 @@ def citations_of(bound: Sequence[SourcedClaim], judged: Sequence[Judgement], nam
         for source in [best] if claim.attributed else claim.sources:
             quote = judgement.quote if source.id == best.id else ""
             checked = (judgement.verdict, round(judgement.score, 4), judgement.by or name, claim.attributed)
-            citations.append(Citation(source.id, claim.text, quote, *checked, judgement.missing, judgement.lacking))
+            words_left = (judgement.missing, judgement.lacking)
+            citations.append(Citation(source.id, claim.text, quote, *checked, *words_left, source.find_place(quote)))
     return citations
 
 

@@ -1,10 +1,9 @@
 """Facts that hira learned about models at their endpoints, kept in one file of the cache folder."""
 
 import asyncio
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from json import dump, loads
+from json import dumps, loads
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +56,12 @@ class EndpointFacts:
     def _write(self) -> None:
         if self._path is None:
             return
+        from hira.core.files import replace_file  # most runs learn nothing new
+
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=self._path.parent, delete=False) as file:
-                dump(self._known, file, ensure_ascii=False, indent=1, sort_keys=True)
-            Path(file.name).replace(self._path)
+            content = dumps(self._known, ensure_ascii=False, indent=1, sort_keys=True)
+            replace_file(self._path, content.encode("utf-8", "replace"), private=True)
         except OSError:
             return
 

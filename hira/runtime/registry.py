@@ -12,12 +12,12 @@ from hira.agents.experts import EXPERTS
 from hira.agents.output import ROLE as OUTPUT
 from hira.agents.run_context import RunContext
 from hira.agents.verifier import ROLE as VERIFIER
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean, nearest
 from hira.core.plugin import TOOLS, find_installed, load_named, load_object, package_of
 from hira.core.plugin import WORKFLOWS as INSTALLED
 from hira.core.policy import Policy
 from hira.policies.dialects import DIALECTS, NATIVE, Dialect
-from hira.runtime.settings import McpSettings, Settings, did_you_mean, nearest
+from hira.runtime.settings import McpSettings, Settings
 from hira.runtime.validation import TAKEN, check_experts, check_workflow
 from hira.tools import Tool
 from hira.workflows import WORKFLOWS, BuiltIn, Workflow

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hira.agents.mams.state import Memory, MemoryEntry, Update, WrittenEntry, find_unsourced, ids, merge, missing
 from hira.core.errors import EndpointError, OutOfBudget
 from hira.core.events import Notice
 from hira.core.messages import ToolCall
@@ -21,6 +20,7 @@ from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.workflows import MaMs, rollout
+from hira.workflows.mams.state import Memory, MemoryEntry, Update, WrittenEntry, find_unsourced, ids, merge, missing
 
 TOPIC = "The mills of Orlen"
 FILLER = " ".join(f"Word{at}" for at in range(50))

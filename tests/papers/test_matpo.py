@@ -10,7 +10,6 @@ import httpx
 import pytest
 
 from hira import Hira, Settings
-from hira.agents.matpo import browsing
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import EndpointError
@@ -26,6 +25,7 @@ from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.tools.search import open_backend, search_tool
 from hira.workflows.matpo import MATPO
+from hira.workflows.matpo.agents import browsing
 from hira.workflows.workflow import rollout
 
 ASEAN = Path(__file__).parent.parent / "data" / "asean"

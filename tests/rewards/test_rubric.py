@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from hira.agents.rubrics import (
+from hira.core.errors import EndpointError
+from hira.core.events import Notice
+from hira.core.policy import Request
+from hira.evaluation.rewards.report_judge import pairwise, pointwise, quality, score
+from hira.testing import ScriptedPolicy
+from hira.testing.script import make_context
+from hira.workflows.mams.rubrics import (
     WEIGHTS,
     Rubric,
     Scores,
@@ -17,12 +23,6 @@ from hira.agents.rubrics import (
     value_of,
     weighted_mean,
 )
-from hira.core.errors import EndpointError
-from hira.core.events import Notice
-from hira.core.policy import Request
-from hira.evaluation.rewards.report_judge import pairwise, pointwise, quality, score
-from hira.testing import ScriptedPolicy
-from hira.testing.script import make_context
 
 QUERY = "Compare tidal and wind power for small islands"
 

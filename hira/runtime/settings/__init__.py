@@ -47,7 +47,6 @@ from hira.runtime.settings.fields import (
     Settings,
     TimeoutSettings,
 )
-from hira.runtime.settings.layer import did_you_mean, nearest
 from hira.runtime.settings.reading import find_journal, load
 from hira.runtime.settings.trust import MCP_CONSENT, SERVE_KEY, TRUST
 
@@ -71,8 +70,6 @@ __all__ = [
     "Sandbox",
     "Settings",
     "TimeoutSettings",
-    "did_you_mean",
     "find_journal",
     "load",
-    "nearest",
 ]

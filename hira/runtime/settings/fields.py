@@ -18,11 +18,11 @@ from pydantic import (
     model_validator,
 )
 
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean
 from hira.core.policy import Effort
 from hira.core.sanitize import passwords_in, without_userinfo
 from hira.policies import Api
-from hira.runtime.settings.layer import did_you_mean, invalid
+from hira.runtime.settings.layer import invalid
 
 FILE = "hira.toml"
 PROFILE, SERVED = "profile.toml", "served.toml"

@@ -1,30 +1,17 @@
 """One place that settings come from, and what is said of names and values that are wrong there."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean
 
 LONGEST_SHOWN = 100
 _SECRETS = ("api_key", "search_keys", "mcp", "keys")
 _ALLOWED = re.compile(r"'([^']*)'")
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that `name` was probably meant to be, empty if none is near."""
-    return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.6)), "")
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Suggest known names for an unknown one, as one line."""
-    names = list(known)
-    near = nearest(name, names)
-    return f"did you mean {near!r}?" if near else f"known are: {', '.join(names)}"
 
 
 def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean, nearest
 from hira.runtime.settings.fields import (
     FILE,
     JOURNAL,
@@ -28,7 +28,7 @@ from hira.runtime.settings.fields import (
     is_secret,
 )
 from hira.runtime.settings.keys import pair_keys
-from hira.runtime.settings.layer import Layer, did_you_mean, invalid, nearest, split_list
+from hira.runtime.settings.layer import Layer, invalid, split_list
 from hira.runtime.settings.trust import (
     MCP_CONSENT,
     SERVE_KEY,

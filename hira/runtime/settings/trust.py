@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
@@ -253,13 +252,13 @@ def read_allowed(environ: Mapping[str, str], path: Path, store: Path) -> set[str
 
 def allow(path: Path, wanted: Iterable[str], store: Path) -> None:
     """Remember that the project's file at `path` may name these. Only the user can read the store."""
+    from hira.core.files import replace_file  # most runs write no consent
+
     known = _read_store(store)
     known[str(path.resolve())] = sorted({*known.get(str(path.resolve()), ()), *wanted})
     try:
         store.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", dir=store.parent, encoding="utf-8", delete=False) as file:
-            json.dump(known, file, indent=1)
-        Path(file.name).replace(store)
+        replace_file(store, json.dumps(known, indent=1).encode(), private=True)
     except OSError as error:
         fix = f"set {TRUST} instead"
         raise UsageError(f"{store} cannot be written: {error.strerror}", fix=fix) from None

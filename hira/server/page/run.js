@@ -406,7 +406,7 @@ export class RunView {
 
   describePassage(citation) {
     const source = this.told.answer.sources.find(one => one.id === citation.id);
-    const place = element("button", { type: "button", class: "where", text: `${citation.id.slice(1)} · ${source?.title || citation.source}`, title: citation.source });
+    const place = element("button", { type: "button", class: "where", text: [`${citation.id.slice(1)} · ${source?.title || citation.source}`, citation.place].filter(Boolean).join(", "), title: citation.source });
     place.addEventListener("click", () => this.source(citation.id));
     return element("blockquote", { dir: "auto" }, [citation.quote ? `“${citation.quote}” ` : "", place]);
   }
@@ -424,9 +424,10 @@ export class RunView {
   citation(id) {
     const own = this.told.answer.citations.filter(one => one.id === id && !one.attributed);
     const verdict = own.find(one => one.verdict !== "supported")?.verdict ?? own[0]?.verdict ?? "not checked";
+    const where = [verdict, ...new Set(own.map(one => one.place).filter(Boolean))].join(", ");
     const sign = { supported: "", contradicted: " ✗" }[verdict] ?? " ?";
     const button = element("button", {
-      type: "button", class: `cite ${verdict.replaceAll(" ", "-")}`, text: id.slice(1) + sign, title: verdict, "aria-label": `source ${id.slice(1)}, ${verdict}`,
+      type: "button", class: `cite ${verdict.replaceAll(" ", "-")}`, text: id.slice(1) + sign, title: where, "aria-label": `source ${id.slice(1)}, ${where}`,
     });
     button.addEventListener("click", () => this.source(id));
     return button;

@@ -14,10 +14,11 @@ export function open(source, text, citations) {
     element("b", { text: one.verdict }), element("span", { text: one.claim, dir: "auto" }),
     one.why ? element("p", { class: "lacks", text: one.why }) : "",
     one.quote ? element("blockquote", { text: `“${one.quote}”`, dir: "auto" }) : "",
+    one.place ? element("span", { class: "place", text: one.place, dir: "auto" }) : "",
   ]));
   drawer.replaceChildren(
     element("div", { class: "bar" }, [element("h2", { text: source.title || source.location, dir: "auto" }), close]),
-    element("p", { class: "place" }, [`${source.kind} · `, place(source.location)]),
+    element("p", { class: "place" }, [`${source.kind} · `, place(source.location), ...(source.places ?? []).map(one => `, ${one}`)]),
     element("ul", { class: "verdicts" }, verdicts),
     body,
   );

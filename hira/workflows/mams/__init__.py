@@ -16,10 +16,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from hira.agents.mams import act, decide, remember, within, write
-from hira.agents.mams.chunking import Chunk, Key, split_into_chunks
-from hira.agents.mams.state import Memory, State
-from hira.agents.rubrics import FEWEST, GENERATE, MOST, WRITER
 from hira.agents.run_context import RunContext, together
 from hira.core.errors import HiraError, Stop, UsageError
 from hira.core.events import Remembered
@@ -30,6 +26,10 @@ from hira.core.sanitize import sanitize
 from hira.evidence.citations import is_chinese, language
 from hira.tools import Tool
 from hira.workflows.bound import ASKED_TWICE, Sizes, bound_loop, multiply
+from hira.workflows.mams.chunking import Chunk, Key, split_into_chunks
+from hira.workflows.mams.rubrics import FEWEST, GENERATE, MOST, WRITER
+from hira.workflows.mams.state import Memory, State
+from hira.workflows.mams.steps import act, decide, remember, within, write
 
 LEAST = 200
 """Tokens of a chunk, without which the frame around a source leaves no room for its text."""

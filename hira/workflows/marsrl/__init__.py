@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hira.agents.marsrl import MarsProblem, Solution, correct, pose, solve, verify
 from hira.agents.retrieval import PAGES
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
@@ -17,6 +16,7 @@ from hira.core.errors import UsageError
 from hira.core.events import Notice
 from hira.core.policy import Usage
 from hira.workflows.bound import Sizes
+from hira.workflows.marsrl.steps import MarsProblem, Solution, correct, pose, solve, verify
 
 
 @dataclass(frozen=True)

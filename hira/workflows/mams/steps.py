@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from hira.agents.calls import CallResult, use
 from hira.agents.expert import format_files
 from hira.agents.loop import Loop
-from hira.agents.mams.chunking import Chunk, Key, Read, size
-from hira.agents.mams.state import AgentPlan, Memory, Merged, State, Update, find_unsourced, merge
 from hira.agents.record import ask_for_record
 from hira.agents.run_context import Conversation, RunContext, together
 from hira.core.errors import DialectError, EndpointError
@@ -22,6 +20,8 @@ from hira.evidence.citations import language, without_references
 from hira.policies.dialects import Call
 from hira.policies.dialects.answer import find_section, only_thought, remove_section, strip_thought
 from hira.tools import Tool
+from hira.workflows.mams.chunking import Chunk, Key, Read, size
+from hira.workflows.mams.state import AgentPlan, Memory, Merged, State, Update, find_unsourced, merge
 
 NOTHING = Prompt(__file__, "mams_nothing")
 

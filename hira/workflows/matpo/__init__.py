@@ -11,7 +11,6 @@ from typing import ClassVar, get_args
 
 from hira.agents.approved import as_issued, ask_approval
 from hira.agents.loop import Loop, Step
-from hira.agents.matpo import LoopConfig, Speaker, answer, begin, issue_subtasks, report, tools_of, work
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import UsageError
@@ -20,6 +19,7 @@ from hira.policies.dialects import Call
 from hira.tools import Tool
 from hira.tools.search import LEAKING
 from hira.workflows.bound import Sizes, bound_loop, multiply
+from hira.workflows.matpo.agents import LoopConfig, Speaker, answer, begin, issue_subtasks, report, tools_of, work
 
 
 @dataclass(frozen=True)

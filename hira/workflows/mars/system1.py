@@ -8,7 +8,6 @@ from typing import Any
 
 from hira.agents.calls import PASSAGE
 from hira.agents.loop import ask_for_text
-from hira.agents.mars.system2 import ReadingRequest
 from hira.agents.packing import beginning, pack, shorten_in
 from hira.agents.retrieval import Retrieved
 from hira.agents.run_context import RunContext, together
@@ -25,6 +24,7 @@ from hira.journal import CallSpec
 from hira.journal.decoding import validate
 from hira.journal.encoding import digest_of_tool
 from hira.policies.dialects.answer import strip_thought
+from hira.workflows.mars.system2 import ReadingRequest
 
 PACKING = "packing"
 Bins = list[list[Filled]]

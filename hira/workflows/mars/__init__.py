@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hira.agents.loop import Loop
-from hira.agents.mars.system1 import distil
-from hira.agents.mars.system2 import answer, begin, parse_request, perform_call, think, tools_of
 from hira.agents.retrieval import retrieve
 from hira.agents.run_context import RunContext
 from hira.core.errors import ToolError, UsageError
@@ -18,6 +16,8 @@ from hira.core.events import SubtaskIssued
 from hira.core.policy import Usage
 from hira.policies.dialects import Call
 from hira.workflows.bound import Sizes, bound_loop
+from hira.workflows.mars.system1 import distil
+from hira.workflows.mars.system2 import answer, begin, parse_request, perform_call, think, tools_of
 
 TOOLS = frozenset({"search", "scholar", "python"})
 LEAST = 2_000
