@@ -86,8 +86,8 @@ class ReadTexts:
         return False
 
     def hold_reworded(self, call: Call, tool: Tool) -> bool:
-        """Return whether a text has the call in another form: its name, then nothing but its arguments and the words of
-        call formats, one of them next to the name."""
+        """Return whether a text has the call in another form: its name, and before or after it nothing but its arguments
+        and the words of call formats, one of them next to the name."""
         values = set(filter(None, map(fold, _values_of(call.arguments))))
         if not values or sum(map(len, values)) > LONGEST:
             return False
@@ -96,14 +96,20 @@ class ReadTexts:
             words.add("(")
         parts = sorted({*values, *words, "(", ")"}, key=len, reverse=True)
         part = "|".join((*map(re.escape, parts), r"\d"))
-        written = re.compile(f"{re.escape(fold(call.name))}((?:{part})+)")
+        written = re.compile(f"{re.escape(fold(call.name))}((?:{part})*)")
+        backwards = re.compile(f"(?:{'|'.join(re.escape(one[::-1]) for one in parts)}|\\d)*")
         for text in self.folded:
+            reverse = text[::-1]
             for found in written.finditer(text):
                 held = re.findall(part, found[1])
                 first = next((at for at, one in enumerate(held) if one in values), len(held))
-                announced = text.endswith(tuple(_WORDS), 0, found.start()) or not words.isdisjoint(held[:first])
-                if announced and values <= set(held):
+                announced = text.endswith(tuple(_WORDS), 0, found.start())
+                if (announced or not words.isdisjoint(held[:first])) and values <= set(held):
                     return True
+                if announced and (before := backwards.match(reverse, len(text) - found.start())):
+                    held += re.findall(part, before[0][::-1])
+                    if values <= set(held):
+                        return True
         return False
 
     def _longest(self, wanted: str) -> int:
