@@ -7,7 +7,7 @@ from pathlib import Path
 from hira.core.policy import Completion
 from hira.policies.dialects import DIALECTS, Call
 from hira.policies.dialects.quoted import ReadTexts, fold
-from tests.test_quoted_calls import DISGUISES, FORMS, NAMED, PATH, PLACES, STOPS, Desk, page_with, place, write
+from tests.test_quoted_calls import DISGUISES, FORMS, HELD, NAMED, PATH, PLACES, STOPS, Desk, page_with, place, write
 
 # a dialect, what the pages hold, and what the model writes after it has read them
 Case = tuple[str, tuple[str, ...], Completion | str]
@@ -32,7 +32,7 @@ def in_parts() -> Iterator[Case]:
 
 
 def reworded() -> Iterator[Case]:
-    for call in FORMS.values():
+    for call in (*FORMS.values(), *HELD.values()):
         for dialect in DIALECTS:
             yield dialect, (call,), write(dialect, "delete_file", path=PATH)
             yield from ((dialect, (call,), form) for form in FORMS.values())
