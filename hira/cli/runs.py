@@ -175,6 +175,8 @@ def as_flags(entry: Entry, today: Settings) -> Mapping[str, Any]:
             del values[name]
     if "base_url" in values and entry.settings.get("base_url_from", "").endswith(FILE):
         values["api_key"] = ""
+    if values.get("experts") == today.to_json()["experts"]:  # today's have their passwords
+        values["experts"] = {name: expert.model_dump() for name, expert in today.experts.items()}
     roles = {}
     for name, own in values.pop("roles", {}).items():
         given = {key: value for key, value in own.items() if value not in ("", None)}

@@ -149,6 +149,29 @@ class McpSettings(StrictModel):
         return self
 
 
+class ExpertSettings(BaseModel):
+    """An expert of your own; other keys of its table are its options."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    object: str = Field(pattern=":")
+    """Its place, as `module:Object`."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        return self.model_extra or {}
+
+    @property
+    def secrets(self) -> list[str]:
+        """Keys and passwords by the names of their options, and passwords in URLs."""
+        texts = {name: value for name, value in self.options.items() if isinstance(value, str)}
+        named = [value for name, value in texts.items() if _SECRET.search(name)]
+        return [*named, *frozenset[str]().union(*map(passwords_in, texts.values()))]
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: value for name, value in self.model_dump(mode="json").items() if not _SECRET.search(name)}
+
+
 class KeySettings(StrictModel):
     """A key for `hira serve` and its limits: questions at once, and tokens and US dollars for all of its questions
     together while the server runs."""
@@ -189,7 +212,7 @@ class Settings(StrictModel):
     workflows: Mapping[str, Mapping[str, bool | int | float | str]] = Field(default_factory=dict)
     roles: Mapping[str, RoleSettings] = Field(default_factory=dict)
     tools: tuple[str, ...] = ()
-    experts: tuple[str, ...] = ()
+    experts: Mapping[str, ExpertSettings] = Field(default_factory=dict)
     docs: tuple[Path, ...] = ()
     exclude: tuple[Path, ...] = ()
     search: str = ""
@@ -239,7 +262,14 @@ class Settings(StrictModel):
         except ValidationError as error:
             raise invalid(error, (info.context or {}).get(ORIGINS, {})) from None
 
-    @field_validator("docs", "exclude", "tools", "experts", mode="before")
+    @field_validator("experts", mode="before")
+    @classmethod
+    def _name_experts(cls, experts: Any) -> Any:
+        """Name experts that are listed without a table by their places."""
+        names = [experts] if isinstance(experts, str) else experts
+        return {name: {"object": name} for name in names} if isinstance(names, list | tuple) else names
+
+    @field_validator("docs", "exclude", "tools", mode="before")
     @classmethod
     def _one_or_several(cls, paths: Any) -> Any:
         return (paths,) if paths and isinstance(paths, str | Path) else paths
@@ -268,16 +298,20 @@ class Settings(StrictModel):
         given = [self.api_key, *self.search_keys.values(), *(role.api_key for role in self.roles.values())]
         given += [secret for server in self.mcp.values() for secret in server.secrets]
         given += [own.key for own in self.keys.values()]
+        of_experts = {secret for expert in self.experts.values() for secret in expert.secrets}
         urls = [self.base_url, self.searxng_url, self.model, *(server.url for server in self.mcp.values())]
         urls += [text for role in self.roles.values() for text in (role.base_url, role.model)]
-        secrets = {one.get_secret_value() for one in given} | self._secrets.union(*map(passwords_in, urls))
+        secrets = {one.get_secret_value() for one in given} | self._secrets.union(of_experts, *map(passwords_in, urls))
         return frozenset(secret for secret in secrets if len(secret) >= SHORTEST_SECRET)
 
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values, without any key or password: what a run's record keeps of them."""
         values = self.model_dump(mode="json", exclude={"api_key", "search_keys", "mcp", "keys"}, exclude_none=True)
         roles = {name: {k: v for k, v in role.items() if k != "api_key"} for name, role in values["roles"].items()}
-        values |= {"roles": roles, "without": sorted(self.without), "base_url_from": self.origin("base_url")}
+        experts = {name: expert.to_json() for name, expert in self.experts.items()}
+        listed = all(":" in name for name in experts)  # as in records of versions without tables
+        values |= {"roles": roles, "experts": [*experts] if listed else experts, "without": sorted(self.without)}
+        values["base_url_from"] = self.origin("base_url")
         shown: dict[str, Any] = _bare(values)
         return shown
 

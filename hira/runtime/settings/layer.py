@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from hira.core.errors import UsageError, did_you_mean
 
 LONGEST_SHOWN = 100
-_SECRETS = ("api_key", "search_keys", "mcp", "keys")
+_SECRETS = ("api_key", "search_keys", "mcp", "keys", "experts")
 _ALLOWED = re.compile(r"'([^']*)'")
 
 
