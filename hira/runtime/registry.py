@@ -13,6 +13,7 @@ from hira.agents.output import ROLE as OUTPUT
 from hira.agents.run_context import RunContext
 from hira.agents.verifier import ROLE as VERIFIER
 from hira.core.errors import UsageError, did_you_mean, nearest
+from hira.core.options import SHARED
 from hira.core.plugin import TOOLS, find_installed, load_named, load_object, package_of
 from hira.core.plugin import WORKFLOWS as INSTALLED
 from hira.core.policy import Policy
@@ -22,8 +23,6 @@ from hira.runtime.validation import TAKEN, check_experts, check_workflow
 from hira.tools import Tool
 from hira.workflows import WORKFLOWS, BuiltIn, Workflow
 
-GENERAL = ("max_subtasks", "parallel", "without")
-"""Settings that mean the same in every workflow that has them; without a value the workflow's own holds."""
 JUDGE = "judge"
 """The role that scores answers and reports; no workflow has it."""
 ANYWHERE = frozenset({VERIFIER, OUTPUT})
@@ -53,7 +52,7 @@ def make_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
     make = WORKFLOWS[name]
     has = options_of(make)
     given: dict[str, Any] = {}
-    for general in GENERAL:
+    for general in SHARED:
         value = getattr(settings, general)
         if value and general in has:
             given[general] = value

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -19,23 +20,25 @@ from pydantic import (
 )
 
 from hira.core.errors import UsageError, did_you_mean
+from hira.core.options import Part
 from hira.core.policy import Effort
 from hira.core.sanitize import passwords_in, without_userinfo
 from hira.policies import Api
-from hira.runtime.settings.layer import invalid
 
 FILE = "hira.toml"
 PROFILE, SERVED = "profile.toml", "served.toml"
 JOURNAL, OFF = "journal.sqlite", "off"
 ORIGINS = "origins"
 SHORTEST_SECRET = 8
-Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 Dialect = Literal["native", "tags", "xml", "json"]
 Verify = Literal["lexical", "model", "off"]
 Sandbox = Literal["auto", "container", "process", "off"]
 # How an endpoint carries a message of the model's own on, so that a role reasons in one chain; `turns` needs nothing.
 Continuation = Literal["turns", "continue_final_message", "prefix", "completions"]
 _SECRET = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
+LONGEST_SHOWN = 100
+_SECRETS = ("api_key", "search_keys", "mcp", "keys", "experts")
+_ALLOWED = re.compile(r"'([^']*)'")
 # Where the key of a search service is found.
 SEARCH_KEYS: Mapping[str, str] = {
     "serper": "SERPER_API_KEY",
@@ -350,3 +353,35 @@ def _bare(value: Any) -> Any:
     if isinstance(value, list):
         return [_bare(one) for one in value]
     return without_userinfo(value) if isinstance(value, str) else value
+
+
+def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
+    """The first wrong value: its name, what it was unless it may be a secret, what it takes, and who set it."""
+    first = error.errors()[0]
+    path = [str(part) for part in first["loc"]]
+    where = origins.get(".".join(path[:2])) or origins.get(path[0], "") if path else ""
+    says = first["msg"].lower().removeprefix("value error, ")
+    if first["type"] != "value_error" and _is_shown(path, first["input"]):
+        said = repr(first["input"])
+        says += f", got {said if len(said) <= LONGEST_SHOWN else said[:LONGEST_SHOWN] + '…'}"
+    fix = "correct it, or leave it out"
+    if first["type"] == "literal_error":
+        fix = did_you_mean(str(first["input"]), _ALLOWED.findall(first["ctx"]["expected"]))
+    return UsageError(f"{'.'.join(path[:3])}: {says}", where=f"set by {where}" if where else "", fix=fix)
+
+
+def _is_shown(path: list[str], value: Any) -> bool:
+    return isinstance(value, str | int | float) and bool(path) and path[0] not in _SECRETS and path[-1] != "api_key"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One place that settings come from. `origins` names it for each key."""
+
+    kind: Literal["flags", "record", "environment", "project", "user"]
+    values: Mapping[str, Any]
+    origins: Mapping[str, str]
+
+
+def split_list(value: str, separator: str) -> list[str]:
+    return [part.strip() for part in value.split(separator) if part.strip()]

@@ -20,15 +20,17 @@ from hira.runtime.settings.fields import (
     SEARCH_KEYS,
     SERVED,
     KeySettings,
+    Layer,
     McpSettings,
     PriceSettings,
     RoleSettings,
     Settings,
     TimeoutSettings,
+    invalid,
     is_secret,
+    split_list,
 )
 from hira.runtime.settings.keys import pair_keys
-from hira.runtime.settings.layer import Layer, invalid, split_list
 from hira.runtime.settings.trust import (
     MCP_CONSENT,
     SERVE_KEY,
