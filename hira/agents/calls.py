@@ -242,11 +242,12 @@ def _mask(observation: Observation, secrets: frozenset[str]) -> Observation:
 
 
 def _mask_passage(passage: Passage, secrets: frozenset[str]) -> Passage:
-    masked = {name: redact(getattr(passage.source, name), secrets) for name in ("location", "title", "text")}
-    return Passage(replace(passage.source, **masked), redact(passage.text, secrets))
+    source = passage.source.change_text(lambda text: redact(text, secrets))
+    masked = {name: redact(getattr(source, name), secrets) for name in ("location", "title")}
+    return Passage(replace(source, **masked), redact(passage.text, secrets))
 
 
-PASSAGE = Prompt(__file__, "passage")
+PASSAGE = Prompt(__file__, "shared", "passage")
 SEARCHES = frozenset({"search", "scholar"})
 """The names of the tools that search: without a hit, a call of theirs has no result."""
 

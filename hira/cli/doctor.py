@@ -17,10 +17,10 @@ from hira.core.errors import HiraError, UsageError
 from hira.core.events import Events, Notice
 from hira.core.options import SHARED
 from hira.core.sanitize import without_userinfo
-from hira.policies import GGUF, LOCAL_PORTS, OFFLINE, OPENAI_URL, has_own_place, names_of, place_of, resolve_name
 from hira.policies.capabilities import WAYS, capabilities
 from hira.policies.dialects import FALLBACKS, NATIVE
 from hira.policies.facts import DIALECT, EndpointFacts
+from hira.policies.names import GGUF, LOCAL_PORTS, OFFLINE, OPENAI_URL, has_own_place, names_of, place_of, resolve_name
 from hira.policies.probe import Probe, probe
 from hira.runtime.endpoints import find_model
 from hira.runtime.factory import configure_roles

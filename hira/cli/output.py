@@ -11,9 +11,10 @@ from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.files import replace_file
-from hira.evidence import Relevance, Source, is_accepted
+from hira.evidence import Citation, Relevance, Source, is_accepted
+from hira.evidence.citations import locate
 from hira.evidence.verdicts import find_worst
-from hira.policies import OFFLINE
+from hira.policies.names import OFFLINE
 from hira.runtime.answer import Answer
 
 CODES: dict[Status, int] = {
@@ -112,14 +113,14 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
 
 def text(answer: Answer) -> str:
     """Return the answer with its unverified claims flagged, followed by the sources that it cites."""
-    lines = [f"{format_source(source)}{_verdict(answer, source)}" for source in answer.cited]
+    lines = [f"{format_source(source, answer.citations)}{_verdict(answer, source)}" for source in answer.cited]
     return "\n".join([answer.flagged, *([""] if lines else []), *lines])
 
 
-def format_source(source: Source) -> str:
-    """Format a source on one line: its id, its title, its location."""
+def format_source(source: Source, citations: Sequence[Citation] = ()) -> str:
+    """Format a source on one line: its id, its title, its location, and where in it the cited passages are."""
     title = " ".join(source.title.split()) or source.location
-    return f"[{source.id}] {title} — {source.location}"
+    return f"[{source.id}] {title} — {locate(source, citations)}"
 
 
 def _verdict(answer: Answer, source: Source) -> str:
@@ -143,8 +144,12 @@ def markdown(answer: Answer) -> str:
         parts.append(f"*{what_is_missing(answer, searched=True).what}*")
     if answer.cited:
         parts.append("## Sources")
-        parts.append("\n".join(f"- {format_source(source)}" for source in answer.cited))
-    quotes = [f"- [{one.source}] {one.flag()}: “{one.quote}”" for one in answer.citations if one.quote]
+        parts.append("\n".join(f"- {format_source(source, answer.citations)}" for source in answer.cited))
+    quotes = [
+        f"- [{', '.join(filter(None, (one.source, one.place)))}] {one.flag()}: “{one.quote}”"
+        for one in answer.citations
+        if one.quote
+    ]
     if quotes:
         parts += ["## Evidence", "\n".join(quotes)]
     return "\n\n".join(parts)

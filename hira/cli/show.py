@@ -6,8 +6,8 @@ import asyncio
 import json
 from collections.abc import Iterator, Sequence
 
+from hira.agents.model_verifier import ModelVerifier
 from hira.agents.run_context import RunContext
-from hira.agents.verifier import ModelVerifier
 from hira.cli import NO_EVIDENCE, OK
 from hira.cli.output import check_output_path, format_source, write_file
 from hira.cli.parser import collect_flags
@@ -71,7 +71,7 @@ def _lines(reading: Reading) -> Iterator[str]:
 def _format_citation(reading: Reading, citation: Citation) -> Iterator[str]:
     source = reading.rollout.sources.read[citation.source]
     how = ", attributed" if citation.attributed else ""
-    yield f"{citation.verdict:<12}  {format_source(source)} ({citation.by}{how})"
+    yield f"{citation.verdict:<12}  {format_source(source, [citation])} ({citation.by}{how})"
     yield f"              {brief(citation.claim, WIDTH)}"
     if missing := citation.explain():
         yield f"              {missing}"

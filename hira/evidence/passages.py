@@ -300,10 +300,11 @@ def split_sentences(text: str) -> Iterator[str]:
     """Yield the sentences, each on one line, in order; a sentence longer than `LONGEST` is cut at spaces."""
     for begin, end in find_sentences(text):
         block = text[begin:end]
-        sentence = CELL.join(block.strip().split("\t")) if is_row(block) else block
+        row = is_row(block)
+        sentence = CELL.join(block.strip().split("\t")) if row else block
         sentence = " ".join(sentence.split())
         start = 0
-        while len(sentence) - start > LONGEST and not is_row(sentence):
+        while len(sentence) - start > LONGEST and not row:
             space = sentence.rfind(" ", start + 1, start + LONGEST)
             yield sentence[start : space if space > 0 else start + LONGEST]
             start = space + 1 if space > 0 else start + LONGEST

@@ -1,7 +1,7 @@
 """The check of an answer: its claims and their sources go to a verifier, and the judgements become citations.
 
 A verifier is any object with a `name` and `async verify(claims, question)`. `LexicalVerifier` needs no model; the one
-that asks a model is in `hira.agents.verifier`, adapters for published fact checkers are in `hira.evidence.adapters`.
+that asks a model is in `hira.agents.model_verifier`, adapters for published fact checkers in `hira.evidence.adapters`.
 """
 
 import asyncio
@@ -91,7 +91,8 @@ def citations_of(bound: Sequence[SourcedClaim], judged: Sequence[Judgement], nam
         for source in [best] if claim.attributed else claim.sources:
             quote = judgement.quote if source.id == best.id else ""
             checked = (judgement.verdict, round(judgement.score, 4), judgement.by or name, claim.attributed)
-            citations.append(Citation(source.id, claim.text, quote, *checked, judgement.missing, judgement.lacking))
+            words_left = (judgement.missing, judgement.lacking)
+            citations.append(Citation(source.id, claim.text, quote, *checked, *words_left, source.find_place(quote)))
     return citations
 
 

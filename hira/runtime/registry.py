@@ -9,9 +9,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from hira.agents.expert import Expert
 from hira.agents.experts import EXPERTS
-from hira.agents.output import ROLE as OUTPUT
+from hira.agents.role import OUTPUT, VERIFIER
 from hira.agents.run_context import RunContext
-from hira.agents.verifier import ROLE as VERIFIER
 from hira.core.errors import UsageError, did_you_mean, nearest
 from hira.core.options import SHARED
 from hira.core.plugin import TOOLS, find_installed, load_named, load_object, package_of

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hira.core.errors import EndpointError, UsageError, did_you_mean
 from hira.core.sanitize import without_userinfo
 from hira.journal.decoding import read_json
-from hira.policies import OPENAI_URL, has_own_place
 from hira.policies.local.loading import hide_renaming_warnings
+from hira.policies.names import OPENAI_URL, has_own_place
 from hira.policies.offline import OfflinePolicy
 from hira.runtime.factory import open_session
 from hira.tools.documents.walk import roots_of

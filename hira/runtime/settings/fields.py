@@ -23,7 +23,7 @@ from hira.core.errors import UsageError, did_you_mean
 from hira.core.options import Part
 from hira.core.policy import Effort
 from hira.core.sanitize import passwords_in, without_userinfo
-from hira.policies import Api
+from hira.policies.names import Api
 
 FILE = "hira.toml"
 PROFILE, SERVED = "profile.toml", "served.toml"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hira.core.sanitize import without_userinfo
-from hira.policies import GGUF, IN_PROCESS, LITELLM, names_of, place_of, resolve_name
+from hira.policies.names import GGUF, IN_PROCESS, LITELLM, names_of, place_of, resolve_name
 from hira.runtime.settings.fields import FILE, Layer, RoleSettings, Settings
 
 

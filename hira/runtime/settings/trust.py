@@ -14,7 +14,7 @@ from hira.core.errors import NotTrusted, UsageError
 from hira.core.plugin import WORKFLOWS as INSTALLED
 from hira.core.plugin import find_installed
 from hira.core.sanitize import without_userinfo
-from hira.policies import GGUF, IN_PROCESS, LITELLM, names_of
+from hira.policies.names import GGUF, IN_PROCESS, LITELLM, names_of
 from hira.runtime.settings.fields import Layer, split_list
 from hira.runtime.settings.keys import endpoint, endpoints_of
 
@@ -54,7 +54,7 @@ def check_litellm(places: Iterable[Mapping[str, Any]], path: Path) -> None:
     """Raise `UsageError` if a project's file gives a litellm model an address: litellm reads keys from the environment,
     and the author of that file would receive them."""
     for place in places:
-        names = (name.strip() for name in str(place.get("model") or "").split(","))
+        names = names_of(str(place.get("model") or ""))
         for name in names:
             if name.startswith(LITELLM) and (place.get("base_url") or "://" in name):
                 what = f"a project's file may not name a base URL for {without_userinfo(name)!r}, which litellm asks"

@@ -69,7 +69,14 @@ def data(reading: Reading) -> dict[str, Any]:
             for one in reading.remembered
         ],
         "citations": [
-            {"source": one.source, "claim": one.claim, "quote": one.quote, "verdict": one.verdict, "why": one.explain()}
+            {
+                "source": one.source,
+                "place": one.place,
+                "claim": one.claim,
+                "quote": one.quote,
+                "verdict": one.verdict,
+                "why": one.explain(),
+            }
             for one in reading.rollout.citations
         ],
         "sources": [_source(one, reading.rollout.citations) for one in reading.rollout.sources.read.values()],

@@ -389,9 +389,10 @@ export class RunView {
   citation(id) {
     const own = this.told.answer.citations.filter(one => one.id === id && !one.attributed);
     const verdict = own.find(one => one.verdict !== "supported")?.verdict ?? own[0]?.verdict ?? "not checked";
+    const where = [verdict, ...new Set(own.map(one => one.place).filter(Boolean))].join(", ");
     const sign = { supported: "", contradicted: " ✗" }[verdict] ?? " ?";
     const button = element("button", {
-      type: "button", class: `cite ${verdict.replaceAll(" ", "-")}`, text: id.slice(1) + sign, title: verdict, "aria-label": `source ${id.slice(1)}, ${verdict}`,
+      type: "button", class: `cite ${verdict.replaceAll(" ", "-")}`, text: id.slice(1) + sign, title: where, "aria-label": `source ${id.slice(1)}, ${where}`,
     });
     button.addEventListener("click", () => this.source(id));
     return button;
