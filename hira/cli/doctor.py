@@ -16,6 +16,7 @@ from hira.cli.parser import collect_flags
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.events import Events, Notice
+from hira.core.options import SHARED
 from hira.core.sanitize import without_userinfo
 from hira.policies.capabilities import WAYS, capabilities
 from hira.policies.dialects import FALLBACKS, NATIVE
@@ -60,7 +61,7 @@ EXTRAS = {
 
 
 SHAPING = (
-    *("workflow", "max_subtasks", "parallel", "without", "temperature", "top_p", "top_k", "seed", "reasoning_effort"),
+    *("workflow", *SHARED, "temperature", "top_p", "top_k", "seed", "reasoning_effort"),
     *("dialect", "continuation", "max_reply_tokens", "max_tokens", "max_cost", "max_time", "max_calls"),
 )
 
