@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from hira.agents.hooks import REPLIES, change_prompt, change_reply, refuse_turn
+from hira.agents.hooks import REPLIES, HookedTurn, change_prompt, change_reply, refuse_turn
+from hira.agents.role import RoleConfig
 from hira.agents.trajectory import Trajectory, Turn
 from hira.core.budget import INTERRUPTED_SECONDS, CallNeed, Spending, size
 from hira.core.concurrency import EndsEarly, count_down
@@ -34,7 +35,7 @@ from hira.policies.facts import DIALECT
 from hira.tools import Tool
 
 if TYPE_CHECKING:
-    from hira.agents.run_context import RoleConfig, RunContext
+    from hira.agents.run_context import RunContext
     from hira.core.policy import Watch
 
 LONGEST_QUOTE = 160
@@ -69,7 +70,7 @@ class Conversation:
 
     context: "RunContext"
     trajectory: Trajectory
-    config: "RoleConfig"
+    config: RoleConfig
     messages: list[Message] = field(default_factory=list)
     tools: Sequence[Tool] = ()
     unmade: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
@@ -174,7 +175,7 @@ class Conversation:
             if request is None:
                 request = self._write_request(several, schema, closing=closing)
                 if context.hooks.before_turn:
-                    request = await change_prompt(self, request, last=last)
+                    request = await change_prompt(self._hooked(last=last), request)
             need = self._describe_need(request, last=last, closing=closing)
             try:
                 with self._spend(need) as spending, self._receive(request, spending, several) as reply:
@@ -192,12 +193,18 @@ class Conversation:
             self._keep_turn(request, completion)
             if not context.hooks.after_turn:
                 return completion
-            changed = await change_reply(self, request, completion, last=last)
+            changed = await change_reply(self._hooked(last=last), request, completion)
             if isinstance(changed, Completion):
                 return changed
             request, refusals = changed, refusals + 1
             if refusals == REPLIES:
-                raise refuse_turn(self)
+                raise refuse_turn(self.trajectory.role)
+
+    def _hooked(self, *, last: bool) -> HookedTurn:
+        """The turn as its hooks see it."""
+        context = self.context
+        record = partial(context.call_recorded, within=self.within(last=last))
+        return HookedTurn(context.hooks, self.trajectory.role, self.name, context.handed, record)
 
     def _write_request(self, several: int, schema: Mapping[str, Any] | None, *, closing: bool) -> Request:
         """The request for a turn. In a closing turn no tools may be called, and they are shown only if the history

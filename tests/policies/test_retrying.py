@@ -6,11 +6,11 @@ from virtual import Clock
 from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited, UsageError
 from hira.core.messages import user
 from hira.core.policy import CallOptions, Completion, Request, Usage, Watch
-from hira.policies import names_of, place_of
 from hira.policies.endpoint import Endpoint
 from hira.policies.failures import EmptyReply
 from hira.policies.fallback import Fallback
 from hira.policies.limited import Down
+from hira.policies.names import names_of, place_of
 from hira.testing import ScriptedPolicy
 
 ASKED = Request((user("x"),), conversation="planner")
