@@ -75,6 +75,10 @@ class ExamScore:
             f"false claims rejected{answers}"
         )
 
+    def conclude(self) -> str:
+        """Return the score and what follows from it."""
+        return f"{self.describe()}: {'passed' if self.passed else 'not passed, words alone decide'}"
+
 
 @cache
 def load_exam() -> tuple[ExamPart, ...]:
@@ -98,11 +102,16 @@ async def find_score(
     context: RunContext, role: str = VERIFIER, reported: str = "", *, taking: bool = True, again: bool = False
 ) -> ExamScore | None:
     """Return the score of a role's model, from the facts about it or, if `taking`, from the exam that it takes now.
-    `again` repeats an exam.
+    `again` repeats an exam. Runs that need it at once take it once: the others wait for its score.
 
     None if it is not known: without a budget, or if the endpoint fails, nothing is kept. A model whose replies cannot
     be read has failed.
     """
+    async with context.config_of(role).facts.lock():
+        return await _find_score(context, role, reported, taking=taking, again=again)
+
+
+async def _find_score(context: RunContext, role: str, reported: str, *, taking: bool, again: bool) -> ExamScore | None:
     config = context.config_of(role)
     known = None if again else read_score(await _recall(context, role))
     if known and reported and known.model != reported:

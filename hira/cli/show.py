@@ -15,6 +15,7 @@ from hira.cli.progress import brief, format_duration, format_usage
 from hira.cli.runs import as_json, day, open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
+from hira.core.events import Events, Notice
 from hira.core.sanitize import without_userinfo
 from hira.evidence import Citation, find_lacking, is_accepted, is_refusal, verify_answer
 from hira.evidence import verify as verify_lexically
@@ -153,7 +154,7 @@ def verify(args: argparse.Namespace, shell: Shell) -> int:
         citations = verify_lexically(record.answer, record.sources, record.question)
     elif args.verify or args.model or args.base_url or args.role:
         settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
-        citations, reasons = asyncio.run(verify_by_model(reading, settings))
+        citations, reasons = asyncio.run(verify_by_model(reading, settings, shell))
         for reason in reasons:
             shell.tell(f"hira: not fully checked: {reason}")
     if args.json:
@@ -171,13 +172,16 @@ def verify(args: argparse.Namespace, shell: Shell) -> int:
     return OK if accepted else NO_EVIDENCE
 
 
-async def verify_by_model(reading: Reading, settings: Settings) -> tuple[list[Citation], list[str]]:
-    """The citations as a model judges every claim, and the reasons why some are unchecked."""
+async def verify_by_model(reading: Reading, settings: Settings, shell: Shell) -> tuple[list[Citation], list[str]]:
+    """The citations as a model judges every claim, and the reasons why some are unchecked. Prints notices, such as that
+    the model failed its exam."""
     configs, own = configure_roles(await find_model(settings), {})
     roles = with_facts(configs, await asyncio.to_thread(EndpointFacts, settings.cache))
     record = reading.rollout
     try:
-        verifier = ModelVerifier(RunContext(roles, exam=settings.verifier_exam))
+        context = RunContext(roles, exam=settings.verifier_exam)
+        context.events = Events(lambda event: shell.tell(f"hira: {event.text}") if isinstance(event, Notice) else None)
+        verifier = ModelVerifier(context)
         return await verify_answer(record.answer, record.sources, record.question, verifier)
     finally:
         for policy in own:

@@ -120,7 +120,7 @@ def _values(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-NEEDED = ("torch", "transformers", "peft", "trl", "accelerate", "datasets")
+NEEDED = ("torch", "transformers", "peft", "trl", "accelerate")
 
 
 def check_installed() -> None:

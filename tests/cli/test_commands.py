@@ -56,9 +56,11 @@ def endpoint() -> Iterator[Endpoint]:
 def test_stdout_is_the_answer_and_its_sources_and_nothing_else(place: Command, asked: tuple[str, ...]) -> None:
     said = place(*asked)
     assert said.code == 0
-    answer, empty, source = said.out.splitlines()
+    answer, empty, source, quote = said.out.splitlines()
     assert "8 August 1967" in answer
     assert (empty, source) == ("", "[s1] asean — asean.txt (supported)")
+    assert quote.startswith("     “")
+    assert "8 August 1967" in quote
     assert "subtask 1: " in said.err
 
 

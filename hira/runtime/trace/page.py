@@ -76,6 +76,7 @@ def data(reading: Reading) -> dict[str, Any]:
                 "quote": one.quote,
                 "verdict": one.verdict,
                 "why": one.explain(),
+                "attributed": one.attributed,
             }
             for one in reading.rollout.citations
         ],
