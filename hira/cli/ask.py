@@ -101,9 +101,10 @@ def finish_run(
         run = asyncio.run(work())
     except asyncio.CancelledError:
         run = None
-    if run and path:
+    code = conclude_run(hira, run, args, shell, tell)
+    if run and path:  # the answer is printed, whatever the disk says
         write(run.answer, path)
-    return conclude_run(hira, run, args, shell, tell)
+    return code
 
 
 def conclude_run(

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
@@ -18,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from hira.core.duration import read_duration
 from hira.core.errors import UsageError, did_you_mean
 from hira.core.policy import Effort
 from hira.core.sanitize import passwords_in, without_userinfo
@@ -54,6 +56,10 @@ def is_secret(name: str) -> bool:
     return bool(_SECRET.search(name))
 
 
+Seconds = Annotated[float, BeforeValidator(read_duration)]
+"""A number of seconds, or a text such as "5m"."""
+
+
 class StrictModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -88,7 +94,7 @@ class RoleSettings(StrictModel):
     max_reply_tokens: int | None = Field(default=None, ge=1)
     max_tokens: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)
-    max_time: float | None = Field(default=None, gt=0)
+    max_time: Seconds | None = Field(default=None, gt=0)
     max_calls: int | None = Field(default=None, ge=1)
     max_subtasks: int | None = Field(default=None, ge=0)
 
@@ -212,7 +218,7 @@ class Settings(StrictModel):
     timeout: TimeoutSettings = TimeoutSettings()
     max_tokens: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)
-    max_time: float | None = Field(default=None, gt=0)
+    max_time: Seconds | None = Field(default=None, gt=0)
     max_calls: int | None = Field(default=None, ge=1)
     prices: Mapping[str, PriceSettings] = Field(default_factory=dict)
     keys: Mapping[str, KeySettings] = Field(default_factory=dict)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from hira.core.errors import UsageError, did_you_mean
+from hira.core.errors import UsageError, did_you_mean, uncapitalise
 
 LONGEST_SHOWN = 100
 _SECRETS = ("api_key", "search_keys", "mcp", "keys")
@@ -19,7 +19,7 @@ def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
     first = error.errors()[0]
     path = [str(part) for part in first["loc"]]
     where = origins.get(".".join(path[:2])) or origins.get(path[0], "") if path else ""
-    says = first["msg"].lower().removeprefix("value error, ")
+    says = uncapitalise(first["msg"]).removeprefix("value error, ")
     if first["type"] != "value_error" and _is_shown(path, first["input"]):
         said = repr(first["input"])
         says += f", got {said if len(said) <= LONGEST_SHOWN else said[:LONGEST_SHOWN] + '…'}"
