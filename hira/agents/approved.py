@@ -32,10 +32,9 @@ from hira.journal.decoding import DamagedRecord, validate
 from hira.journal.encoding import digest_of_tool
 from hira.tools import Observation, Tool
 
-REJECTED = Prompt(__file__, "subtask_rejected")
-BARE = Prompt(__file__, "subtask_rejected_bare")
-HELD = Prompt(__file__, "subtask_held")
-CHANGED = Prompt(__file__, "subtask_changed")
+REJECTED = Prompt(__file__, "refusals", "subtask_rejected")
+HELD = Prompt(__file__, "refusals", "subtask_held")
+CHANGED = Prompt(__file__, "refusals", "subtask_changed")
 
 PERSON = "person"
 APPROVAL = "approval"
@@ -121,9 +120,7 @@ def _fits(issued: Subtask, decision: object) -> bool:
 
 def _note_rejected(context: RunContext, rejected: Rejected) -> Finding:
     reason = rejected.reason.strip()
-    return _note_undelivered(
-        context, rejected.subtask, REJECTED.fill(reason=sanitize(reason)) if reason else BARE.fill()
-    )
+    return _note_undelivered(context, rejected.subtask, REJECTED.fill(reason=sanitize(reason)))
 
 
 def _note_undelivered(context: RunContext, subtask: Subtask, why: Filled) -> Finding:

@@ -247,7 +247,7 @@ def _mask_passage(passage: Passage, secrets: frozenset[str]) -> Passage:
     return Passage(replace(source, **masked), redact(passage.text, secrets))
 
 
-PASSAGE = Prompt(__file__, "passage")
+PASSAGE = Prompt(__file__, "shared", "passage")
 SEARCHES = frozenset({"search", "scholar"})
 """The names of the tools that search: without a hit, a call of theirs has no result."""
 

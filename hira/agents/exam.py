@@ -13,8 +13,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from hira.agents.role import VERIFIER
+from hira.agents.ruling import SECONDS, ask_model
 from hira.agents.run_context import RunContext
-from hira.agents.verifier import ROLE, SECONDS, ask_model
 from hira.core.errors import DialectError, EndpointError, Stop
 from hira.evidence import Relevance, Source, SourcedClaim
 from hira.journal import CallSpec
@@ -86,7 +87,7 @@ def load_exam() -> tuple[ExamPart, ...]:
     return TypeAdapter(tuple[ExamPart, ...]).validate_json(stored)
 
 
-async def pass_exam(context: RunContext, role: str = ROLE, reported: str = "") -> bool:
+async def pass_exam(context: RunContext, role: str = VERIFIER, reported: str = "") -> bool:
     """Return whether the model of a role has passed the exam, which it takes now if it has not yet.
 
     `reported` is the model that the endpoint names today: if another one took the exam, it counts no more.
@@ -98,7 +99,7 @@ async def pass_exam(context: RunContext, role: str = ROLE, reported: str = "") -
 
 
 async def find_score(
-    context: RunContext, role: str = ROLE, reported: str = "", *, taking: bool = True, again: bool = False
+    context: RunContext, role: str = VERIFIER, reported: str = "", *, taking: bool = True, again: bool = False
 ) -> ExamScore | None:
     """Return the score of a role's model, from the facts about it or, if `taking`, from the exam that it takes now.
     `again` repeats an exam. Runs that need it at once take it once: the others wait for its score.
@@ -161,7 +162,7 @@ def read_score(stored: Any) -> ExamScore | None:
         return None
 
 
-async def take_exam(context: RunContext, role: str = ROLE) -> ExamScore:
+async def take_exam(context: RunContext, role: str = VERIFIER) -> ExamScore:
     """Ask the role about every claim of the exam. Raises `Stop`, `DialectError` or `EndpointError`."""
     right: dict[bool, list[bool]] = {True: [], False: []}
     answers_right, model = True, ""

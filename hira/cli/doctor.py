@@ -16,11 +16,12 @@ from hira.cli.parser import collect_flags
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.events import Events, Notice
+from hira.core.options import SHARED
 from hira.core.sanitize import without_userinfo
-from hira.policies import GGUF, LOCAL_PORTS, OFFLINE, OPENAI_URL, has_own_place, names_of, place_of, resolve_name
 from hira.policies.capabilities import WAYS, capabilities
 from hira.policies.dialects import FALLBACKS, NATIVE
 from hira.policies.facts import DIALECT, EndpointFacts
+from hira.policies.names import GGUF, LOCAL_PORTS, OFFLINE, OPENAI_URL, has_own_place, names_of, place_of, resolve_name
 from hira.policies.probe import Probe, probe
 from hira.runtime.endpoints import find_model
 from hira.runtime.factory import configure_roles
@@ -60,7 +61,7 @@ EXTRAS = {
 
 
 SHAPING = (
-    *("workflow", "max_subtasks", "parallel", "without", "temperature", "top_p", "top_k", "seed", "reasoning_effort"),
+    *("workflow", *SHARED, "temperature", "top_p", "top_k", "seed", "reasoning_effort"),
     *("dialect", "continuation", "max_reply_tokens", "max_tokens", "max_cost", "max_time", "max_calls"),
 )
 

@@ -11,7 +11,7 @@ from hira.cli import NO_EVIDENCE, OK, PARTIAL, main
 from hira.cli.doctor import examine, needs_exam
 from hira.cli.shell import Shell
 from hira.core.errors import NotTrusted, UsageError
-from hira.policies import LOCAL_PORTS, OFFLINE
+from hira.policies.names import LOCAL_PORTS, OFFLINE
 from hira.policies.probe import Probe, find_local
 from hira.runtime.settings import FILE, SEARCH_KEYS, load
 from hira.runtime.settings.trust import check_harmless

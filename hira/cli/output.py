@@ -16,7 +16,7 @@ from hira.evidence import Citation, Relevance, Source, is_accepted
 from hira.evidence.citations import locate
 from hira.evidence.verdicts import find_worst
 from hira.evidence.verifiers import LONG
-from hira.policies import OFFLINE
+from hira.policies.names import OFFLINE
 from hira.runtime.answer import Answer
 
 CODES: dict[Status, int] = {

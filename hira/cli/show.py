@@ -6,8 +6,8 @@ import asyncio
 import json
 from collections.abc import Iterator, Sequence
 
+from hira.agents.model_verifier import ModelVerifier
 from hira.agents.run_context import RunContext
-from hira.agents.verifier import ModelVerifier
 from hira.cli import NO_EVIDENCE, OK
 from hira.cli.output import check_output_path, format_source, write_file
 from hira.cli.parser import collect_flags

@@ -1,7 +1,7 @@
 """The check of an answer: its claims and their sources go to a verifier, and the judgements become citations.
 
 A verifier is any object with a `name` and `async verify(claims, question)`. `LexicalVerifier` needs no model; the one
-that asks a model is in `hira.agents.verifier`, adapters for published fact checkers are in `hira.evidence.adapters`.
+that asks a model is in `hira.agents.model_verifier`, adapters for published fact checkers in `hira.evidence.adapters`.
 """
 
 import asyncio

@@ -6,7 +6,7 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from hira.agents.output import OutputType, find_field_citations
+from hira.agents.output_type import OutputType, find_field_citations
 from hira.agents.trajectory import Rollout, Status
 from hira.core.errors import BadReply
 from hira.evidence import Citation, Source, Sources, find_cited, flag_claims

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from hira.core.errors import AccessDenied, EndpointError, UsageError, suggest
 from hira.core.policy import Policy
 from hira.core.sanitize import without_userinfo
-from hira.policies import (
+from hira.policies import open_policy
+from hira.policies.names import (
     IN_PROCESS,
     LOCAL_PORTS,
     OFFLINE,
@@ -15,7 +16,6 @@ from hira.policies import (
     Api,
     has_own_place,
     names_of,
-    open_policy,
     place_of,
     resolve_name,
 )

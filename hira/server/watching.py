@@ -40,7 +40,7 @@ async def begin(state: AppState, request: Request) -> Response:
     """Begin a run for the page. It continues when the page is closed."""
     client = state.client(request)
     try:
-        asked = _Begun.model_validate_json(await body_of(request))
+        asked = _Begun.model_validate_json(await body_of(request, state.bodies))
     except ValidationError:
         what = 'write {"question": "…", "workflow": "hira", "approve": false}'
         raise RejectedRequest(400, what) from None
@@ -162,7 +162,7 @@ async def approve(state: AppState, request: Request) -> Response:
     """Decide on subtasks that wait: `text` changes one, `rejected` gives the reason against it."""
     watched = state.runs.of(state.client(request), request.path_params["run"])
     try:
-        decisions = json.loads(await body_of(request))["decisions"]
+        decisions = json.loads(await body_of(request, state.bodies))["decisions"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise RejectedRequest(400, SHAPE) from None
     if not isinstance(decisions, list) or not decisions:

@@ -1,7 +1,7 @@
 """Training of the roles: workflows become rollouts, rollouts rows, rows credit, credit an update of LoRA adapters.
 
-Needs `pip install 'hira[train]'`. Rollouts, rows, credit and the plan are free of torch; only `grpo` imports TRL. The
-names below are for recipes of your own (docs/training.md), and loaded when they are used.
+Needs `pip install 'hira[train]'`. Rollouts, rows, credit and the plan are free of torch; TRL only scores tokens on
+a GPU. The names below are for recipes of your own (docs/training.md); they are loaded when they are used.
 """
 
 from importlib import import_module

@@ -8,7 +8,7 @@ results, reflects and corrects, until it answers (eq. 2) or reaches the limit of
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from hira.agents.approved import ask_approval
 from hira.agents.coordinator import Coordinator
@@ -17,10 +17,9 @@ from hira.agents.experts import EXPERTS
 from hira.agents.planner import Attempt, Planner
 from hira.agents.run_context import RunContext
 from hira.core.errors import UsageError
+from hira.core.options import Part
 from hira.core.policy import Usage
 from hira.workflows.bound import Sizes, bound_hierarchy
-
-Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ import pytest
 
 from hira import Hira
 from hira.agents.exam import FACT, ExamPart, ExamScore, find_score, load_exam, pass_exam, read_score
+from hira.agents.model_verifier import ModelVerifier
+from hira.agents.ruling import ask_model
 from hira.agents.run_context import RoleConfig, RunContext
-from hira.agents.verifier import ModelVerifier, ask_model
 from hira.core.budget import Budget
 from hira.core.errors import RateLimited
 from hira.core.events import Events, Notice

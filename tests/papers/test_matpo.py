@@ -168,9 +168,9 @@ async def test_each_agent_closes_with_a_summary_of_its_own_making() -> None:
     assert closing["planner"].prompt == "matpo_planner_summary"
     assert closing["1/worker"].prompt == "matpo_worker_summary"
     for heading in ("Conclusion", "Supporting Information", "Observations", "Contribution to Main Task"):
-        assert all(f" {heading}, " in message.text for message in closing.values())
+        assert all(f"- {heading}: " in message.text for message in closing.values())
     assert QUESTION in closing["planner"].text
-    assert "subtask was: Height" in closing["1/worker"].text
+    assert "Subtask: Height" in closing["1/worker"].text
     assert record.answer == "It is 31 m high [s1].", "the summary is the answer, not what was said before it"
 
 

@@ -118,7 +118,7 @@ async def test_a_rubric_is_written_by_any_policy_and_asked_for_again_with_all_it
     assert rubric == RUBRIC
     first, second = policy.requests
     assert QUERY in first.messages[0].text
-    assert "Between 7 and 20" in first.messages[0].text
+    assert "7 to 20 items" in first.messages[0].text
     told = second.messages[-1].text
     assert "item 1: its weight is 4, but one that begins with Key Criterion weighs 5" in told
     assert "item 8: its keys are title" in told

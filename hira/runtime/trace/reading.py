@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast, get_args
 
 from hira.agents.history import CONTINUES, SENT, Earlier
-from hira.agents.output import ROLE as OUTPUT
-from hira.agents.output import OutputType, find_recorded_output
+from hira.agents.output_type import OutputType, find_recorded_output
+from hira.agents.role import OUTPUT
 from hira.agents.trajectory import Finding, Rollout, Status, Subtask, Trajectory, Turn
 from hira.core.errors import DialectError, HiraError, UsageError
 from hira.core.events import (

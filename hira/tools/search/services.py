@@ -269,7 +269,7 @@ def _open_litellm(name: str, key: str, base_url: str) -> Backend:
             why = " ".join(str(error).split())
             why = clean(why.replace(key, "…") if key else why)[:200]
             raise kind(f"{name} failed: {why}") from None
-        return [make_hit(one.title, one.url, one.snippet, one.date) for one in told.results]
+        return [make_hit(one.title, one.url, one.snippet, one.date) for one in told.results[:n]]
 
     return Service(name, ask)
 
@@ -293,6 +293,6 @@ def _open_ddgs() -> Backend:
             if "no results" in str(error).lower():
                 return []
             raise ToolDown(f"ddgs failed: {clean(' '.join(str(error).split()))[:200]}") from None
-        return [make_hit(one["title"], one["href"], one.get("body")) for one in found]
+        return [make_hit(one["title"], one["href"], one.get("body")) for one in found[:n]]
 
     return Service("ddgs", ask)

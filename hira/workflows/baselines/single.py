@@ -26,7 +26,7 @@ from hira.workflows.bound import Sizes, bound_loop, multiply
 DIRECT = Prompt(__file__, "direct")
 CODEACT = Prompt(__file__, "codeact")
 REACT = Prompt(__file__, "react")
-READ = Prompt(__file__, "baseline_read")
+READ = Prompt(__file__, "remarks", "baseline_read")
 REASONER = "reasoner"
 """The role that answers in every baseline but Plan-and-Solve, so that one `--role` configures it in all of them."""
 SHOWN = 5

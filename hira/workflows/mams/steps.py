@@ -23,7 +23,7 @@ from hira.tools import Tool
 from hira.workflows.mams.chunking import Chunk, Key, Read, size
 from hira.workflows.mams.state import AgentPlan, Memory, Merged, State, Update, find_unsourced, merge
 
-NOTHING = Prompt(__file__, "mams_nothing")
+NOTHING = Prompt(__file__, "mams_remarks", "mams_nothing")
 
 
 def show(text: str) -> Filled:
@@ -36,8 +36,8 @@ def show_memory(entries: Memory) -> Filled:
 
 
 SEARCH = Prompt(__file__, "mams_search")
-BEGIN = Prompt(__file__, "mams_begin")
-UNREAD = Prompt(__file__, "mams_unread")
+BEGIN = Prompt(__file__, "mams_remarks", "mams_begin")
+UNREAD = Prompt(__file__, "mams_remarks", "mams_unread")
 TOLD = 120
 """Characters of a failure that the plan keeps."""
 
@@ -151,10 +151,10 @@ def _sources(context: RunContext, state: State) -> str:
 
 
 STATE = Prompt(__file__, "mams_state")
-LOST = Prompt(__file__, "mams_lost")
-LOST_ONE = Prompt(__file__, "mams_lost_one")
-LOST_PART = Prompt(__file__, "mams_lost_part")
-UNSOURCED = Prompt(__file__, "mams_unsourced")
+LOST = Prompt(__file__, "mams_remarks", "mams_lost")
+LOST_ONE = Prompt(__file__, "mams_remarks", "mams_lost_one")
+LOST_PART = Prompt(__file__, "mams_remarks", "mams_lost_part")
+UNSOURCED = Prompt(__file__, "mams_remarks", "mams_unsourced")
 
 
 async def remember(conversation: Conversation, question: str, chunk: Chunk, state: State) -> State:
@@ -211,9 +211,9 @@ def _complaint(old: Memory, update: Update, chunk: Chunk) -> str:
 
 
 REPORT = Prompt(__file__, "mams_report")
-AGAIN = Prompt(__file__, "mams_report_again")
-WAS_CUT = Prompt(__file__, "mams_report_cut")
-NO_REPORT = Prompt(__file__, "mams_report_none")
+AGAIN = Prompt(__file__, "mams_remarks", "mams_report_again")
+WAS_CUT = Prompt(__file__, "mams_remarks", "mams_report_cut")
+NO_REPORT = Prompt(__file__, "mams_remarks", "mams_report_none")
 UNCHANGED = "unchanged"
 
 

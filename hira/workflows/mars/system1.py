@@ -88,10 +88,8 @@ def _bins(kept: dict[str, Any], documents: Sequence[Filled]) -> Bins:
 
 
 SYSTEM1 = Prompt(__file__, "mars_system1")
-DISTILLED = Prompt(__file__, "mars_distilled")
-SOURCES = Prompt(__file__, "mars_sources")
-UNREAD = Prompt(__file__, "mars_unread")
-EMPTY = Prompt(__file__, "mars_empty")
+DISTILLED = Prompt(__file__, "mars_remarks", "mars_distilled")
+UNREAD = Prompt(__file__, "mars_remarks", "mars_unread")
 BEGINNINGS = 1_000
 """Tokens of a bin that System 2 is shown where System 1 could not go through it."""
 
@@ -151,7 +149,7 @@ async def _read(under: str, prompt: Filled, documents: Sequence[Filled], context
     read = context.rollout.sources.read
     own = Sources({source: read[source] for source in (str(one.values["id"]) for one in documents)})
     text, _ = drop_unknown(strip_thought(completion), own)
-    return text or _beginnings(documents, EMPTY.fill())
+    return text or _beginnings(documents, "")
 
 
 def _beginnings(documents: Sequence[Filled], why: str) -> Filled:
@@ -161,7 +159,7 @@ def _beginnings(documents: Sequence[Filled], why: str) -> Filled:
 
 
 def _sources(text: str, sources: Sources) -> Filled:
-    """Format the sources of the notes as a paragraph of a prompt; empty without sources."""
+    """The sources of the notes, a line each."""
     named = [sources.read[one] for one in find_cited(text) if one in sources]
     lines = [f"- [{one.id}] {' '.join(inert(f'{one.title}: {one.location}').split())}" for one in named]
-    return SOURCES.fill(sources="\n".join(lines)) if lines else Filled("")
+    return Filled("\n".join(lines))

@@ -19,7 +19,7 @@ from hira.policies.dialects.answer import find_boxed, find_final_answer, find_ta
 from hira.tools import Observation, Tool, tool
 
 SYSTEM2 = Prompt(__file__, "mars_system2")
-GO_ON = Prompt(__file__, "mars_go_on")
+GO_ON = Prompt(__file__, "mars_remarks", "mars_go_on")
 REQUEST = Prompt(__file__, "mars_request")
 QUOTED = 200
 """Tokens of sources outside searches that are kept for a run that ends early."""

@@ -20,7 +20,6 @@ from hira.policies.dialects.answer import find_boxed, find_final_answer, find_ta
 from hira.policies.dialects.native import with_tool_messages
 from hira.tools import Tool
 
-WHY = Prompt(__file__, "matpo_why")
 Speaker = Literal["user", "tool"]
 
 
@@ -38,21 +37,20 @@ class LoopConfig:
         self,
         conversation: Conversation,
         tools: Sequence[Tool],
-        asking: Callable[[Filled], Filled],
+        ask_summary: Callable[[str], Filled],
         *,
         limit: int,
         several: int = 1,
         final: bool = False,
     ) -> Loop:
-        """The loop of an agent. `asking` words the request for its summary, with a sentence on why it has to end."""
+        """The loop of an agent. `ask_summary` writes the request for its summary, with the reason why it has to end,
+        if there is one."""
         if self.results == "tool":
             config = conversation.config
             conversation.config = replace(config, dialect=with_tool_messages(config.dialect))
 
         def conclude(reason: str) -> Filled:
-            if not self.summary:
-                return CONCLUDE.fill(reason=reason)
-            return asking(WHY.fill(reason=reason) if reason else Filled(""))
+            return ask_summary(reason) if self.summary else CONCLUDE.fill(reason=reason)
 
         room = self.window - self.reply
         return Loop(conversation, tools, limit, several, final, conclude=conclude, window=room)
@@ -76,10 +74,8 @@ class LoopConfig:
 
 
 PLANNER = Prompt(__file__, "matpo_planner")
-ONE = Prompt(__file__, "matpo_one")
-SEVERAL = Prompt(__file__, "matpo_several")
-QUESTION = Prompt(__file__, "matpo_question")
-BROWSING = Prompt(__file__, "matpo_browsing")
+QUESTION = Prompt(__file__, "matpo_messages", "matpo_question")
+BROWSING = Prompt(__file__, "matpo_messages", "matpo_browsing")
 PLANNER_SUMMARY = Prompt(__file__, "matpo_planner_summary")
 
 
@@ -92,15 +88,15 @@ def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int,
     """Begin the planner's conversation with the question."""
     tools = [browsing()]
 
-    def asking(why: Filled) -> Filled:
-        return PLANNER_SUMMARY.fill(question=sanitize(question), why=why)
+    def ask_summary(reason: str) -> Filled:
+        return PLANNER_SUMMARY.fill(question=sanitize(question), reason=reason)
 
     conversation = context.conversation("planner")
-    loop = manner.loop(conversation, tools, asking, limit=limit, several=parallel, final=True)
+    loop = manner.loop(conversation, tools, ask_summary, limit=limit, several=parallel, final=True)
     prompt = PLANNER.fill(
         today=context.rollout.today,
         tools=conversation.config.dialect.instructions(tools),
-        several=ONE.fill() if parallel == 1 else SEVERAL.fill(several=parallel),
+        several=parallel if parallel > 1 else 0,
         limit=limit,
     )
     asked = QUESTION.fill(question=sanitize(question), files=format_files(context.files))
@@ -130,11 +126,9 @@ def answer(step: Step) -> str:
 
 
 WORKER = Prompt(__file__, "matpo_worker")
-RECAP = Prompt(__file__, "matpo_recap")
-SUBTASK = Prompt(__file__, "matpo_subtask")
+SUBTASK = Prompt(__file__, "matpo_messages", "matpo_subtask")
 WORKER_SUMMARY = Prompt(__file__, "matpo_worker_summary")
-MAIN_TASK = Prompt(__file__, "matpo_main_task")
-NOTHING = Prompt(__file__, "matpo_nothing")
+NOTHING = Prompt(__file__, "matpo_messages", "matpo_nothing")
 SERVER = "search_and_scrape_webpage"
 """Whom a call of the worker's tools names (MATPO, appendix A)."""
 
@@ -180,17 +174,16 @@ async def work(
 def _begin_worker(
     subtask: Subtask, main: str, context: RunContext, manner: LoopConfig, *, tools: Sequence[Tool], calls: int
 ) -> Loop:
-    def asking(why: Filled) -> Filled:
-        recap = MAIN_TASK.fill(question=sanitize(main)) if main else Filled("")
-        return WORKER_SUMMARY.fill(task=sanitize(subtask.text), recap=recap, why=why)
+    def ask_summary(reason: str) -> Filled:
+        return WORKER_SUMMARY.fill(task=sanitize(subtask.text), recap=sanitize(main), reason=reason)
 
     conversation = context.conversation("worker", subtask.id)
-    loop = manner.loop(conversation, tools, asking, limit=calls)
+    loop = manner.loop(conversation, tools, ask_summary, limit=calls)
     prompt = WORKER.fill(
         today=context.rollout.today,
         tools=conversation.config.dialect.instructions(tools),
         limit=calls,
-        recap=RECAP.fill(question=sanitize(main)) if main else Filled(""),
+        recap=sanitize(main),
     )
     conversation.say(system(prompt), user(SUBTASK.fill(task=sanitize(subtask.text), files=format_files(context.files))))
     return loop
