@@ -29,16 +29,16 @@ from hira.policies.dialects.quoted import ReadTexts, parse_made
 from hira.tools import Tool
 from hira.tools.toolbox import LONGEST_QUERY
 
-REPEATED = Prompt(__file__, "repeated")
-UNREADABLE = Prompt(__file__, "unreadable")
-EMPTY = Prompt(__file__, "empty")
-CONCLUDE = Prompt(__file__, "conclude")
-AFRESH = Prompt(__file__, "conclude_afresh")
-CUT = Prompt(__file__, "cut")
-SPENT = Prompt(__file__, "spent")
-PROSE = Prompt(__file__, "prose")
-LOOSE_CALL = Prompt(__file__, "loose_call")
-COPIED_CALL = Prompt(__file__, "copied_call")
+REPEATED = Prompt(__file__, "remarks", "repeated")
+UNREADABLE = Prompt(__file__, "remarks", "unreadable")
+EMPTY = Prompt(__file__, "remarks", "empty")
+CONCLUDE = Prompt(__file__, "remarks", "conclude")
+AFRESH = Prompt(__file__, "remarks", "conclude_afresh")
+CUT = Prompt(__file__, "remarks", "cut")
+SPENT = Prompt(__file__, "remarks", "spent")
+PROSE = Prompt(__file__, "remarks", "prose")
+LOOSE_CALL = Prompt(__file__, "remarks", "loose_call")
+COPIED_CALL = Prompt(__file__, "remarks", "copied_call")
 
 Perform = Callable[[Call], Awaitable[str]]
 _NUMBER = compile_lazily(r"^\s*\[\d+\]\s*")

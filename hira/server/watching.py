@@ -100,9 +100,11 @@ async def one_run(state: AppState, request: Request) -> Response:
 
 
 def _describe_answer(answer: Answer) -> dict[str, Any]:
-    """Describe an answer, with the texts of its sources."""
+    """Describe an answer, with the texts of its sources and, for each citation, the words that its source lacks."""
     texts = {source.id: source.text for source in answer.sources}
     values = {**answer.json(), "answer": answer.flagged, "error": trouble(answer)}
+    for described, citation in zip(values["citations"], answer.citations, strict=True):
+        described["why"] = citation.explain()
     return {"answer": values, "texts": texts, "status": answer.status}
 
 

@@ -14,7 +14,7 @@ from hira.policies.dialects import NATIVE
 from hira.trainers import records
 from hira.trainers.configuration import Configuration
 from hira.trainers.preflight import explain_window
-from hira.trainers.recipes import RECIPES
+from hira.trainers.recipes import GRPO, RECIPES
 from hira.trainers.records import count_of
 from hira.workflows import WORKFLOWS
 
@@ -156,8 +156,8 @@ def check_template(seen: RunFiles) -> Look:
         )
     mute = [f"it {one}" for one in notices if "tools" in one]
     dialect = seen.configuration.settings.get("dialect")
-    recipe = RECIPES[seen.configuration.recipe]
-    named = recipe.own or WORKFLOWS.get(str(seen.configuration.settings.get("workflow", recipe.workflow)))
+    recipe = RECIPES.get(seen.configuration.recipe, GRPO)  # a recipe of the user's is not loaded to look at a run
+    named = recipe.make or WORKFLOWS.get(str(seen.configuration.settings.get("workflow", recipe.workflow)))
     workflow = named() if named else None
     fix = 'set settings.dialect="tags", or use a model whose template has tools'
     if mute and dialect == NATIVE.name:

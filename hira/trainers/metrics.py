@@ -28,6 +28,16 @@ class Means:
             self.sums[name] += value * weight
             self.weights[name] += weight
 
+    @classmethod
+    def join(cls, parts: "Sequence[Means]") -> "Means":
+        """Return the means over all parts."""
+        whole = cls()
+        for part in parts:
+            for name, weight in part.weights.items():
+                whole.sums[name] += part.sums[name]
+                whole.weights[name] += weight
+        return whole
+
     @property
     def values(self) -> dict[str, float]:
         return {name: self.sums[name] / weight for name, weight in self.weights.items()}

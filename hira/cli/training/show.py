@@ -17,7 +17,7 @@ from hira.trainers import assembly, records
 from hira.trainers.assembly import open_run
 from hira.trainers.doctor import RuleFinding, RunFiles, examine, read_notices, read_run
 from hira.trainers.preflight import check_inputs, own_window
-from hira.trainers.recipes import RECIPES
+from hira.trainers.recipes import GRPO, RECIPES
 from hira.trainers.records import count_of
 
 USUAL = ("reward", "reward/accuracy", "dead_groups", "entropy", "kl", "grad_norm", "rollout_seconds", "update_seconds")
@@ -146,7 +146,7 @@ def _look_at(args: argparse.Namespace, shell: Shell) -> RunFiles:
             what = f"{others[0]!r} cannot override a run that exists"
             raise UsageError(what, where=str(folder), fix=f"check the run alone: hira-train doctor {first}")
         try:
-            kind = RECIPES[configuration.recipe].data
+            kind = RECIPES.get(configuration.recipe, GRPO).data
             problems, _ = assembly.read_problems(configuration.data, shell.folder, "train", kind)
         except HiraError:
             problems = ()

@@ -6,13 +6,12 @@ Two are third-party libraries, if they are installed: litellm's providers, and d
 import asyncio
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from hira.core.bm25 import words
-from hira.core.errors import ToolDown, ToolError, UsageError
+from hira.core.errors import ToolDown, ToolError, UsageError, did_you_mean
 from hira.core.sanitize import clean
 from hira.tools.search.service import SECONDS, Backend, Form, Hit, Line, Service, Unusable, make_hit
 
@@ -239,9 +238,7 @@ def open_backend(
     if name == "ddgs":
         return _open_ddgs()
     if name not in BACKENDS:
-        near = get_close_matches(name, BACKENDS, 1)
-        fix = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(BACKENDS)}"
-        raise UsageError(f"there is no search service {name!r}", fix=fix)
+        raise UsageError(f"there is no search service {name!r}", fix=did_you_mean(name, BACKENDS))
     form = (_WEB | _WORKS)[name]
     keyless = form.key and form.key_needed and not key
     if keyless or (form.url.startswith("/") and not base_url):
