@@ -334,7 +334,7 @@ import ctypes, os
 kernel, parent, room = ctypes.CDLL(None), os.getppid(), ctypes.create_string_buffer(256)
 known = os.uname().machine == "x86_64"  # the numbers of calls differ
 process = known * [101, 302, 310, 121, 124, 141, 251, 234, 200, 62, 279, 256, 312, 314, 434]
-others = known * [29, 64, 68, 240, 248, 155, 161, 165, 172, 175, 246, 272, 298, 300, 303, 304, 308, 321, 323, 425, 428, 429, 438, 440]
+others = known * [29, 64, 68, 240, 248, 155, 161, 165, 172, 175, 246, 272, 298, 300, 303, 304, 308, 321, 323, 425, 428]
 for number in process:
     if kernel.syscall(number, parent, room, 0, 0, 0, 0) >= 0:
         print("REACHED", number)
@@ -384,7 +384,7 @@ ATTACKS: dict[tuple[str, str], Callable[[Path], str]] = {
     ("sandbox", "the memory of hira"): sandboxed(
         "import os\nprint('REACHED', open(f'/proc/{os.getppid()}/mem', 'rb'))"
     ),
-    ("sandbox", "40 calls of the kernel that reach beyond it"): sandboxed(CALLS),
+    ("sandbox", "36 calls of the kernel that reach beyond it"): sandboxed(CALLS),
     ("sandbox", "the network"): sandboxed("import socket\nsocket.socket()\nprint('REACHED')"),
     **RECORDS,
 }
