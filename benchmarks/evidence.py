@@ -5,7 +5,7 @@
 
 Every set that is not named is left out and said to be. `--passages` are public paragraphs (JSON Lines with `title` and
 `text`): claims are made of the second half, which nobody looks at while the check is changed; `--half first` is for
-development. `--answers` are recordings of `benchmarks/real/answers.py`, whose questions and documents come from
+development. `--answers` are recordings of `benchmarks/public.py`, whose questions and documents come from
 `--squad` (dev-v2.0.json, asked of `offline` too), `--questions` and `--passages`. `--model` takes the exam of verifiers
 and, if it passes, judges `--limit` claims of each human-labelled set.
 """
@@ -26,12 +26,12 @@ from typing import Any
 from claims import DOMAINS, generate_claims
 from edits import edit_paragraphs, read_paragraphs
 from labelled import read_expertqa, read_lines, read_wice
-from real.answers import write_articles, write_passages
+from real.sets import write_articles, write_passages
 
 from hira import Hira
 from hira.agents.exam import take_exam
+from hira.agents.model_verifier import ModelVerifier
 from hira.agents.run_context import RunContext
-from hira.agents.verifier import ModelVerifier
 from hira.evidence import (
     Judgement,
     LexicalVerifier,
@@ -60,7 +60,7 @@ HOW = {
     "wice": "code_and_resources/entailment_inputs/oracle_chunks/claim/dev.jsonl of github.com/ryokamoi/wice",
     "expertqa": "data/lfqa/rand_val.jsonl of github.com/chaitanyamalaviya/ExpertQA",
     "questions": "JSON Lines with id, question, answer, aliases: HotpotQA and MuSiQue, as HippoRAG carries them",
-    "answers": f"recordings of benchmarks/real/answers.py, {RECORDED.name} by default",
+    "answers": f"recordings of benchmarks/public.py, {RECORDED.name} by default",
     "squad": "dev-v2.0.json of SQuAD 2.0",
 }
 EACH = 400
@@ -138,7 +138,7 @@ def format_accepted(form: str, claims: Sequence[Claim]) -> str:
 
 
 def read_questions(args: argparse.Namespace) -> dict[str, str]:
-    """Return the public questions by their id, as `benchmarks/real/answers.py` names them."""
+    """Return the public questions by their id, as `benchmarks/public.py` names them."""
     questions = {}
     if args.squad:
         articles = json.loads(args.squad.read_text(encoding="utf-8"))["data"]

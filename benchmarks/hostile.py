@@ -7,6 +7,7 @@
 A row is one line in `PATTERNS`, `FUNCTIONS` or `ATTACKS` below. Each case runs in a process of its own, which the
 kernel ends after 60 seconds of processor time. A text function is given 100,000 characters of each pattern and then
 four times as many; its growth is the ratio of the processor time, told where the longer text takes more than 0.1 s.
+A busy machine only adds time, so a case that seems to grow too fast runs again, and the shortest time counts.
 """
 
 import argparse
@@ -54,6 +55,8 @@ RESULTS = Path(__file__).parent / "results" / "hostile.md"
 ROUGH = ROOT / "tests" / "tools" / "mcp_rough.py"
 SECONDS, MEMORY = 60, 4 << 30
 SIZE, TIMES, MOST_GROWTH, TELLING = 100_000, 4, 5.0, 0.1
+AGAIN = 4
+"""The most repetitions of a case that seems to grow too fast. The shortest time counts: a busy machine only adds."""
 PAGE = """# Hostile input
 
 Made by `python benchmarks/hostile.py --write`: Python {version}, {machine}. Every case in a process of its own. Growth
@@ -418,7 +421,12 @@ def texts(area: str, name: str, function: Callable[[str], object]) -> str:
     cases: list[Case] = []
     growths: dict[str, float] = {}
     for head, unit in PATTERNS:
-        short, long = (apart(partial(_fed, function, head, unit, size)) for size in (SIZE, TIMES * SIZE))
+        measure = [partial(apart, partial(_fed, function, head, unit, size)) for size in (SIZE, TIMES * SIZE)]
+        short, long = (one() for one in measure)
+        for _ in range(AGAIN):
+            if not (short.held and long.held and long.seconds > max(TELLING, MOST_GROWTH * short.seconds)):
+                break
+            short, long = (min(case, one(), key=_seconds) for case, one in zip((short, long), measure, strict=True))
         cases += [short, long]
         if short.held and long.seconds > TELLING:
             growths[repr(f"{head}{unit}…")] = long.seconds / short.seconds
@@ -432,6 +440,10 @@ def texts(area: str, name: str, function: Callable[[str], object]) -> str:
 def _fed(function: Callable[[str], object], head: str, unit: str, size: int) -> str:
     function((head + unit * (size // len(unit)))[:size])
     return "ended"
+
+
+def _seconds(case: Case) -> float:
+    return case.seconds
 
 
 def row(area: str, name: str, cases: list[Case], broken: str, grown: str = "–", worst: str = "") -> str:

@@ -110,6 +110,8 @@ async def test_the_answer_as_json_has_exactly_the_keys_of_the_contract(hira: Hir
             "attributed": False,
             "missing": [],
             "lacking": [],
+            "place": "",
+            "page": None,
         }
     ]
     assert said["subtasks"] == [

@@ -1,75 +1,99 @@
 """Ask questions of an agent library other than hira, in an environment of its own that has it installed.
 
-    VENV_PYTHON peers.py LIBRARY RECORDER_URL MODEL
+    VENV_PYTHON peers.py LIBRARY BASE_URL MODEL REPLY_TOKENS
 
-reads questions, one JSON string a line, and prints a JSON object for each: its `answer`, or the `error` that ended it.
-Each library gets one search tool and is otherwise used as its documentation shows.
+reads questions, one JSON string a line. It prints JSON objects: `{"search": QUERY}`, to which one JSON string with
+passages is expected, then for each question its `answer` with `calls` and `tokens`, or the `error` that ended it. Each
+library gets one search tool and is otherwise used as its documentation shows.
 """
 
 import json
+import os
 import sys
 from collections.abc import Callable
-from urllib.parse import quote
-from urllib.request import urlopen
+from typing import Any
 
 STEPS = 6
+KEY = os.environ.get("OPENAI_API_KEY", "none")
+INSTRUCTIONS = "Answer the question from the documents. Use the search tool to find passages."
 
 
-def openai_agents(url: str, model: str) -> Callable[[str], str]:
-    from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool, set_tracing_disabled
+def send(message: dict[str, Any]) -> None:
+    print("\x1e" + json.dumps(message), flush=True)
+
+
+def search(query: str) -> str:
+    """Search the documents for passages that fit the query.
+
+    Args:
+        query: What to look for.
+    """
+    send({"search": query})
+    return str(json.loads(sys.stdin.readline()))
+
+
+def make_openai_agents(url: str, model: str, reply: int) -> Callable[[str], dict[str, Any]]:
+    from agents import Agent, ModelSettings, OpenAIChatCompletionsModel, Runner, function_tool, set_tracing_disabled
     from openai import AsyncOpenAI
 
     set_tracing_disabled(True)
-
-    @function_tool
-    def search(query: str) -> str:
-        """Search the documents for passages that fit the query.
-
-        Args:
-            query: What to look for.
-        """
-        return found(url, query)
-
-    client = AsyncOpenAI(base_url=f"{url}/v1", api_key="none", timeout=900, max_retries=0)
+    client = AsyncOpenAI(base_url=url, api_key=KEY, timeout=900, max_retries=0)
     agent = Agent(
         name="Assistant",
-        instructions="Answer the question from the documents. Use the search tool to find passages.",
+        instructions=INSTRUCTIONS,
         model=OpenAIChatCompletionsModel(model=model, openai_client=client),
-        tools=[search],
+        model_settings=ModelSettings(temperature=0, max_tokens=reply, include_usage=True),
+        tools=[function_tool(search)],
     )
-    return lambda question: str(Runner.run_sync(agent, question, max_turns=STEPS).final_output)
+
+    def ask(question: str) -> dict[str, Any]:
+        run = Runner.run_sync(agent, question, max_turns=STEPS)
+        usage = run.context_wrapper.usage
+        return {"answer": str(run.final_output), "calls": usage.requests, "tokens": usage.total_tokens}
+
+    return ask
 
 
-def smolagents(url: str, model: str) -> Callable[[str], str]:
+def make_smolagents(url: str, model: str, reply: int) -> Callable[[str], dict[str, Any]]:
     from smolagents import CodeAgent, OpenAIServerModel, tool
 
-    @tool
-    def search(query: str) -> str:
-        """Search the documents for passages that fit the query.
+    served = OpenAIServerModel(
+        model_id=model, api_base=url, api_key=KEY, client_kwargs={"timeout": 900}, temperature=0, max_tokens=reply
+    )
+    agent = CodeAgent(tools=[tool(search)], model=served, max_steps=STEPS, verbosity_level=0)
 
-        Args:
-            query: What to look for.
-        """
-        return found(url, query)
+    def ask(question: str) -> dict[str, Any]:
+        run = agent.run(question, return_full_result=True)
+        return {"answer": str(run.output), "calls": len(run.steps), "tokens": run.token_usage.total_tokens}
 
-    served = OpenAIServerModel(model_id=model, api_base=f"{url}/v1", api_key="none", client_kwargs={"timeout": 900})
-    agent = CodeAgent(tools=[search], model=served, max_steps=STEPS, verbosity_level=0)
-    return lambda question: str(agent.run(question))
+    return ask
 
 
-def found(url: str, query: str) -> str:
-    with urlopen(f"{url}/search?q={quote(query)}") as reply:  # noqa: S310 - the recorder on this machine
-        return str(reply.read().decode())
+def make_pydantic_ai(url: str, model: str, reply: int) -> Callable[[str], dict[str, Any]]:
+    from pydantic_ai import Agent, UsageLimits
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    served = OpenAIChatModel(model, provider=OpenAIProvider(base_url=url, api_key=KEY))
+    settings = {"temperature": 0, "max_tokens": reply, "timeout": 900}
+    agent = Agent(served, instructions=INSTRUCTIONS, tools=[search], model_settings=settings)
+
+    def ask(question: str) -> dict[str, Any]:
+        run = agent.run_sync(question, usage_limits=UsageLimits(request_limit=STEPS))
+        usage = run.usage()
+        return {"answer": str(run.output), "calls": usage.requests, "tokens": usage.total_tokens}
+
+    return ask
 
 
-LIBRARIES = {"openai-agents": openai_agents, "smolagents": smolagents}
+LIBRARIES = {"openai-agents": make_openai_agents, "smolagents": make_smolagents, "pydantic-ai": make_pydantic_ai}
 
 if __name__ == "__main__":
-    library, address, name = sys.argv[1:]
-    ask = LIBRARIES[library](address, name)
-    for line in sys.stdin:
+    library, address, name, longest = sys.argv[1:]
+    ask = LIBRARIES[library](address, name, int(longest))
+    for line in iter(sys.stdin.readline, ""):
         try:
-            told = {"answer": ask(json.loads(line))}
+            outcome = ask(json.loads(line))
         except Exception as error:  # noqa: BLE001 - what ended the library's run is its result
-            told = {"answer": "", "error": f"{type(error).__name__}: {error}"[:500]}
-        print("\x1e" + json.dumps(told), flush=True)
+            outcome = {"answer": "", "error": f"{type(error).__name__}: {error}"[:500]}
+        send(outcome)

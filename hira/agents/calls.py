@@ -20,7 +20,7 @@ from hira.core.errors import HiraError, Stop, ToolDown, ToolError
 from hira.core.events import Notice, ToolEnded, ToolStarted
 from hira.core.hooks import ToolUse
 from hira.core.messages import Filled
-from hira.core.policy import Request
+from hira.core.policy import Request, fields_of
 from hira.core.prompts import Prompt
 from hira.core.sanitize import redact
 from hira.core.tokens import clip
@@ -178,7 +178,7 @@ class _CallInProgress:
         return _mask(observation, self.context.secrets)
 
     def _dump(self, observation: Observation) -> dict[str, Any]:
-        record = _record(_mask(observation, self.context.secrets))
+        record = fields_of(_mask(observation, self.context.secrets))
         if self.is_own:
             record[OWN] = True
         if self.arguments is not self.written:
@@ -190,7 +190,8 @@ class _CallInProgress:
     def _load(self, record: Mapping[str, Any]) -> Observation:
         self.arguments = validate(dict[str, Any], record["arguments"]) if "arguments" in record else self.written
         self.refused = "refused" in record
-        return _observation(record)
+        observation: Observation = validate(Observation, record)
+        return observation
 
 
 async def write_again(context: RunContext) -> None:
@@ -241,25 +242,12 @@ def _mask(observation: Observation, secrets: frozenset[str]) -> Observation:
 
 
 def _mask_passage(passage: Passage, secrets: frozenset[str]) -> Passage:
-    masked = {name: redact(getattr(passage.source, name), secrets) for name in ("location", "title", "text")}
-    return Passage(replace(passage.source, **masked), redact(passage.text, secrets))
+    source = passage.source.change_text(lambda text: redact(text, secrets))
+    masked = {name: redact(getattr(source, name), secrets) for name in ("location", "title")}
+    return Passage(replace(source, **masked), redact(passage.text, secrets))
 
 
-def _record(observation: Observation) -> dict[str, Any]:
-    passages = [
-        {"source": {name: getattr(one.source, name) for name in one.source.__dataclass_fields__}, "text": one.text}
-        for one in observation.passages
-    ]
-    citable = {"citable": True} if observation.citable else {}
-    return {"text": observation.text, "passages": passages, "ok": observation.ok, **citable}
-
-
-def _observation(record: Mapping[str, Any]) -> Observation:
-    observation: Observation = validate(Observation, record)
-    return observation
-
-
-PASSAGE = Prompt(__file__, "passage")
+PASSAGE = Prompt(__file__, "shared", "passage")
 SEARCHES = frozenset({"search", "scholar"})
 """The names of the tools that search: without a hit, a call of theirs has no result."""
 

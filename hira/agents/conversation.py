@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from hira.agents.hooks import REPLIES, change_prompt, change_reply, refuse_turn
+from hira.agents.hooks import REPLIES, HookedTurn, change_prompt, change_reply, refuse_turn
+from hira.agents.role import RoleConfig
 from hira.agents.trajectory import Trajectory, Turn
 from hira.core.budget import INTERRUPTED_SECONDS, CallNeed, size
 from hira.core.errors import EndpointError, Interrupted, OutOfBudget, RoleBudgetExceeded, Stop, UsageError, Withheld
@@ -24,7 +25,7 @@ from hira.policies.facts import DIALECT
 from hira.tools import Tool
 
 if TYPE_CHECKING:
-    from hira.agents.run_context import RoleConfig, RunContext
+    from hira.agents.run_context import RunContext
     from hira.core.policy import Watch
 
 T = TypeVar("T")
@@ -50,7 +51,7 @@ class Conversation:
 
     context: "RunContext"
     trajectory: Trajectory
-    config: "RoleConfig"
+    config: RoleConfig
     messages: list[Message] = field(default_factory=list)
     tools: Sequence[Tool] = ()
     unmade: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
@@ -165,7 +166,7 @@ class Conversation:
             is_enough=self._is_enough(several) if several and self.callable else None,
         )
         if context.hooks.before_turn:
-            request = await change_prompt(self, request, last=last)
+            request = await change_prompt(self._hooked(last=last), request)
         completion = await self._get_reply(request, last=last, closing=closing)
         if context.hooks.after_turn:
             completion = await self._apply_hook(request, completion, last=last, closing=closing)
@@ -174,16 +175,22 @@ class Conversation:
     def _is_enough(self, several: int) -> Callable[[str], bool]:
         return partial(holds_more, tools=self.callable, several=several, is_quoted=self.is_quoted)
 
+    def _hooked(self, *, last: bool) -> HookedTurn:
+        """The turn as its hooks see it."""
+        context = self.context
+        record = partial(context.call_recorded, within=self.within(last=last))
+        return HookedTurn(context.hooks, self.trajectory.role, self.name, context.handed, record)
+
     async def _apply_hook(self, request: Request, completion: Completion, *, last: bool, closing: bool) -> Completion:
         """The reply as the hook `after_turn` takes it; one that it refuses is asked for again."""
         for again in reversed(range(REPLIES)):
-            changed = await change_reply(self, request, completion, last=last)
+            changed = await change_reply(self._hooked(last=last), request, completion)
             if isinstance(changed, Completion):
                 return changed
             if again:
                 request = changed
                 completion = await self._get_reply(request, last=last, closing=closing)
-        raise refuse_turn(self)
+        raise refuse_turn(self.trajectory.role)
 
     async def _get_reply(self, request: Request, *, last: bool, closing: bool) -> Completion:
         """The reply to a request, paid for and recorded."""

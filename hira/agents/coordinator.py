@@ -28,10 +28,9 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import redact, sanitize
 
 ASSIGN = Prompt(__file__, "assign")
-ASSIGN_NOTES = Prompt(__file__, "assign_notes")
-BROKE_OFF = Prompt(__file__, "broke_off")
-COULD_NOT = Prompt(__file__, "could_not")
-NOBODY = Prompt(__file__, "nobody")
+BROKE_OFF = Prompt(__file__, "reports", "broke_off")
+COULD_NOT = Prompt(__file__, "reports", "could_not")
+NOBODY = Prompt(__file__, "reports", "nobody")
 RECALL = Prompt(__file__, "recall")
 
 RECALLED = 5
@@ -166,10 +165,13 @@ class Coordinator:
         are any, those that will help it."""
         named = {expert.name: expert for expert in experts}
         listed = Filled("\n".join(f"- {expert.name}: {expert.description}" for expert in experts))
-        shown = ASSIGN_NOTES.fill(most=RECALLED, notes=sanitize(format_notes(notes))) if notes else Filled("")
         message = user(
             ASSIGN.fill(
-                experts=listed, task=sanitize(subtask.text), files=format_files(self.context.files), notes=shown
+                experts=listed,
+                task=sanitize(subtask.text),
+                files=format_files(self.context.files),
+                notes=sanitize(format_notes(notes)),
+                most=RECALLED,
             )
         )
         try:

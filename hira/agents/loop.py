@@ -29,15 +29,16 @@ from hira.policies.dialects.quoted import ReadTexts, parse_made
 from hira.tools import Tool
 from hira.tools.toolbox import LONGEST_QUERY
 
-REPEATED = Prompt(__file__, "repeated")
-UNREADABLE = Prompt(__file__, "unreadable")
-EMPTY = Prompt(__file__, "empty")
-CONCLUDE = Prompt(__file__, "conclude")
-AFRESH = Prompt(__file__, "conclude_afresh")
-CUT = Prompt(__file__, "cut")
-SPENT = Prompt(__file__, "spent")
-PROSE = Prompt(__file__, "prose")
-LOOSE_CALL = Prompt(__file__, "loose_call")
+REPEATED = Prompt(__file__, "remarks", "repeated")
+UNREADABLE = Prompt(__file__, "remarks", "unreadable")
+EMPTY = Prompt(__file__, "remarks", "empty")
+CONCLUDE = Prompt(__file__, "remarks", "conclude")
+AFRESH = Prompt(__file__, "remarks", "conclude_afresh")
+CUT = Prompt(__file__, "remarks", "cut")
+SPENT = Prompt(__file__, "remarks", "spent")
+PROSE = Prompt(__file__, "remarks", "prose")
+LOOSE_CALL = Prompt(__file__, "remarks", "loose_call")
+COPIED_CALL = Prompt(__file__, "remarks", "copied_call")
 
 Perform = Callable[[Call], Awaitable[str]]
 _NUMBER = compile_lazily(r"^\s*\[\d+\]\s*")
@@ -301,6 +302,14 @@ class Loop:
         only_reads = tool.pure or tool.speaks or tool is self.conversation.context.tools.files
         return not only_reads and (read.hold_in_pieces(passage) or read.hold_reworded(call, tool))
 
+    def _is_copied(self, call: Call) -> bool:
+        """Return whether a call that may change something stands in a text that the role has read, whatever its form.
+        A person decides about a call that needs approval."""
+        tool = self._tool(call)
+        if not self._is_risky(call) or tool.needs_approval or self._key(call) in self._made:
+            return False
+        return self._read_texts().hold_reworded(call, tool)
+
     def _is_risky(self, call: Call) -> bool:
         tool = self._tool(call)
         return tool.has_effects and tool is not self.conversation.context.tools.files
@@ -429,6 +438,8 @@ class Loop:
             refused = repeats and REPEATED.fill(left=self.limit - self.used)
             if not refused and self.used >= self.limit:
                 refused = SPENT.fill(limit=self.limit)
+            if not refused and self._is_copied(call):
+                refused = COPIED_CALL.fill(tool=Filled(call.name))
             self._answered.append((call, refused) if refused else None)
             if refused:
                 self.conversation.trajectory.failed += 1

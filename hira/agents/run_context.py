@@ -6,35 +6,31 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from hira.agents.conversation import Conversation
+from hira.agents.output_type import OutputType
+from hira.agents.role import Continuation, RoleConfig
 from hira.agents.trajectory import Finding, Rejected, Rollout, Subtask, Trajectory
-from hira.core.budget import Budget, ReplyBound
+from hira.core.budget import Budget
 from hira.core.concurrency import Once
 from hira.core.errors import Interrupted, OutOfBudget, Stop
 from hira.core.events import Events, Notice, SourceRead, SubtaskDone
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks, Refusal
-from hira.core.policy import Completion, Policy, Sampling
-from hira.core.prices import NO_PRICES, Price, Prices
+from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tool import Context
 from hira.evidence import Source, Verifier
 from hira.journal import CallSpec, Log
 from hira.journal.log import Within
-from hira.policies.dialects import NATIVE, Dialect
 from hira.policies.dialects.quoted import fold
-from hira.policies.facts import ModelFacts
 from hira.tools import Tool, Toolbox
-
-if TYPE_CHECKING:
-    from hira.agents.output import OutputType
 
 __all__ = ["Approve", "Continuation", "Conversation", "RoleConfig", "RunContext", "Verify", "together"]
 
 T = TypeVar("T")
-INSTRUCTIONS = Prompt(__file__, "instructions")
+INSTRUCTIONS = Prompt(__file__, "shared", "instructions")
 AT_LEAST = 1.0
 """Seconds between two looks at a budget whose seconds a person holds up."""
 UNINSTRUCTED = frozenset({"coordinator", "look", "output", "reader", "state", "system1", "verifier"})
@@ -54,40 +50,11 @@ async def together(works: Sequence[Awaitable[T]]) -> list[T]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-Continuation = Literal["turns", "chain"]
 Verify = Literal["lexical", "model", "off"]
 Decisions = Sequence[Subtask | Rejected | Refusal]
 Approve = Callable[[list[Subtask]], Decisions | Awaitable[Decisions]]
 """Asks a person about subtasks that are to be handed out. One decision for each, in their order: the subtask as it is,
 with another text, or a refusal."""
-
-
-@dataclass(frozen=True, slots=True)
-class RoleConfig:
-    """The configuration of one role: its policy, sampling, dialect, continuation and price.
-
-    `turns` puts a tool's result into the next chat message and works everywhere; `chain` continues one chain of
-    reasoning, as the HiRA paper does, and needs an endpoint that continues a message. `otherwise` is the next dialect
-    if the endpoint refuses the tool calls of `dialect`, or if the model writes none that can be read; None keeps a
-    dialect that somebody chose. `place` says where hira remembers facts about the model: its base URL and its name,
-    empty if nowhere, and `facts` are these facts. `replies` bounds the length of each reply
-    for which the sampling has no bound; None leaves it to the policy.
-    """
-
-    policy: Policy
-    sampling: Sampling = Sampling()
-    dialect: Dialect = NATIVE
-    continuation: Continuation = "turns"
-    prices: Prices = NO_PRICES
-    otherwise: Dialect | None = None
-    replies: ReplyBound | None = None
-    place: tuple[str, str] = ("", "")
-    facts: ModelFacts = field(default_factory=ModelFacts)
-
-    @property
-    def price(self) -> Price | None:
-        """The price of the policy; of several models, that of the first with a known price."""
-        return self.prices.of(*self.policy.model.split(","))
 
 
 @dataclass(slots=True)
@@ -121,7 +88,7 @@ class RunContext:
     approve: Approve | None = None
     verify: Verify = "lexical"
     verifier: Verifier | None = None
-    output: "OutputType | None" = None
+    output: OutputType | None = None
     instructions: str = ""
     hooks: Hooks = NO_HOOKS
     approve_tool: ApproveTool | None = None

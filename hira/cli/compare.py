@@ -11,6 +11,7 @@ from hira.cli import INTERRUPTED, OK, code_of
 from hira.cli.ask import find_attached_files, read_question
 from hira.cli.output import CODES
 from hira.cli.parser import check_options, collect_flags
+from hira.cli.progress import format_duration
 from hira.cli.running import announce_model, interruptible
 from hira.cli.shell import Shell
 from hira.core.events import Event, Notice, Reader
@@ -72,7 +73,7 @@ def important(shell: Shell) -> Reader:
 def format_outcome(one: Compared) -> str:
     """Describe how a workflow ended, in one line."""
     why = f" ({one.answer.error.splitlines()[0]})" if one.answer.error else ""
-    return f"{one.answer.status.replace('_', ' ')}{why} after {one.seconds:.1f} s"
+    return f"{one.answer.status.replace('_', ' ')}{why} after {format_duration(one.seconds)}"
 
 
 def code(compared: Sequence[Compared]) -> int:

@@ -5,13 +5,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
-from hira.agents.verifier import ROLE
+from hira.agents.role import VERIFIER
 from hira.cli import OK
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.policy import Usage
 from hira.core.prices import litellm_table
-from hira.policies import OFFLINE
+from hira.policies.names import OFFLINE
 from hira.runtime.factory import configure_roles
 from hira.runtime.registry import check_roles, dialect_of, find_unused_tools, make_workflow
 from hira.runtime.settings import RoleSettings, Settings
@@ -64,7 +64,7 @@ def compute_bound(workflow: BuiltIn, settings: Settings) -> tuple[Mapping[str, U
     configs, _ = configure_roles(known, {}, table, dialect_of(workflow))
     bounds = dict(workflow.bound(Sizes()))
     if settings.verify == "model" or not (settings.verify or settings.verifier or settings.model == OFFLINE):
-        bounds[ROLE] = bound_verifier(Sizes())
+        bounds[VERIFIER] = bound_verifier(Sizes())
     roles = {}
     for role, usage in bounds.items():
         price = configs.get(role, configs["*"]).price if settings.model else None

@@ -12,14 +12,13 @@ from hira.cli.parser import collect_flags
 from hira.cli.progress import CellCounts
 from hira.cli.running import open_view, show_progress
 from hira.cli.shell import Shell, short_pauses
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
 from hira.evaluation.data import Selection, load
 from hira.evaluation.record import Record
 from hira.evaluation.run import Evaluation, EvaluationPlan, among
 from hira.evaluation.scorers import scorer_of
-from hira.runtime.settings import did_you_mean
 from hira.runtime.settings import load as load_settings
 from hira.workflows import WORKFLOWS
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hira.cli.parser import Parser, parse_duration
+from hira.core.options import PARTS, SHARED
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
-ABILITIES = ("reasoning-transfer", "memory", "search", "code", "multimodal")
 REPORTING = ("mams", "react-report")
 EVALUATING = ("run", "ablate", "sweep", "diff", "judge", "preferences", "candidates")
 
@@ -67,9 +67,9 @@ WORK = group(
     "workflow",
     flag("--workflow", "NAME", "hira (default), mars, rag, react …; docs/workflows.md lists them"),
     repeatable_flag("--tools", "NAME", "your own tool as module:function, or one of an installed package"),
-    repeatable_flag("--without", "PART", f"leave out: {', '.join(ABILITIES)}", choices=ABILITIES),
-    flag("--max-subtasks", "N", "maximum number of subtasks (10)"),
-    flag("--parallel", "N", "subtasks that run at the same time (1)"),
+    repeatable_flag("--without", "PART", SHARED["without"], choices=PARTS),
+    flag("--max-subtasks", "N", SHARED["max_subtasks"]),
+    flag("--parallel", "N", SHARED["parallel"]),
 )
 _LIMITS = group(
     "limits of the run; a tenth is reserved for the answer",

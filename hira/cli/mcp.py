@@ -23,9 +23,9 @@ from hira.cli.parser import collect_flags
 from hira.cli.progress import brief, describe_event
 from hira.cli.running import announce_model
 from hira.cli.shell import Shell
-from hira.core.errors import HiraError, UsageError
+from hira.core.errors import HiraError, UsageError, did_you_mean
 from hira.runtime.answer import Answer
-from hira.runtime.settings import Settings, did_you_mean, load
+from hira.runtime.settings import Settings, load
 from hira.tools.mcp import require
 from hira.workflows import WORKFLOWS
 

@@ -2,19 +2,21 @@
 
 import argparse
 import json
-import os
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hira.agents.trajectory import Status
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
+from hira.cli.progress import brief
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
-from hira.evidence import Relevance, Source, is_accepted
+from hira.core.files import replace_file
+from hira.evidence import Citation, Relevance, Source, is_accepted
+from hira.evidence.citations import locate
 from hira.evidence.verdicts import find_worst
-from hira.policies import OFFLINE
+from hira.evidence.verifiers import LONG
+from hira.policies.names import OFFLINE
 from hira.runtime.answer import Answer
 
 CODES: dict[Status, int] = {
@@ -27,6 +29,8 @@ CODES: dict[Status, int] = {
 }
 Tell = Callable[[Answer, argparse.Namespace, Shell], None]
 SUFFIXES = (".json", ".md", ".txt")
+QUOTED = 200
+"""Characters of a passage below its source."""
 
 
 def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
@@ -112,25 +116,34 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
 
 
 def text(answer: Answer) -> str:
-    """Return the answer with its unverified claims flagged, followed by the sources that it cites."""
-    lines = [f"{format_source(source)}{_verdict(answer, source)}" for source in answer.cited]
+    """Return the answer with its unverified claims flagged, followed by its sources with the passages that decide."""
+    quoted = [one.source for one in answer.citations if one.quote]
+    shown = dict.fromkeys([*answer.cited, *(answer.source(one) for one in quoted)])
+    lines = [line for source in shown for line in _describe_source(answer, source)]
     return "\n".join([answer.flagged, *([""] if lines else []), *lines])
 
 
-def format_source(source: Source) -> str:
-    """Format a source on one line: its id, its title, its location."""
+def _describe_source(answer: Answer, source: Source) -> Iterator[str]:
+    """Yield a source with its verdict, and the passages of it that decide; of a report the source alone."""
+    yield f"{format_source(source, answer.citations)}{_verdict(answer, source)}"
+    if len({one.claim for one in answer.citations}) < LONG:
+        quotes = [one.quote for one in answer.citations if one.source == source.id and one.quote]
+        yield from (f"     “{brief(quote, QUOTED)}”" for quote in dict.fromkeys(quotes))
+
+
+def format_source(source: Source, citations: Sequence[Citation] = ()) -> str:
+    """Format a source on one line: its id, its title, its location, and where in it the cited passages are."""
     title = " ".join(source.title.split()) or source.location
-    return f"[{source.id}] {title} — {source.location}"
+    return f"[{source.id}] {title} — {locate(source, citations)}"
 
 
 def _verdict(answer: Answer, source: Source) -> str:
-    """Return the worst verdict on the claims that cite a source; without such claims, note that hira attributed one to
-    it."""
+    """Return the worst verdict on the claims that cite a source; without such claims, say that hira chose it."""
     own = [one for one in answer.citations if one.source == source.id]
     worst = find_worst(one.verdict for one in own if not one.attributed)
     if worst is not None:
         return f" ({worst})"
-    return f" ({find_worst(one.verdict for one in own)}, attributed)" if own else ""
+    return f" ({find_worst(one.verdict for one in own)}; the closest source, not cited by the answer)" if own else ""
 
 
 def as_json(answer: Answer) -> str:
@@ -144,8 +157,12 @@ def markdown(answer: Answer) -> str:
         parts.append(f"*{what_is_missing(answer, searched=True).what}*")
     if answer.cited:
         parts.append("## Sources")
-        parts.append("\n".join(f"- {format_source(source)}" for source in answer.cited))
-    quotes = [f"- [{one.source}] {one.flag()}: “{one.quote}”" for one in answer.citations if one.quote]
+        parts.append("\n".join(f"- {format_source(source, answer.citations)}" for source in answer.cited))
+    quotes = [
+        f"- [{', '.join(filter(None, (one.source, one.place)))}] {one.flag()}: “{one.quote}”"
+        for one in answer.citations
+        if one.quote
+    ]
     if quotes:
         parts += ["## Evidence", "\n".join(quotes)]
     return "\n\n".join(parts)
@@ -175,16 +192,3 @@ def write_file(path: Path, text: str) -> None:
         replace_file(path, text.encode())
     except OSError as error:
         raise UsageError(f"the file could not be written: {error}", where=f"to {path}") from None
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Replace the contents of a file. Readers of the path see the old file or the whole new one. Raises `OSError`."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except OSError:
-        Path(name).unlink()
-        raise

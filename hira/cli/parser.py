@@ -3,10 +3,9 @@
 import argparse
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, suggest
 
 
 class Parser(argparse.ArgumentParser):
@@ -45,7 +44,7 @@ class Parser(argparse.ArgumentParser):
             return self.hints[flag]
         if others := [parser.prog for parser in commands if flag in parser.flags()]:
             return f"{flag} is for {', '.join(others[:3])}; {self.prog} --help lists its own flags"
-        return _near(flag, self.flags()) or f"{self.prog} --help lists the flags"
+        return suggest(flag, self.flags()) or f"{self.prog} --help lists the flags"
 
     def commands(self) -> "dict[str, Parser]":
         """Return the parsers of this parser's commands, by name."""
@@ -65,9 +64,9 @@ class Parser(argparse.ArgumentParser):
             return "write 90, 90s, 5m or 1h"
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
             known = re.findall(r"[\w-]+", choice[2])
-            if self.prog == "hira" and not _near(choice[1], known):
+            if self.prog == "hira" and not suggest(choice[1], known):
                 return 'to ask a question: hira ask "question"'
-            return _near(choice[1], known) or f"{self.prog} --help lists the choices"
+            return suggest(choice[1], known) or f"{self.prog} --help lists the choices"
         return f"{self.prog} --help shows how to use it"
 
     def flags(self) -> list[str]:
@@ -82,11 +81,6 @@ def parse_duration(text: str) -> float:
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration")
     return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, list(known), n=1)
-    return f"did you mean {near[0]}?" if near else ""
 
 
 LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")
@@ -127,7 +121,7 @@ def check_options(texts: Iterable[str], workflows: Iterable[str]) -> None:
             if name not in WORKFLOWS and any(":" in one for one in used):
                 raise UsageError(what, fix="a workflow of your own takes no --set; write its options into its class")
             known = f"add --workflow {name}, or remove the option" if name in WORKFLOWS else ""
-            raise UsageError(what, fix=known or _near(name, [*used, *WORKFLOWS]) or "leave the option out")
+            raise UsageError(what, fix=known or suggest(name, [*used, *WORKFLOWS]) or "leave the option out")
 
 
 def _role(text: str) -> tuple[str, dict[str, str]]:

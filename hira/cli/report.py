@@ -2,9 +2,10 @@
 
 import argparse
 import html
+import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,19 @@ from hira.cli.parser import check_options, collect_flags
 from hira.cli.shell import Shell, visible
 from hira.core.page import make_standalone_page
 from hira.evidence import Source, Verdict, flag_claims
-from hira.evidence.citations import HEADINGS, Reference, is_chinese, number_references, references
+from hira.evidence.citations import (
+    HEADINGS,
+    Reference,
+    find_page,
+    find_places,
+    is_chinese,
+    locate,
+    number_references,
+    references,
+)
 from hira.runtime.answer import Answer
 from hira.runtime.settings import load
+from hira.tools.documents.walk import find_document
 
 _ACTING = re.compile(r"([\\`*_{}\[\]<>#|!])")
 _OPEN, _CLOSE = "\ue000", "\ue001"
@@ -36,15 +47,17 @@ def as_markdown(answer: Answer) -> str:
     parts = [add_title(answer, number_references(_flag(answer, chinese=chinese), answer.rollout.sources.read))]
     if listed:
         lines = [
-            f"{one.number}. {_plain(one.source)}{_format_verdicts(answer, one, chinese=chinese)}" for one in listed
+            f"{one.number}. {_plain(answer, one.source)}{_format_verdicts(answer, one, chinese=chinese)}"
+            for one in listed
         ]
         parts += [f"## {HEADINGS[chinese]}", "\n".join(lines)]
     return "\n\n".join(parts)
 
 
-def as_html(answer: Answer) -> str:
+def as_html(answer: Answer, link: Callable[[str], str] = lambda _: "") -> str:
     """Format the report as one page. Texts of models and sources are plain text in it, without their markup, pictures
-    or scripts, and its links lead only to sources of the run."""
+    or scripts, and its links lead only to sources of the run. `link` returns the address of a document, relative to the
+    page, or nothing."""
     chinese, listed = _find_references(answer)
     shape = f"{_OPEN}{{}}{_CLOSE}"
     bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", _flag(answer, chinese=chinese))
@@ -57,7 +70,7 @@ def as_html(answer: Answer) -> str:
 <section>
 <h2>{HEADINGS[chinese] if listed else ""}</h2>
 <ol>
-{"".join(_item(answer, one, chinese=chinese) for one in listed)}
+{"".join(_item(answer, one, link, chinese=chinese) for one in listed)}
 </ol>
 </section>
 <footer>{html.escape(_describe_origin(answer, chinese=chinese))}</footer>
@@ -82,18 +95,39 @@ def _find_references(answer: Answer) -> tuple[bool, list[Reference]]:
     return is_chinese(answer.rollout.question), references(answer.text, answer.rollout.sources.read)
 
 
-def _plain(source: Source) -> str:
-    """A source in Markdown: its title and where it lies."""
+def _plain(answer: Answer, source: Source) -> str:
+    """Format a source in Markdown: its title, its location, and where in it the cited passages are."""
     title = _ACTING.sub(r"\\\1", " ".join(source.title.split()))
-    place = f"<{_url(source)}>" if _url(source) else _ACTING.sub(r"\\\1", source.location)
+    place = f"<{_url(source)}>" if _url(source) else _ACTING.sub(r"\\\1", locate(source, answer.citations))
     return " — ".join(part for part in (title, place) if part)
 
 
-def _item(answer: Answer, one: Reference, *, chinese: bool) -> str:
+def _item(answer: Answer, one: Reference, link: Callable[[str], str], *, chinese: bool) -> str:
     title = html.escape(" ".join(one.source.title.split()))
-    url, place = html.escape(_url(one.source)), html.escape(one.source.location)
-    where = f'<a href="{url}" rel="noopener noreferrer nofollow">{place}</a>' if url else f"<span>{place}</span>"
+    url = _url(one.source) or (link(one.source.location) if one.source.kind == "file" else "")
+    places = find_places(one.source.id, answer.citations)
+    shown = [_link(url, one.source.location), *(_link(_at_page(url, place), place) for place in places)]
+    where = f"{', '.join(shown[:2])}{''.join(f'; {place}' for place in shown[2:])}"
     return f'<li id="ref-{one.number}">{title} {where}<em>{_format_verdicts(answer, one, chinese=chinese)}</em></li>'
+
+
+def _link(url: str, text: str) -> str:
+    shown = html.escape(text)
+    if not url:
+        return f"<span>{shown}</span>"
+    return f'<a href="{html.escape(url)}" rel="noopener noreferrer nofollow">{shown}</a>'
+
+
+def _at_page(url: str, place: str) -> str:
+    """Return the address of a page of a document; of another place that no address can name, nothing."""
+    page = find_page(place)
+    return f"{url}#page={page}" if url and page else ""
+
+
+def _link_document(paths: Sequence[Path], folder: Path, name: str) -> str:
+    """Return the address of a document relative to a page in this folder, empty if the document is gone."""
+    file = find_document(paths, name)
+    return quote(Path(os.path.relpath(file, os.path.realpath(folder))).as_posix()) if file else ""
 
 
 def _format_verdicts(answer: Answer, one: Reference, *, chinese: bool) -> str:
@@ -138,7 +172,12 @@ def _disarm_link(token: Any) -> None:
         token.attrs = {"href": token.attrs["href"], "rel": "noopener noreferrer nofollow"}
 
 
-FORMS = {".md": as_markdown, ".html": as_html, ".htm": as_html, ".json": output.as_json}
+FORMS: dict[str, Callable[[Answer], str]] = {
+    ".md": as_markdown,
+    ".html": as_html,
+    ".htm": as_html,
+    ".json": output.as_json,
+}
 SUFFIXES = tuple(FORMS)
 DEFAULT = "mams"
 
@@ -153,7 +192,8 @@ def report(args: argparse.Namespace, shell: Shell) -> int:
         return print_bound(args, settings, shell)
     path = output.check_output_path(args.output, shell.folder, SUFFIXES) if args.output else None
     hira = Hira(settings=settings)
-    return finish_run(hira, partial(hira.chat().stream, topic, files=files), args, shell, path, tell=tell, write=write)
+    stream = partial(hira.chat().stream, topic, files=files)
+    return finish_run(hira, stream, args, shell, path, tell=tell, write=partial(write, docs=settings.docs))
 
 
 def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
@@ -167,7 +207,10 @@ def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
         shell.remark(f"{args.output} is written, with {many} reference{'' if many == 1 else 's'}")
 
 
-def write(answer: Answer, path: Path) -> None:
-    """Write the report as its file's suffix says; nothing where there is no text."""
+def write(answer: Answer, path: Path, docs: Sequence[Path] = ()) -> None:
+    """Write the report in the format of the file's suffix, with links to the documents. Without text, write nothing."""
+    form = FORMS[path.suffix.lower()]
+    if form is as_html:
+        form = partial(as_html, link=partial(_link_document, docs, path.parent))
     if answer.text:
-        output.write_file(path, visible(FORMS[path.suffix.lower()](answer)) + "\n")
+        output.write_file(path, visible(form(answer)) + "\n")

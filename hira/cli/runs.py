@@ -14,6 +14,7 @@ from hira.cli.parser import collect_flags
 from hira.cli.progress import brief
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
+from hira.core.options import SHARED
 from hira.core.policy import Usage
 from hira.core.sanitize import without_userinfo
 from hira.journal import Entry, Journal
@@ -46,14 +47,6 @@ def open_journal(args: argparse.Namespace, shell: Shell) -> Iterator[Journal]:
 
 def day(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
-
-
-def took(seconds: float) -> str:
-    """A duration as a person reads it: 0.4 s, 12 s, 3 min 20 s, 1 h 5 min."""
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 DAY = 86400.0
@@ -131,7 +124,7 @@ def _delete(journal: Journal, args: argparse.Namespace, shell: Shell) -> int:
 
 
 _OF_MODEL = ("model", "base_url", "api_key", "api", "adapter", "roles", "verify", "dialect", "continuation")
-_OF_WORKFLOW = ("workflow", "max_subtasks", "parallel", "without")
+_OF_WORKFLOW = ("workflow", *SHARED)
 
 
 def load_settings(args: argparse.Namespace, shell: Shell) -> Settings:
@@ -183,6 +176,8 @@ def as_flags(entry: Entry, today: Settings) -> Mapping[str, Any]:
             del values[name]
     if "base_url" in values and entry.settings.get("base_url_from", "").endswith(FILE):
         values["api_key"] = ""
+    if values.get("experts") == today.to_json()["experts"]:  # today's have their passwords
+        values["experts"] = {name: expert.model_dump() for name, expert in today.experts.items()}
     roles = {}
     for name, own in values.pop("roles", {}).items():
         given = {key: value for key, value in own.items() if value not in ("", None)}

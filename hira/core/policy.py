@@ -29,6 +29,12 @@ Seconds = Annotated[float, Bounds(0, 1e11)]
 """A duration, or seconds since the epoch up to the year 5138."""
 Dollars = Annotated[float, Bounds(0, 1e12)]
 
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass by name, as they are; `asdict` copies their contents."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 
 
@@ -62,18 +68,6 @@ class Usage:
     @property
     def tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
-
-    @property
-    def record(self) -> dict[str, int | float | None]:
-        """The usage as JSON values. Written out, because `asdict` copies every one of them."""
-        return {
-            "calls": self.calls,
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-            "cached_tokens": self.cached_tokens,
-            "cost": self.cost,
-            "seconds": self.seconds,
-        }
 
     def __add__(self, other: "Usage") -> "Usage":
         known = [cost for cost in (self.cost, other.cost) if cost is not None]

@@ -1,23 +1,39 @@
 """Everything that was read: pages, files, computations and media, each with its text under one id."""
 
+import re
+from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Literal
 
 Kind = Literal["page", "hit", "file", "computation", "media", "tool"]
+Places = tuple[tuple[int, str], ...]
 
 OUTPUT = "\n\nOutput:\n"
 """Separates a request from its result: a program from its output, a question from its answer."""
+_WORD = re.compile(r"[^\W_]+")
+GAP = "\n\n"
+"""Between two passages of a source."""
+_BETWEEN = r"[\W_]+"
+SPAN = re.compile(r"(line|row)s (\d+)–(\d+)\Z")
+_ROW = re.compile(r"row (\d+): ")
+"""The beginning of a row of a sheet, as hira writes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A page, file, computation or tool result that was read. `id` is set when it enters the run."""
+    """A page, file, computation or tool result that was read. `id` is set when it enters the run.
+
+    `places` say where the passages of `text` begin, in order, and where each is in the document: `(0, "p. 12")`.
+    """
 
     location: str
     title: str
     text: str
     kind: Kind = "page"
     id: str = ""
+    places: Places = ()
 
     @property
     def evidence(self) -> str:
@@ -40,6 +56,65 @@ class Source:
             return "\n\n".join(asked.partition(OUTPUT)[0] for asked in self.text.split(ASKED)[1:])
         return ""
 
+    def find_place(self, quote: str) -> str:
+        """Return where the passage is that holds a quotation ("p. 12"), empty if it is unknown; without a quotation,
+        the only place that there is."""
+        known = {place for _, place in self.places}
+        if not known:
+            return ""
+        if not quote.strip():
+            return known.pop() if len(known) == 1 else ""
+        at = _find_words(quote, self.text)
+        number = bisect_right(self.places, at, key=lambda place: place[0]) - 1
+        if number < 0:
+            return ""
+        begin, place = self.places[number]
+        end = self.places[number + 1][0] if number + 1 < len(self.places) else len(self.text)
+        return _narrow(place, self.text[begin:end], at - begin)
+
+    def change_text(self, change: Callable[[str], str]) -> "Source":
+        """Return a copy with its text changed. Its places move with the text; if they cannot, it has none."""
+        text = change(self.text)
+        if text == self.text:
+            return self
+        edges = [0, *(begin for begin, _ in self.places), len(self.text)]
+        texts = [change(self.text[begin:end]) for begin, end in pairwise(edges)]
+        if "".join(texts) != text:
+            return replace(self, text=text, places=())
+        places: list[tuple[int, str]] = []
+        begin = 0
+        for before, (_, place) in zip(texts, self.places, strict=False):
+            begin += len(before)
+            places.append((begin, place))
+        return replace(self, text=text, places=tuple(places))
+
+
+def _find_words(quote: str, text: str) -> int:
+    """Return where a quotation begins in a text, whatever its spaces, signs and case, -1 if it does not occur. Of rows
+    after their header, the last row counts; of passages with "…" between them, the first."""
+    line = quote.strip().splitlines()[-1]
+    for passage in (line, quote, quote.partition(" … ")[0]):
+        words = _WORD.findall(passage)
+        if not words:
+            continue
+        pattern = _BETWEEN.join(map(re.escape, words))
+        if match := re.search(pattern, text) or re.search(pattern, text, re.IGNORECASE):
+            return match.start()
+    return -1
+
+
+def _narrow(place: str, passage: str, at: int) -> str:
+    """Return the place of a position in a passage: "lines 3–9" becomes "line 5" if the passage has the lines of the
+    document, and a row of a sheet is named by its number."""
+    begin = passage.rfind("\n", 0, at) + 1
+    if row := _ROW.match(passage, begin):
+        return f"{place}, row {row[1]}" if place else f"row {row[1]}"
+    span = SPAN.search(place)
+    if not span or passage.rstrip().count("\n") != int(span[3]) - int(span[2]):
+        return place
+    number = int(span[2]) + passage.count("\n", 0, at)
+    return f"{place[: span.start()]}{span[1]} {number}"
+
 
 ASKED = "\n\nAsked:\n"
 """Precedes a question about media or a tool's call, so that a second one is not part of the first answer."""
@@ -48,6 +123,19 @@ ASKED = "\n\nAsked:\n"
 def join_question_and_answer(question: str, answer: str) -> str:
     """Return the text of a media or tool source: the question and the answer, which alone is evidence."""
     return f"{ASKED}{' '.join(question.split())}{OUTPUT}{answer}"
+
+
+def _join_texts(known: Source, new: Source) -> Source:
+    """Return the known source with the new text as well, each passage at its place."""
+    begin = new.text.find(known.text)
+    if begin >= 0:
+        places = new.places or tuple((begin + at, place) for at, place in known.places)
+        return replace(known, text=new.text, places=places)
+    begin = len(known.text) + len(GAP)
+    added = tuple((begin + at, place) for at, place in new.places)
+    if known.places and not (added and added[0][0] == begin):
+        added = ((begin, ""), *added)
+    return replace(known, text=f"{known.text}{GAP}{new.text}", places=known.places + added)
 
 
 @dataclass(slots=True)
@@ -70,8 +158,7 @@ class Sources:
             known = replace(source, id=self.reserved.get(source.location) or self._free())
             self._ids[source.location] = known.id
         elif source.text not in known.text:
-            text = source.text if known.text in source.text else f"{known.text}\n\n{source.text}"
-            known = replace(known, text=text, kind=source.kind, title=known.title or source.title)
+            known = replace(_join_texts(known, source), kind=source.kind, title=known.title or source.title)
         elif known.kind == "hit":
             known = replace(known, kind=source.kind)
         self.read[known.id] = known

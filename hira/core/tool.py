@@ -57,7 +57,7 @@ class Observation:
     def change_texts(self, change: Callable[[str], str]) -> "Observation":
         """Return a copy with each of its texts changed, those of its sources too, for hooks that mask names."""
         passages = tuple(
-            Passage(replace(one.source, title=change(one.source.title), text=change(one.source.text)), change(one.text))
+            Passage(replace(one.source.change_text(change), title=change(one.source.title)), change(one.text))
             for one in self.passages
         )
         return replace(self, text=change(self.text), passages=passages)

@@ -59,6 +59,13 @@ def unpack_claims(packed: PackedClaims) -> list[SourcedClaim]:
     ]
 
 
+def _read_plain_values(judged: "Judgement | Citation") -> None:
+    """Accept a judgement or a citation of a journal or a plug-in: a plain string as its verdict, lists of words."""
+    object.__setattr__(judged, "verdict", Verdict(judged.verdict))
+    object.__setattr__(judged, "missing", tuple(judged.missing))
+    object.__setattr__(judged, "lacking", tuple(judged.lacking))
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """A verifier's judgement of one claim.
@@ -79,10 +86,7 @@ class Judgement:
     lacking: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Read a judgement of a journal or of a plug-in, whose verdict may be a plain string."""
-        object.__setattr__(self, "verdict", Verdict(self.verdict))
-        object.__setattr__(self, "missing", tuple(self.missing))
-        object.__setattr__(self, "lacking", tuple(self.lacking))
+        _read_plain_values(self)
 
 
 # Blanks are matched possessively, so that a bracket before a million of them is tried only once.
@@ -107,7 +111,8 @@ class Citation:
     `quote` is the decisive passage of the source; `score` is between 0 and 1, the verifier's confidence that the claim
     is supported; `by` names the verifier, empty if nothing was checked. `attributed` means that the answer cites
     nothing for the claim and that hira found the source. `missing` are the words that the source does not have,
-    `lacking` those of the question that a supported claim does not speak of.
+    `lacking` those of the question that a supported claim does not speak of. `place` says where in a document the
+    passage is: "p. 12", "sheet Sales, row 7"; it is empty if that is unknown.
     """
 
     source: str
@@ -119,12 +124,10 @@ class Citation:
     attributed: bool = False
     missing: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
+    place: str = ""
 
     def __post_init__(self) -> None:
-        """Read a citation of a journal, whose verdict is a plain string and whose words are a list."""
-        object.__setattr__(self, "verdict", Verdict(self.verdict))
-        object.__setattr__(self, "missing", tuple(self.missing))
-        object.__setattr__(self, "lacking", tuple(self.lacking))
+        _read_plain_values(self)
 
     def explain(self, *, chinese: bool = False) -> str:
         """Name the words of the claim that the source does not have, `SHOWN` at most; empty if it has all."""
@@ -136,6 +139,30 @@ class Citation:
     def flag(self, *, chinese: bool = False) -> str:
         """Return the verdict, with the missing words, as it follows the claim."""
         return "; ".join(filter(None, (self.verdict.label(chinese=chinese), self.explain(chinese=chinese))))
+
+
+_PAGE = compile_lazily(r"p\. (?:.+ \(page )?(\d+)")
+_PLACES = 5
+
+
+def find_places(source: str, citations: Iterable[Citation]) -> list[str]:
+    """Return the places that citations of a source name, each once, in their order; those of supported claims, if there
+    are any."""
+    cited = [one for one in citations if one.source == source and one.place]
+    return list(dict.fromkeys(one.place for one in [one for one in cited if one.verdict.holds] or cited))
+
+
+def locate(source: Source, citations: Iterable[Citation]) -> str:
+    """Return where a source is, and where in it the cited passages are: "report.pdf, p. 12; p. 14"."""
+    places = find_places(source.id, citations)
+    shown = [*places[:_PLACES], *(["…"] if len(places) > _PLACES else [])]
+    return f"{source.location}, {'; '.join(shown)}" if shown else source.location
+
+
+def find_page(place: str) -> int | None:
+    """Return the number of the page in its file that a place names, None for a place of another kind."""
+    match = _PAGE.match(place)
+    return int(match[1]) if match else None
 
 
 def find_cited(text: str) -> list[str]:

@@ -168,7 +168,7 @@ class _Function(TypedDict):
 
 
 class _WireCall(TypedDict):
-    id: str
+    id: NotRequired[str]
     function: _Function
 
 
@@ -205,7 +205,7 @@ class WireMessage(TypedDict):
     """A message in its wire form, with the name of its prompt."""
 
     role: Speaker
-    content: str | list[_Text | _Image | _Video | _Audio] | None
+    content: NotRequired[str | list[_Text | _Image | _Video | _Audio] | None]
     tool_calls: NotRequired[list[_WireCall]]
     tool_call_id: NotRequired[str]
     prompt: NotRequired[str]
@@ -279,17 +279,11 @@ def decode_result(kind: str, raw: Any) -> Any:
     if isinstance(result, dict) and "failed" in result:
         return validate(FailureRecord, result)
     if kind == "policy":
-        decode_completion(result)
+        validate(Completion, result)
         return result
     if isinstance(result, dict):
         validate(_ToolResult, result)
     return result
-
-
-def decode_completion(record: Any) -> Completion:
-    """Return a recorded reply. Raises `DamagedRecord`."""
-    completion: Completion = validate(Completion, record)
-    return completion
 
 
 def decode_passages(result: Any) -> list[PassageRecord]:

@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from hira.core import errors
 from hira.core.errors import EndpointError, HiraError, Stop
 from hira.core.events import Event, record
-from hira.core.policy import Completion, Request, Usage
-from hira.journal.decoding import DamagedRecord, decode_completion
-from hira.journal.encoding import Digests, dump_completion, dump_request, pack, storable
+from hira.core.policy import Completion, Request, Usage, fields_of
+from hira.journal.decoding import DamagedRecord, validate
+from hira.journal.encoding import Digests, dump_request, pack, storable
 from hira.journal.store import Statement, Writer
 
 T = TypeVar("T")
@@ -143,7 +143,7 @@ class Log:
         """Return the recorded completions of a conversation."""
         held = [one for one in self.known.values() if one.kind == "policy" and one.conversation == conversation]
         good = [one for one in held if one.result is not None and not one.failed]
-        return [decode_completion(one.result) for one in sorted(good, key=lambda one: one.position)]
+        return [validate(Completion, one.result) for one in sorted(good, key=lambda one: one.position)]
 
     def conversations(self) -> list[str]:
         """The conversations that the record holds something of, in the order of their names."""
@@ -165,7 +165,7 @@ class Log:
         undo = partial(self._digests.back, name, self._digests.last(name))
         digest, kept = self._digests.of(model, request)
         asked = CallSpec("policy", name, digest, model, lambda: dump_request(model, request, kept), undo=undo)
-        return self.call(asked, ask, dump_completion, decode_completion, within)
+        return self.call(asked, ask, fields_of, partial(validate, Completion), within)
 
     async def call(
         self,
@@ -338,7 +338,7 @@ class Log:
     def end(self, status: str, answer: str, error: str, usage: Usage = Usage()) -> None:
         """Say how the run ended."""
         if self._writer:
-            row = (status, storable(answer), storable(error), time.time(), json.dumps(usage.record), self.run)
+            row = (status, storable(answer), storable(error), time.time(), pack(usage).decode(), self.run)
             self._writer.alive.discard(self.run)
             self._writer.write([*self._take_waiting(), ("end", row)])
 

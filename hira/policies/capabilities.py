@@ -7,7 +7,7 @@ from typing import Literal
 from hira.core.errors import EndpointError
 from hira.core.messages import Media, assistant, user
 from hira.core.policy import Request, Sampling
-from hira.policies.chat import Continuation
+from hira.policies.names import Continuation
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.reply import ReplyParts
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited, ToolsRefused
 from hira.core.patterns import compile_lazily
-from hira.policies import is_loopback
+from hira.policies.names import is_loopback
 
 RETRYABLE = frozenset({408, 409, 425, 429, 499, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529, 530, 598, 599})
 OVERFLOW = compile_lazily(

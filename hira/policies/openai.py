@@ -20,11 +20,9 @@ from hira import __version__
 from hira.core.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageError
 from hira.core.policy import Completion, Delta, Request, Watch
 from hira.core.tokens import count
-from hira.policies import Api
 from hira.policies.chat import (
     BY_OPENAI,
     Accepted,
-    Continuation,
     body_of,
     check,
     find_refused_field,
@@ -35,6 +33,7 @@ from hira.policies.chat import (
 )
 from hira.policies.client import DirectClient, GivenClient, Sender
 from hira.policies.failures import failure, failure_in, gist, message_in, no_connection
+from hira.policies.names import Api, Continuation
 from hira.policies.probe import ServedModel, ask_server, missing
 from hira.policies.reply import (
     UNENDED,

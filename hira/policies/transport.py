@@ -16,7 +16,7 @@ from urllib.request import getproxies, proxy_bypass
 import h11
 import httpx
 
-from hira.policies import is_loopback
+from hira.policies.names import is_loopback
 
 IDLE_SECONDS = 45.0
 MAX_HEADER_BYTES = 100_000

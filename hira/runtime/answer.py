@@ -6,10 +6,11 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from hira.agents.output import OutputType, find_field_sources
+from hira.agents.output_type import OutputType, find_field_citations
 from hira.agents.trajectory import Rollout, Status
 from hira.core.errors import BadReply
 from hira.evidence import Citation, Source, Sources, find_cited, flag_claims
+from hira.evidence.citations import find_page, find_places, locate
 
 T = TypeVar("T", default=Any)
 
@@ -53,7 +54,22 @@ class Answer(Generic[T]):
     @property
     def output_sources(self) -> dict[str, tuple[str, ...]]:
         """For each field of `output`, such as `orders.0.price`, the ids of the sources that support it."""
-        return find_field_sources(self.rollout.output, list(self.citations)) if self.rollout.has_output else {}
+        if not self.rollout.has_output:
+            return {}
+        cited = find_field_citations(self.rollout.output, list(self.citations))
+        return {path: tuple(dict.fromkeys(one.source for one in citations)) for path, citations in cited.items()}
+
+    @property
+    def output_places(self) -> dict[str, tuple[str, ...]]:
+        """For each field of `output`, the places that support it, such as "prices.pdf, p. 12"."""
+        if not self.rollout.has_output:
+            return {}
+        read = self.rollout.sources.read
+        cited = find_field_citations(self.rollout.output, list(self.citations))
+        return {
+            path: tuple(dict.fromkeys(locate(read[one.source], [one]) for one in citations))
+            for path, citations in cited.items()
+        }
 
     @property
     def cited(self) -> tuple[Source, ...]:
@@ -64,7 +80,10 @@ class Answer(Generic[T]):
 
     def _repr_markdown_(self) -> str:
         """The answer and its sources, as a notebook shows them."""
-        sources = [f"- [{one.id}] {' '.join(one.title.split()) or one.location} — {one.location}" for one in self.cited]
+        sources = [
+            f"- [{one.id}] {' '.join(one.title.split()) or one.location} — {locate(one, self.citations)}"
+            for one in self.cited
+        ]
         return "\n\n".join([self.flagged or f"*{self.status}*", *(["\n".join(sources)] if sources else [])])
 
     @property
@@ -90,7 +109,14 @@ class Answer(Generic[T]):
             "citations": citations_as_json(self.citations, record.sources),
             "answers_question": record.answers,
             "sources": [
-                {"id": one.id, "title": one.title, "location": one.location, "kind": one.kind} for one in self.sources
+                {
+                    "id": one.id,
+                    "title": one.title,
+                    "location": one.location,
+                    "kind": one.kind,
+                    "places": find_places(one.id, self.citations),
+                }
+                for one in self.sources
             ],
             "facts": [
                 {"text": fact.text, "sources": list(fact.sources), "subtask": fact.subtask}
@@ -119,7 +145,9 @@ class Answer(Generic[T]):
             return {}
         value = self.output_type.dump(self.rollout.output) if self.rollout.has_output else None
         sources = {path: list(ids) for path, ids in self.output_sources.items()}
-        return {"output": value, "output_sources": sources, "output_error": self.rollout.output_error}
+        places = {path: list(named) for path, named in self.output_places.items()}
+        error = self.rollout.output_error
+        return {"output": value, "output_sources": sources, "output_places": places, "output_error": error}
 
 
 def citations_as_json(citations: Sequence[Citation], sources: Sources) -> list[dict[str, Any]]:
@@ -136,6 +164,8 @@ def citations_as_json(citations: Sequence[Citation], sources: Sources) -> list[d
             "attributed": one.attributed,
             "missing": list(one.missing),
             "lacking": list(one.lacking),
+            "place": one.place,
+            "page": find_page(one.place),
         }
         for one in citations
     ]

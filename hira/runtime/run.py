@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hira.agents.history import Earlier
-from hira.agents.output import OutputType, find_recorded_output
+from hira.agents.output_type import OutputType, find_recorded_output
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout, Status
 from hira.core.errors import HiraError, Interrupted, Stop, UsageError

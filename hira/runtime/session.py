@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hira.agents.approved import APPROVAL_OF_CALLS
 from hira.agents.history import CONTINUES, SENT, Earlier
-from hira.agents.output import OUTPUT_SCHEMA, OutputType
+from hira.agents.output_type import OUTPUT_SCHEMA, OutputType
 from hira.agents.run_context import Approve, RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.budget import Allowance, Budget, Limits

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hira.core.concurrency import Once
-from hira.core.errors import ToolError, UsageError
+from hira.core.errors import ToolError, UsageError, did_you_mean
 from hira.core.events import DocumentsRead, Events, Notice
 from hira.core.sanitize import flatten_name
-from hira.runtime.settings import SEARCH_KEYS, Settings, did_you_mean
+from hira.runtime.settings import SEARCH_KEYS, Settings
 from hira.runtime.workspace import ReadableFiles, find_readable, work_folder
 from hira.tools import Observation, Tool, Toolbox
 from hira.tools.python import open_python, refusal

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hira.agents.output import OutputType
+from hira.agents.output_type import OutputType
 from hira.core.policy import Usage
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest
@@ -103,16 +103,17 @@ def usage(spent: Usage) -> dict[str, Any]:
 
 
 def annotations(answer: Answer, text: str) -> list[dict[str, Any]]:
-    """The citations as the chat API has them; documents have a file URL by their name."""
+    """The citations as the chat API has them; documents have a file URL by their name, with the
+    page."""
     return [
         {
             "type": "url_citation",
             "url_citation": {
-                "url": url_of(source.location),
-                "title": source.title or source.location,
-                "start_index": start,
-                "end_index": end,
+                "url": url_of(mark.source.location, mark.place),
+                "title": ", ".join(filter(None, (mark.source.title or mark.source.location, mark.place))),
+                "start_index": mark.start,
+                "end_index": mark.end,
             },
         }
-        for start, end, source in find_marks(answer, text)
+        for mark in find_marks(answer, text)
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hira.agents.output import OutputType
+from hira.agents.output_type import OutputType
 from hira.core.policy import Usage
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest
@@ -238,14 +238,16 @@ def usage(spent: Usage) -> dict[str, Any]:
 
 
 def annotations(answer: Answer, text: str) -> list[dict[str, Any]]:
-    """The citations: of a web page by its address, of anything else by its name and the id of its source."""
+    """The citations: of a web page by its address, of anything else by its name, the id of its source and the place in
+    it, if that is known."""
     found: list[dict[str, Any]] = []
-    for start, end, source in find_marks(answer, text):
+    for start, end, source, place in find_marks(answer, text):
         title = source.title or source.location
         if source.location.startswith(("http://", "https://")):
-            place = {"start_index": start, "end_index": end}
-            found.append({"type": "url_citation", "url": source.location, "title": title, **place})
+            span = {"start_index": start, "end_index": end}
+            found.append({"type": "url_citation", "url": source.location, "title": title, **span})
         else:
             name = source.location.rpartition("/")[2] if source.kind == "file" else title
-            found.append({"type": "file_citation", "file_id": source.id, "filename": name, "index": end})
+            where = {"place": place} if place else {}
+            found.append({"type": "file_citation", "file_id": source.id, "filename": name, "index": end, **where})
     return found

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.agents.history import Earlier
-from hira.agents.output import OutputType
+from hira.agents.output_type import OutputType
 from hira.agents.trajectory import Rejected, Subtask
 from hira.core.errors import HiraError, Interrupted
 from hira.core.events import Event, RunEnded, record

@@ -4,7 +4,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from hira.core.errors import AccessDenied, ContextOverflow, EndpointError, HiraError, UsageError
@@ -20,6 +20,7 @@ from hira.core.events import (
     ToolStarted,
 )
 from hira.evidence import CITED, Source, claims
+from hira.evidence.citations import find_page
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest
 from hira.server.outside import without_folders
@@ -35,6 +36,9 @@ def content_of(answer: Answer, text: str) -> dict[str, str | None]:
     return {"content": json.dumps(value, ensure_ascii=False), "refusal": None}
 
 
+_JSON = ("citations", "output_sources", "output_places")
+
+
 def about(answer: Answer) -> dict[str, Any]:
     """Return the fields of an answer that the chat API does not have."""
     return {
@@ -44,27 +48,44 @@ def about(answer: Answer) -> dict[str, Any]:
         "workflow": answer.rollout.workflow,
         "calls": answer.rollout.usage.calls,
         "cost": answer.rollout.usage.cost,
-        **{name: value for name, value in answer.json().items() if name in ("citations", "output_sources")},
+        **{name: value for name, value in answer.json().items() if name in _JSON},
     }
 
 
-def find_marks(answer: Answer, text: str) -> Iterator[tuple[int, int, Source]]:
-    """Return which parts of the text cite which source, by characters: the mark, or the claim without a mark that hira
-    attributed to the source."""
+class Mark(NamedTuple):
+    """A part of a text, by characters, that cites a source, and where in it the cited passage is, if that is known."""
+
+    start: int
+    end: int
+    source: Source
+    place: str
+
+
+def find_marks(answer: Answer, text: str) -> Iterator[Mark]:
+    """Return the marks of a text, and its claims without a mark that hira attributed to a source."""
     read = answer.rollout.sources.read
+    made = claims(text)
+    places = {(one.claim, one.source): one.place for one in answer.citations}
     for mark in CITED.finditer(text):
         for one in re.findall(r"s\d+", mark[1]):
             if source := read.get(one):
-                yield mark.start(), mark.end(), source
+                citing = [claim for claim in made if one in claim.sources]
+                nearest = min(citing, key=lambda claim: abs(claim.end - mark.start()), default=None)
+                place = places.get((nearest.text, one), "") if nearest else ""
+                yield Mark(mark.start(), mark.end(), source, place)
     found = {(one.claim, one.source) for one in answer.citations if one.attributed and one.verdict.holds}
-    for claim in claims(text):
+    for claim in made:
         start = text.rfind(claim.text, 0, claim.end)
         for name in sorted(source for about, source in found if about == claim.text and source in read):
-            yield (claim.end if start < 0 else start), claim.end, read[name]
+            begin = claim.end if start < 0 else start
+            yield Mark(begin, claim.end, read[name], places[claim.text, name])
 
 
-def url_of(location: str) -> str:
-    return location if re.match(r"https?://", location) else f"file:{quote(location)}"
+def url_of(location: str, place: str = "") -> str:
+    if re.match(r"https?://", location):
+        return location
+    page = find_page(place)
+    return f"file:{quote(location)}#page={page}" if page else f"file:{quote(location)}"
 
 
 def describe_progress(event: Event) -> str:

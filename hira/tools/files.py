@@ -16,7 +16,7 @@ from hira.core.sanitize import flatten_name, is_text, printable
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import OUTPUT, Source
 from hira.tools.documents import LONG, find_nearest, fit_within
-from hira.tools.documents.document import Lacking, Piece, write_pieces
+from hira.tools.documents.document import Lacking, Piece, join_pieces, write_pieces
 from hira.tools.documents.reader import FileReader, Passages, check_readable
 from hira.tools.media import how_to_see
 from hira.tools.opening import OpenFile, explaining, open_regular
@@ -134,7 +134,7 @@ def _read_written(work: Path, place: str, reading: RunReader) -> Passages | None
 def _mark_computed(seen: Observation) -> Observation:
     """Mark the passages of a program's file as a computation: it supports a claim as the program's output does."""
     made = (
-        replace(one, source=replace(one.source, text=f"{OUTPUT}{one.source.text}", kind="computation"))
+        replace(one, source=replace(one.source, text=f"{OUTPUT}{one.source.text}", kind="computation", places=()))
         for one in seen.passages
     )
     return replace(seen, passages=tuple(made))
@@ -179,63 +179,71 @@ def show(name: str, read: Passages, part: str) -> Observation:
     if not parts:
         raise ToolError(f"{name!r} holds no text" + (f"; {unread}" if unread else ""))
     if part.strip():
-        text = _read_part(parts, pieces, part)
+        text, chosen = _read_part(parts, pieces, part)
     elif read.text and tokens.count(read.text) <= LONG:
-        text = read.text
+        text, chosen = read.text, pieces
     else:
         return Observation("\n".join([_list_parts(name, parts), unread]).strip())
-    return Observation(unread, (Passage(Source(name, read.title, text, "file"), text),))
+    held, places = join_pieces(chosen, read.title, placed=True)
+    return Observation(unread, (Passage(Source(name, read.title, held, "file", places=places), text),))
 
 
-def _split(pieces: Sequence[Piece]) -> dict[str, str]:
+def _split(pieces: Sequence[Piece]) -> dict[str, list[Piece]]:
     """Split the document into parts of at most about 3,000 tokens, by name, as the model requests them: by its places
     ("page 3", "sheet Sales"), and longer ones into numbered parts ("part 2 of 7")."""
-    found: dict[str, str] = {}
+    found: dict[str, list[Piece]] = {}
     for place, group in groupby(pieces, key=lambda piece: piece.place):
-        texts = _fill_parts(list(group))
-        for number, text in enumerate(texts, 1):
-            part = f"part {number} of {len(texts)}" if len(texts) > 1 or not place else ""
-            found[", ".join(name for name in (place, part) if name)] = text
+        filled = _fill_parts(group)
+        for number, part in enumerate(filled, 1):
+            name = f"part {number} of {len(filled)}" if len(filled) > 1 or not place else ""
+            found[", ".join(filter(None, (place, name)))] = part
     return found
 
 
-def _fill_parts(pieces: list[Piece]) -> list[str]:
-    texts: list[str] = []
-    room, heading = 0, ""
+def _fill_parts(pieces: Iterable[Piece]) -> list[list[Piece]]:
+    parts: list[list[Piece]] = []
+    room = 0
     for piece in pieces:
-        text = piece.full if piece.heading != heading else piece.text
-        size = tokens.count(text)
-        if not texts or size > room:
-            texts.append(piece.full)
+        size = tokens.count(piece.full)
+        if not parts or size > room:
+            parts.append([])
             room = LONG
-        else:
-            texts[-1] += f"\n\n{text}"
+        parts[-1].append(piece)
         room -= size
-        heading = piece.heading
-    return texts
+    return parts
 
 
-def _list_parts(name: str, parts: Mapping[str, str]) -> str:
+def _write_part(pieces: Sequence[Piece]) -> str:
+    """Return the text of pieces, with headings where they change."""
+    before = ("", *(piece.heading for piece in pieces))
+    return "\n\n".join(
+        piece.full if piece.heading != heading else piece.text for piece, heading in zip(pieces, before, strict=False)
+    )
+
+
+def _list_parts(name: str, parts: Mapping[str, Sequence[Piece]]) -> str:
     lines = [f"{name} is long. Ask for one of its {len(parts)} parts:"]
     shown = islice(parts.items(), _LISTED)
-    lines += [f"- {part}: {' '.join(text[:200].split())[:_FIRST_WORDS]} …" for part, text in shown]
+    lines += [f"- {part}: {' '.join(pieces[0].full[:200].split())[:_FIRST_WORDS]} …" for part, pieces in shown]
     if len(parts) > _LISTED:
         lines.append(f"- and so on to {list(parts)[-1]}")
     return "\n".join(lines)
 
 
-def _read_part(parts: Mapping[str, str], pieces: Sequence[Piece], part: str) -> str:
-    """Return the requested parts, by name, number or range; otherwise the passages that fit the words."""
+def _read_part(parts: Mapping[str, Sequence[Piece]], pieces: Sequence[Piece], part: str) -> tuple[str, Sequence[Piece]]:
+    """Return the requested parts, by name, number or range; otherwise the passages that fit the words. The text and
+    its pieces."""
     if chosen := _choose_parts(parts, " ".join(part.casefold().split())):
-        text = "\n\n".join(f"[{name}]\n{parts[name]}" for name in chosen)
+        text = "\n\n".join(f"[{name}]\n{_write_part(parts[name])}" for name in chosen)
         if len(chosen) > 1 and tokens.count(text) > LONG:
             raise ToolError(f"{part!r} is too long to read at once; ask for: {', '.join(chosen)}")
-        return text
+        return text, [piece for name in chosen for piece in parts[name]]
     texts = [piece.full for piece in pieces]
     near = find_nearest(texts, part)
     if not near:
         raise ToolError(f"no part {part!r}; the parts are: {', '.join(list(parts)[:_LISTED])}")
-    return write_pieces(pieces, fit_within([tokens.count(text) for text in texts], near, LONG))
+    order = fit_within([tokens.count(text) for text in texts], near, LONG)
+    return write_pieces(pieces, order), [pieces[at] for at in order]
 
 
 def _choose_parts(parts: Iterable[str], wanted: str) -> list[str]:

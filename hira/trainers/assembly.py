@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from hira.agents.run_context import RoleConfig
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean
 from hira.evaluation import data
 from hira.evaluation.data import Selection
 from hira.evaluation.preferences import pairs_of
@@ -23,7 +23,7 @@ from hira.evaluation.rewards.match import contains, equal, exact, f1
 from hira.evaluation.rewards.rubrics import GENERAL_RUBRICS
 from hira.journal.decoding import read_json, validate
 from hira.runtime.registry import make_workflow
-from hira.runtime.settings import Settings, did_you_mean
+from hira.runtime.settings import Settings
 from hira.runtime.settings import load as load_settings
 from hira.trainers.configuration import Configuration, DataConfig, ModelConfig, RewardConfig
 from hira.trainers.credit import Credit

@@ -22,8 +22,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from hira.core.errors import UsageError
-from hira.runtime.settings import did_you_mean
+from hira.core.errors import UsageError, did_you_mean
 from hira.trainers.schedule import ScheduleLimits
 
 HALF = 16

@@ -4,13 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 
-from hira.agents.rubrics import WRITER
 from hira.agents.run_context import RoleConfig
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean
 from hira.core.plugin import load_object
 from hira.evaluation.rewards.answers import Reward
 from hira.evaluation.rewards.rubrics import GENERAL_RUBRICS, ByRubric, Generated, Hybrid, RewardWeights, write_general
-from hira.runtime.settings import did_you_mean
 from hira.trainers.configuration import RewardConfig
 from hira.trainers.credit import grpo, mars, marsrl, matpo
 from hira.trainers.credit.grpo import FLOOR, Scale
@@ -19,6 +17,7 @@ from hira.trainers.rewards import Ranked, ScoreFunction
 from hira.trainers.rows import Credited, Group
 from hira.workflows import BuiltIn
 from hira.workflows.mams import RubricWriting
+from hira.workflows.mams.rubrics import WRITER
 
 Data = Literal["answers", "pairs", "queries"]
 

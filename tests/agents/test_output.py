@@ -56,6 +56,7 @@ async def test_an_answer_is_given_as_a_pydantic_model_with_the_sources_of_its_fi
         answer: Answer[Mole] = await hira.ask("Who built the Nordmole?", output_type=Mole)
     assert answer.output == Mole(builder="Asta Brink", year=1931, cost=1250.5)
     assert answer.output_sources == {"builder": ("s1",), "year": ("s1",), "cost": ("s1",)}
+    assert answer.output_places == dict.fromkeys(("builder", "year", "cost"), ("mole.md, line 3",))
     assert answer.rollout.question == "Who built the Nordmole?"
     first, last = policy.requests[0], policy.requests[-1]
     assert "builder: who built it" in first.messages[-1].text  # so that the field is looked for

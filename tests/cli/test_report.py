@@ -43,7 +43,7 @@ def test_a_report_in_chinese_has_its_headings_in_chinese(hira: Command) -> None:
     said = hira("report", "-", "--docs", LIBRARY, "--quiet", stdin="灯塔和渔港的历史\n")
     assert said.code == 0
     assert said.out.startswith("# 灯塔和渔港的历史\n")
-    assert said.out.rstrip().endswith("## 参考文献\n\n1. 渔港简史 — notes/渔港.md (1 有据)")
+    assert said.out.rstrip().endswith("## 参考文献\n\n1. 渔港简史 — notes/渔港.md, line 5 (1 有据)")
 
 
 def test_with_o_it_goes_to_the_file_and_stdout_stays_empty(hira: Command, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
-from hira.agents.mars.system2 import requesting
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.core.budget import Budget
 from hira.core.errors import EndpointError, ToolError, UsageError
@@ -32,6 +31,7 @@ from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.workflows import rollout
 from hira.workflows.mars import MARS
+from hira.workflows.mars.system2 import requesting
 
 QUESTION = "How high is the tower?"
 PURPOSE = "the height of the tower in metres"

@@ -8,8 +8,8 @@ from virtual import Clock
 from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited, UsageError
 from hira.core.messages import user
 from hira.core.policy import Completion, Request, Usage
-from hira.policies import names_of, place_of
 from hira.policies.limited import Down
+from hira.policies.names import names_of, place_of
 from hira.policies.retrying import EmptyReply, Fallback, Retrying
 from hira.testing import ScriptedPolicy
 

@@ -12,7 +12,11 @@ import pytest
 from pydantic import BaseModel
 from serving import Served, get, post, served
 
+from hira.agents.trajectory import Rollout
+from hira.evidence import Source, verify
+from hira.runtime.answer import answer_of
 from hira.runtime.settings import KeySettings, Settings
+from hira.server import chat, responses
 from hira.testing import Endpoint, ScriptedPolicy
 from hira.workflows import WORKFLOWS
 
@@ -216,3 +220,19 @@ def test_without_a_value_the_text_is_a_refusal(docs: Path) -> None:
         message = post(f"{server.url}/v1/chat/completions", json=asked).json()["choices"][0]["message"]
     assert message["content"] is None
     assert "31 metres" in message["refusal"]
+
+
+def test_annotations_name_the_page_of_a_document() -> None:
+    read = Source(
+        "report.pdf", "Report", "It is 31 metres high.\n\nIt is red.", "file", "s1", ((0, "p. 3"), (23, "p. 4"))
+    )
+    record = Rollout("r", "How high?", "rag", answer="It is 31 metres high [s1]. It is red [s1].")
+    record.sources.add(read)
+    record.citations = verify(record.answer, record.sources)
+    answer = answer_of(record, "scripted")
+    marks = [one["url_citation"] for one in chat.annotations(answer, answer.text)]
+    assert [(one["url"], one["title"]) for one in marks] == [
+        ("file:report.pdf#page=3", "Report, p. 3"),
+        ("file:report.pdf#page=4", "Report, p. 4"),
+    ]
+    assert [one["place"] for one in responses.annotations(answer, answer.text)] == ["p. 3", "p. 4"]

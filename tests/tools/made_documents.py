@@ -155,9 +155,15 @@ def epub(path: Path, chapters: Sequence[tuple[str, str]], *, title: str = "") ->
     return zipped(path, members)
 
 
-def pdf(path: Path, pages: Sequence[str], *, title: str = "") -> Path:
-    """A PDF by hand: one font, one content stream a page; an empty string makes a page with nothing to read."""
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+def pdf(path: Path, pages: Sequence[str], *, title: str = "", labels: str = "") -> Path:
+    """A PDF by hand: one font, one content stream a page; an empty string makes a page with nothing to read. `labels`
+    are the pages' printed numbers, as PDF writes them."""
+    labelled = f" /PageLabels << /Nums [{labels}] >>" if labels else ""
+    objects = [
+        f"<< /Type /Catalog /Pages 2 0 R{labelled} >>",
+        "",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
     kids = []
     for text in pages:
         escaped = text.replace("(", r"\(").replace(")", r"\)")

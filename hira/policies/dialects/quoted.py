@@ -86,24 +86,29 @@ class ReadTexts:
         return False
 
     def hold_reworded(self, call: Call, tool: Tool) -> bool:
-        """Return whether a text has the call in another form: its name, then nothing but its arguments and the words of
-        call formats, one of them next to the name."""
+        """Return whether a text has the call in another form: its name, and before or after it nothing but its arguments
+        and the words of call formats. Next to a name that is a plain word, one of these is needed: prose may have that
+        word before a value."""
         values = set(filter(None, map(fold, _values_of(call.arguments))))
         if not values or sum(map(len, values)) > LONGEST:
             return False
         words = {*map(fold, tool.fields), *_WORDS} - {""}
-        if not call.name.isalpha():  # in prose, brackets may follow a plain word
-            words.add("(")
         parts = sorted({*values, *words, "(", ")"}, key=len, reverse=True)
         part = "|".join((*map(re.escape, parts), r"\d"))
-        written = re.compile(f"{re.escape(fold(call.name))}((?:{part})+)")
+        written = re.compile(f"{re.escape(fold(call.name))}((?:{part})*)")
+        backwards = re.compile(f"(?:{'|'.join(re.escape(one[::-1]) for one in parts)}|\\d)*")
         for text in self.folded:
+            reverse = text[::-1]
             for found in written.finditer(text):
                 held = re.findall(part, found[1])
                 first = next((at for at, one in enumerate(held) if one in values), len(held))
-                announced = text.endswith(tuple(_WORDS), 0, found.start()) or not words.isdisjoint(held[:first])
-                if announced and values <= set(held):
+                announced = not call.name.isalpha() or text.endswith(tuple(_WORDS), 0, found.start())
+                if (announced or not words.isdisjoint(held[:first])) and values <= set(held):
                     return True
+                if announced and (before := backwards.match(reverse, len(text) - found.start())):
+                    held += re.findall(part, before[0][::-1])
+                    if values <= set(held):
+                        return True
         return False
 
     def _longest(self, wanted: str) -> int:

@@ -9,9 +9,8 @@ from typing import Any, BinaryIO
 
 from hira.core.errors import EndpointError, UsageError
 from hira.core.policy import Completion, Request, Watch
-from hira.policies import GGUF
-from hira.policies.chat import Continuation
 from hira.policies.llama.process import LlamaServer, ServerConfig, lease_server, release_server
+from hira.policies.names import GGUF, Continuation
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.probe import ServedModel
 from hira.policies.retrying import USUAL, Timeout

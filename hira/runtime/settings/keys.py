@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hira.core.sanitize import without_userinfo
-from hira.policies import GGUF, IN_PROCESS, LITELLM, names_of, place_of, resolve_name
-from hira.runtime.settings.fields import FILE, RoleSettings, Settings
-from hira.runtime.settings.layer import Layer
+from hira.policies.names import GGUF, IN_PROCESS, LITELLM, names_of, place_of, resolve_name
+from hira.runtime.settings.fields import FILE, Layer, RoleSettings, Settings
 
 
 def endpoints_of(values: Mapping[str, Any]) -> dict[str, None]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean, nearest
 from hira.runtime.settings.fields import (
     FILE,
     JOURNAL,
@@ -20,15 +20,17 @@ from hira.runtime.settings.fields import (
     SEARCH_KEYS,
     SERVED,
     KeySettings,
+    Layer,
     McpSettings,
     PriceSettings,
     RoleSettings,
     Settings,
     TimeoutSettings,
+    invalid,
     is_secret,
+    split_list,
 )
 from hira.runtime.settings.keys import pair_keys
-from hira.runtime.settings.layer import Layer, did_you_mean, invalid, nearest, split_list
 from hira.runtime.settings.trust import (
     MCP_CONSENT,
     SERVE_KEY,
@@ -48,6 +50,8 @@ _LONGEST_NUMBER = 63
 LONGEST = 64 * 1024
 """Bytes of a `hira.toml`: reading TOML may take time in the square of its length."""
 TABLES = ("roles", "workflows", "search_keys", "mcp", "prices", "keys", "timeout")
+_MERGED = ("search_keys", "mcp", "prices", "keys", "timeout", "experts")
+"""Tables that are merged entry by entry."""
 _LISTS = {"docs": os.pathsep, "exclude": os.pathsep, "without": ",", "allowed_hosts": ",", "tools": ",", "experts": ","}
 
 
@@ -162,7 +166,7 @@ class _FileValues(TypedDict, total=False):
     docs: str | list[str]
     exclude: str | list[str]
     tools: str | list[str]
-    experts: str | list[str]
+    experts: str | list[str] | dict[str, dict[str, Any]]
     roles: dict[str, dict[str, Any]]
     mcp: dict[str, dict[str, Any]]
     keys: dict[str, dict[str, Any]]
@@ -186,8 +190,9 @@ def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
         _check_keys(role if isinstance(role, Mapping) else {}, RoleSettings, path)
     _table(values, "search_keys", path)
     _check_keys(_table(values, "timeout", path), TimeoutSettings, path)
-    for name in _table(values, "workflows", path):
-        _table(values["workflows"], name, path)
+    for tables in (_table(values, "workflows", path), _tables_of(values.get("experts"))):
+        for name in tables:
+            _table(tables, name, path)
     for key in _table(values, "keys", path).values():
         _check_keys(key if isinstance(key, Mapping) else {}, KeySettings, path)
     for price in _table(values, "prices", path).values():
@@ -255,6 +260,11 @@ def _table(values: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any
     if not isinstance(table, Mapping):
         raise UsageError(f"{name} in {FILE} is not a table", where=f"in {path}", fix=f"write [{name}]")
     return table
+
+
+def _tables_of(value: Any) -> Mapping[str, Any]:
+    """Return the tables of a setting that may also be a list."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def load(
@@ -337,14 +347,13 @@ def merge_layers(layers: Iterable[Layer]) -> tuple[dict[str, Any], dict[str, str
     origins: dict[str, str] = {}
     for layer in reversed(list(layers)):
         for key, value in layer.values.items():
+            known = values.get(key, {})
             if key == "roles":
-                known = values.get("roles", {})
                 values["roles"] = {**known, **{role: _role(known.get(role, {}), value[role]) for role in value}}
             elif key == "workflows":
-                known = values.get(key, {})
                 values[key] = {**known, **{name: {**known.get(name, {}), **value[name]} for name in value}}
-            elif key in ("search_keys", "mcp", "prices", "keys", "timeout"):
-                values[key] = {**values.get(key, {}), **value}
+            elif key in _MERGED and isinstance(value, Mapping) and isinstance(known, Mapping):
+                values[key] = {**known, **value}
             else:
                 values[key] = value
         origins |= layer.origins

@@ -34,6 +34,7 @@ export class RunView {
     this.resume = element("button", { type: "button", class: "resume", text: "Go on", hidden: true });
     this.resume.addEventListener("click", () => this.goOn());
     this.answer = element("div", { class: "answer", "aria-live": "polite", hidden: true, dir: "auto" });
+    this.claims = element("details", { class: "claims", hidden: true });
     this.copy = element("button", { type: "button", class: "copy", text: "Copy", "aria-label": "copy the answer", hidden: true });
     this.copy.addEventListener("click", () => this.copied());
     this.problem = element("p", { class: "why failed", role: "alert", hidden: true });
@@ -54,8 +55,8 @@ export class RunView {
     const head = element("div", { class: "bar" }, [
       this.status, this.meters, element("div", { class: "ways" }, [this.every, this.stop, this.copy, this.resume]), this.problem,
     ]);
-    const parts = this.shared ? [element("div", {}, [this.title, this.asked]), head, this.answer, work] : [
-      this.title, head, this.answer, element("div", { class: "columns" }, [work, element("div", {}, [memory, read])]),
+    const parts = this.shared ? [element("div", {}, [this.title, this.asked]), head, this.answer, this.claims, work] : [
+      this.title, head, this.answer, this.claims, element("div", { class: "columns" }, [work, element("div", {}, [memory, read])]),
     ];
     this.root = element("article", { class: "run", "data-run": this.id }, parts);
     this.meter();
@@ -356,6 +357,7 @@ export class RunView {
     this.answer.replaceChildren(laid);
     this.answer.dir = "auto";
     this.copy.hidden = !navigator.clipboard || !told.answer.answer;
+    this.listClaims(told.answer.citations);
     if (told.answer.error) this.answer.append(element("p", { class: "why", text: told.answer.error }));
     for (const item of this.sourceList.children) {
       item.firstElementChild.disabled = false;
@@ -376,6 +378,39 @@ export class RunView {
     }
   }
 
+  // Every claim once, with its verdict, the words that no source has, the passages and where they stand. The list is
+  // open if a reader should look into it: a claim is not supported, or the answer itself does not cite its source.
+  listClaims(citations) {
+    const claims = Map.groupBy(citations, one => one.claim);
+    if (!claims.size) return;
+    const counts = new Map();
+    for (const [{ verdict }] of claims.values()) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+    const told = [...counts].map(([verdict, count]) => `${count} ${verdict}`).join(", ");
+    this.claims.replaceChildren(
+      element("summary", {}, [`${claims.size} ${claims.size === 1 ? "claim" : "claims"}: ${told}`]),
+      element("ul", { class: "verdicts" }, [...claims].map(([claim, found]) => this.describeClaim(claim, found))),
+    );
+    this.claims.open = citations.some(one => one.verdict !== "supported" || one.attributed);
+    this.claims.hidden = false;
+  }
+
+  describeClaim(claim, found) {
+    const [{ verdict, why, attributed }] = found;
+    return element("li", { class: verdict }, [
+      element("b", { text: verdict }), element("span", { text: claim, dir: "auto" }),
+      why ? element("p", { class: "lacks", text: why }) : "",
+      ...found.map(one => this.describePassage(one)),
+      attributed ? element("small", { text: "The answer cites no source for this claim; this is the closest one." }) : "",
+    ]);
+  }
+
+  describePassage(citation) {
+    const source = this.told.answer.sources.find(one => one.id === citation.id);
+    const place = element("button", { type: "button", class: "where", text: [`${citation.id.slice(1)} · ${source?.title || citation.source}`, citation.place].filter(Boolean).join(", "), title: citation.source });
+    place.addEventListener("click", () => this.source(citation.id));
+    return element("blockquote", { dir: "auto" }, [citation.quote ? `“${citation.quote}” ` : "", place]);
+  }
+
   quiet() {
     this.every.hidden = true;
     for (const branch of this.branches.values()) {
@@ -389,9 +424,10 @@ export class RunView {
   citation(id) {
     const own = this.told.answer.citations.filter(one => one.id === id && !one.attributed);
     const verdict = own.find(one => one.verdict !== "supported")?.verdict ?? own[0]?.verdict ?? "not checked";
+    const where = [verdict, ...new Set(own.map(one => one.place).filter(Boolean))].join(", ");
     const sign = { supported: "", contradicted: " ✗" }[verdict] ?? " ?";
     const button = element("button", {
-      type: "button", class: `cite ${verdict.replaceAll(" ", "-")}`, text: id.slice(1) + sign, title: verdict, "aria-label": `source ${id.slice(1)}, ${verdict}`,
+      type: "button", class: `cite ${verdict.replaceAll(" ", "-")}`, text: id.slice(1) + sign, title: where, "aria-label": `source ${id.slice(1)}, ${where}`,
     });
     button.addEventListener("click", () => this.source(id));
     return button;

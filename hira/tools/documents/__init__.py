@@ -18,7 +18,7 @@ from hira.core.errors import ToolError
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
-from hira.tools.documents.document import Document, Part, write_pieces
+from hira.tools.documents.document import Document, Part, join_pieces, write_pieces
 from hira.tools.documents.reader import FileReader, read_file
 from hira.tools.documents.refresh import Progress, Refresh, find_changes
 from hira.tools.documents.store import IndexedFile, PassageHit, open_store
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 # part of the file's name: increment it when the readers, the passages or the tables change
-_EDITION = 2
+_EDITION = 3
 _LISTED = 5
 
 
@@ -79,10 +79,15 @@ class Index:
             self._reader.close()
             raise
 
-    async def search(self, question: str, top: int = 10) -> list[PassageHit]:
-        """Return the passages that fit a question best. The first search brings the index up to date."""
+    async def search(self, question: str, top: int = 10, relevant: float = 0.0) -> list[PassageHit]:
+        """Return the passages that fit a question best, without those that score less than the share `relevant` of the
+        best. The first search brings the index up to date."""
         await self._ensure_fresh()
-        return await asyncio.to_thread(self._store.search, question, top)
+        return await asyncio.to_thread(self._store.search, question, top, relevant)
+
+    async def read_neighbours(self, hits: Sequence[PassageHit]) -> list[PassageHit]:
+        """Return the passages before and after each hit, in the same document."""
+        return await asyncio.to_thread(self._store.read_neighbours, hits)
 
     async def open(self, name: str) -> IndexedFile | None:
         """Return the document with this shown name, with its passages in order."""
@@ -135,6 +140,8 @@ LONG = 3_000
 RELEVANT = 0.25
 """A passage below this share of the best passage's score is left out; it shares only common words."""
 _NEAR = 5
+_WITH_NEIGHBOURS = 2
+"""The best passages, which are shown with the passages around them."""
 
 
 def search_documents(index: Index, *, top: int = 10) -> Tool:
@@ -145,22 +152,33 @@ def search_documents(index: Index, *, top: int = 10) -> Tool:
         query: Annotated[str, Field(description="a question or its key words")],
     ) -> Observation:
         """Search the local documents for passages."""
-        hits = await index.search(query, top)
-        hits = [hit for hit in hits if hit.score >= RELEVANT * hits[0].score]
+        hits = await index.search(query, top, RELEVANT)
         if not hits:
             count = len(await index.names())
             return Observation(f"nothing found for {query!r} in {count} {'document' if count == 1 else 'documents'}")
-        return Observation(passages=tuple(map(_passage, hits)))
+        beside = await index.read_neighbours(hits[:_WITH_NEIGHBOURS])
+        return Observation(passages=tuple(map(_passage, join_neighbours(hits, beside, top))))
 
     return tool(search, pure=True)
 
 
+def join_neighbours(hits: Sequence[PassageHit], beside: Sequence[PassageHit], top: int) -> list[PassageHit]:
+    """Return at most `top` passages: the hits, and instead of the last ones the neighbours of the best. Passages of one
+    document are in its order, where the best of them is."""
+    kept = {hit.row: hit for hit in [*hits[:_WITH_NEIGHBOURS], *beside, *hits[_WITH_NEIGHBOURS:]]}
+    chosen = sorted(list(kept.values())[:top], key=lambda hit: hit.row)
+    places = {hit.name: place for place, hit in reversed(list(enumerate(hits)))}
+    return sorted(chosen, key=lambda hit: places[hit.name])
+
+
 def _passage(hit: PassageHit) -> Passage:
     """Return the hit as a passage, without the document's title in its heading, because the title is shown with it."""
-    text = f"({hit.piece.place})\n{hit.piece.full}" if hit.piece.place else hit.piece.full
-    heading = hit.piece.heading.removeprefix(hit.title).strip()
-    shown = (f"({hit.piece.place})" if hit.piece.place else "", heading, hit.piece.text)
-    return Passage(Source(hit.name, hit.title, text, "file"), "\n".join(line for line in shown if line))
+    piece = hit.piece
+    place = f"({piece.place})" if piece.place else ""
+    text, places = join_pieces([piece], hit.title, placed=True)
+    issue = f"({hit.issue.describe()})" if hit.issue else ""
+    shown = (issue, place, piece.heading.removeprefix(hit.title).strip(), piece.text)
+    return Passage(Source(hit.name, hit.title, text, "file", places=places), "\n".join(filter(None, shown)))
 
 
 def browse_documents(index: Index) -> Tool:
@@ -199,7 +217,8 @@ def show(entry: IndexedFile, intent: str) -> Observation:
     """Return a document of at most about 3,000 tokens whole, else the passages that fit the intent, in order."""
     texts = [piece.full for piece in entry.pieces]
     order, note = choose_passages(texts, intent)
-    source = Source(entry.name, entry.title, "\n\n".join(texts[at] for at in order), "file")
+    text, places = join_pieces([entry.pieces[at] for at in order], entry.title)
+    source = Source(entry.name, entry.title, text, "file", places=places)
     return Observation(note, (Passage(source, write_pieces(entry.pieces, order)),))
 
 

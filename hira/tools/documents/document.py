@@ -7,12 +7,14 @@ pairs of characters, and numbers also without the commas inside them.
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from hira.core.bm25 import words
 from hira.core.errors import ToolError
 from hira.core.sanitize import clip_title
+from hira.core.sources import GAP, Places
 
 
 class NoText(ToolError):
@@ -27,12 +29,16 @@ class Lacking(ToolError):
 class Part:
     """A page, a sheet, a slide or a chapter; `place` names it ("page 3", "sheet Sales"), "" for a whole file.
 
-    `media` means that there is something to see and no text, which is work for the multimodal expert.
+    `media` means that there is something to see and no text, which is work for the multimodal expert. `lines` has the
+    number in the file for each line of the text, or nothing if the file is not read line by line; `unit` is what the
+    numbers count.
     """
 
     text: str
     place: str = ""
     media: bool = False
+    lines: tuple[int, ...] = ()
+    unit: Literal["line", "row"] = "line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,8 @@ def _heading(parts: tuple[Part, ...]) -> str:
 
 
 ENOUGH, MOST = 120, 200
+TRAIL = " › "
+_PAGE = re.compile(r"page (\d+)(?:, labelled (.+))?")
 _LONG_WORD = 40
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]")
 _HEADING = re.compile(r"(#{1,6})\s+(\S.{0,300})")
@@ -81,16 +89,28 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A passage of a document: its place, the headings above it ("Results › Sales"), and its own text."""
+    """A passage of a document: its place, the headings above it ("Results › Sales"), and its own text.
+
+    `span` names its lines or rows in the file ("lines 3–9"), if they are known.
+    """
 
     place: str
     heading: str
     text: str
+    span: str = ""
 
     @property
     def full(self) -> str:
         """The text after its headings: both can support a claim."""
         return "\n".join(line for line in (self.heading, self.text) if line)
+
+    def locate(self, title: str) -> str:
+        """Return where the passage is, as a citation names it: "p. 12", "section Results › Sales, lines 3–9". The title
+        of the document is no section."""
+        if page := _PAGE.fullmatch(self.place):
+            return f"p. {page[2]} (page {page[1]} of the file)" if page[2] else f"p. {page[1]}"
+        section = self.heading.removeprefix(title).removeprefix(TRAIL) if not self.place else ""
+        return ", ".join(filter(None, (self.place, section and f"section {section}", self.span)))
 
 
 def words_in(text: str) -> int:
@@ -105,34 +125,68 @@ def fits(text: str) -> bool:
 
 def cut(document: Document) -> list[Piece]:
     """Cut the document into passages, in order. A passage never crosses a part or a heading."""
-    return [piece for part in document.parts for piece in _cut(part.text, part.place)]
+    return [piece for part in document.parts for piece in _cut(part)]
 
 
-def _cut(text: str, place: str) -> Iterator[Piece]:
+def _cut(part: Part) -> Iterator[Piece]:
     headings: list[tuple[int, str]] = []
     gathered: list[str] = []
     length = 0
     bare = False  # the last heading has no text yet
-    for level, block in _blocks(text):
+    heading_span = ""
+    lines = _LineCounter(part)
+    for level, block in _blocks(part.text):
         size = words_in(block)
         if gathered and (level or (length + size > MOST and length >= ENOUGH)):
-            yield _piece(place, headings, gathered)
+            yield _piece(part.place, headings, gathered, lines.take_span())
             gathered, length = [], 0
+        lines.pass_block(block)
         if not level:
             gathered.append(block)
             length += size
             bare = False
             continue
+        span = lines.take_span()
         if bare and level <= headings[-1][0]:
-            yield _piece(place, headings, [])
+            yield _piece(part.place, headings, [], heading_span)
         headings = [above for above in headings if above[0] < level] + [(level, block.lstrip("# ").strip())]
-        bare = True
+        bare, heading_span = True, span
     if gathered or bare:
-        yield _piece(place, headings, gathered)
+        yield _piece(part.place, headings, gathered, lines.take_span() or heading_span)
 
 
-def _piece(place: str, headings: list[tuple[int, str]], gathered: list[str]) -> Piece:
-    return Piece(place, " › ".join(title for _, title in headings), "".join(gathered).strip("\n"))
+def _piece(place: str, headings: list[tuple[int, str]], gathered: list[str], span: str) -> Piece:
+    return Piece(place, TRAIL.join(title for _, title in headings), "".join(gathered).strip("\n"), span)
+
+
+class _LineCounter:
+    """Follows the blocks of a part in order, and knows which lines of the file they span."""
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._several = bool(part.lines) and "\n" in part.text.strip()
+        self._at = self._line = 0
+        self._first = self._last = -1
+
+    def pass_block(self, block: str) -> None:
+        """Go on to the end of a block."""
+        text = block.strip()
+        if not (text and self._several):
+            return
+        begin = self._part.text.index(text, self._at)
+        self._line += self._part.text.count("\n", self._at, begin)
+        self._first = self._line if self._first < 0 else self._first
+        self._line += text.count("\n")
+        self._last, self._at = self._line, begin + len(text)
+
+    def take_span(self) -> str:
+        """Return the lines since the last span, and begin a new one."""
+        if self._first < 0:
+            return ""
+        first, last = self._part.lines[self._first], self._part.lines[self._last]
+        self._first = self._last = -1
+        unit = self._part.unit
+        return f"{unit}s {first}–{last}" if last > first else f"{unit} {first}"
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str]]:
@@ -187,6 +241,25 @@ def _words(sentence: str) -> Iterator[str]:
         yield sentence[at:end]
         at = end
     yield " "
+
+
+def join_pieces(pieces: Sequence[Piece], title: str, *, placed: bool = False) -> tuple[str, Places]:
+    """Return pieces of a document as the text of a source, if `placed` with the place above each, and the places of its
+    passages. Lines and rows are counted in a piece's own text, so the headings above it have a place without them."""
+    texts: list[str] = []
+    places: list[tuple[int, str]] = []
+    begin = 0
+    for piece in pieces:
+        above = [f"({piece.place})"] if placed and piece.place else []
+        above += [piece.heading] if piece.heading else []
+        where = piece.locate(title)
+        if above:
+            places.append((begin, replace(piece, span="").locate(title)))
+        if piece.text:
+            places.append((begin + sum(len(line) + 1 for line in above), where))
+        texts.append("\n".join([*above, *([piece.text] if piece.text else [])]))
+        begin += len(texts[-1]) + len(GAP)
+    return GAP.join(texts), tuple(places)
 
 
 def write_pieces(pieces: Sequence[Piece], chosen: Sequence[int]) -> str:

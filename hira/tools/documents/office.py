@@ -6,6 +6,7 @@ A page without text is marked for the multimodal expert.
 import logging
 import re
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from xml.etree.ElementTree import Element
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # pypdf reports every small flaw of a file as a warning, which would be printed in the middle of a run
 logging.getLogger("pypdf").addHandler(logging.NullHandler())
+_LABEL = 20
+"""Characters of a page's label."""
 _HYPHENATED = re.compile(r"(?<=[a-zß-ÿ])[-\u00ad]\n(?=[a-zß-ÿ])")
 
 
@@ -34,10 +37,15 @@ def read_pdf(path: Path, data: BinaryIO) -> Document:
     check_library(path)
     import pypdf
 
-    reader = pypdf.PdfReader(data)
+    try:
+        reader = pypdf.PdfReader(data)
+    except pypdf.errors.PdfReadError:  # pypdf looks through a file whose table of contents is wrong, but not missing
+        data.seek(0)
+        reader = pypdf.PdfReader(BytesIO(data.read() + b"\nstartxref\n0\n%%EOF\n"))
     if reader.is_encrypted:
         _unlock(reader, path)
-    parts = tuple(page_of(page, number) for number, page in enumerate(reader.pages, 1))
+    labels = _read_labels(reader)
+    parts = tuple(page_of(page, number, labels.get(number, "")) for number, page in enumerate(reader.pages, 1))
     title = (reader.metadata.title if reader.metadata else None) or ""
     if not parts:
         raise ToolError(f"{path.name} is damaged: it holds no pages")
@@ -56,9 +64,22 @@ def _unlock(reader: "PdfReader", path: Path) -> None:
         raise ToolError(f"{path.name} is protected by a password")
 
 
-def page_of(page: "PageObject", number: int) -> Part:
+def _read_labels(reader: "PdfReader") -> dict[int, str]:
+    """Return the printed numbers of the pages where they are not their numbers in the file ("ii", "A-3")."""
+    if "/PageLabels" not in reader.root_object:
+        return {}
+    try:
+        labels = {number: " ".join(label.split())[:_LABEL] for number, label in enumerate(reader.page_labels, 1)}
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - the pages of a file with damaged labels still have their numbers
+        return {}
+    return {number: label for number, label in labels.items() if label and label != str(number)}
+
+
+def page_of(page: "PageObject", number: int, label: str = "") -> Part:
     """Read one page. If its content cannot be read as text, it can still be looked at."""
-    place = f"page {number}"
+    place = f"page {number}, labelled {label}" if label else f"page {number}"
     try:
         text = page.extract_text()
     except MemoryError:  # not a fault of the page, which would be kept as one without text

@@ -2,6 +2,7 @@
 
 import json
 import re
+from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
@@ -24,25 +25,33 @@ _FIGURES = 4
 
 def reflow(text: str) -> str:
     """Join lines that were broken because they were full. Lists, tables, headings, code and verse keep their lines."""
+    return _join_lines(text)[0]
+
+
+def _join_lines(text: str) -> tuple[str, tuple[int, ...]]:
+    """Return the text with broken lines joined, and for each of its lines the number of its first line before."""
     lines = text.split("\n")
     lengths = sorted(len(line) for line in lines if len(line) >= _SHORTEST)
     if not lengths:
-        return text
+        return text, tuple(range(1, len(lines) + 1))
     full = max(_SHORTEST, _FULL * lengths[(len(lengths) - 1) * 9 // 10])
     paragraphs: list[list[str]] = []
+    numbers = array("L")
     fenced = open_ = False
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         if _FENCE.match(line):
             fenced, open_ = not fenced, False
             paragraphs.append([line])
+            numbers.append(number)
             continue
         if open_ and line.strip() and not _ITEM.match(line) and not _figures(line):
             paragraphs[-1][-1] = paragraphs[-1][-1].rstrip()
             paragraphs[-1].append(line.strip())
         else:
             paragraphs.append([line])
+            numbers.append(number)
         open_ = not fenced and len(line.rstrip()) >= full and not line.startswith(("    ", "\t", "|", "#"))
-    return "\n".join(" ".join(lines) for lines in paragraphs)
+    return "\n".join(" ".join(lines) for lines in paragraphs), tuple(numbers)
 
 
 def _figures(line: str) -> bool:
@@ -55,16 +64,22 @@ _WHOLE = 5_000
 
 
 def read_prose(path: Path, text: str) -> Document:
-    return add_title(path, (Part(reflow(text)),))
+    joined, numbers = _join_lines(text)
+    return add_title(path, (Part(joined, lines=numbers),))
 
 
 def read_code(path: Path, text: str) -> Document:
     """Read a program, settings or a log: the text stays as it is."""
-    return Document(path.name, (Part(text),))
+    return Document(path.name, (Part(text, lines=_number_lines(text)),))
+
+
+def _number_lines(text: str) -> tuple[int, ...]:
+    return tuple(range(1, text.count("\n") + 2))
 
 
 def read_table(path: Path, text: str) -> Document:
-    return Document(path.stem, (Part(read_csv(text, "\t" if path.suffix.lower() == ".tsv" else "")),))
+    shown, rows = read_csv(text, "\t" if path.suffix.lower() == ".tsv" else "")
+    return Document(path.stem, (Part(shown, lines=rows, unit="row"),))
 
 
 def read_json(path: Path, text: str) -> Document:
@@ -74,20 +89,21 @@ def read_json(path: Path, text: str) -> Document:
     """
     try:
         value = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
-        shown = "\n".join(_records(value))
+        return Document(path.stem, (Part("\n".join(_records(value))),))
     except (ValueError, RecursionError):
-        shown = text
-    return Document(path.stem, (Part(shown),))
+        return Document(path.stem, (Part(text, lines=_number_lines(text)),))
 
 
 def read_jsonl(path: Path, text: str) -> Document:
-    lines = []
-    for line in text.split("\n"):
+    records: dict[int, str] = {}
+    for number, line in enumerate(text.split("\n"), 1):
         try:
-            lines.append(_record(json.loads(line, parse_int=str, parse_float=str, parse_constant=str)))
+            record = _record(json.loads(line, parse_int=str, parse_float=str, parse_constant=str))
         except (ValueError, RecursionError):
-            lines.append(line)
-    return Document(path.stem, (Part("\n".join(line for line in lines if line.strip())),))
+            record = line
+        if record.strip():
+            records[number] = record
+    return Document(path.stem, (Part("\n".join(records.values()), lines=tuple(records)),))
 
 
 def read_notebook(path: Path, text: str) -> Document:

@@ -2,7 +2,8 @@
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from io import BytesIO, StringIO
@@ -70,22 +71,30 @@ def _flat(cell: str) -> str:
     return " ".join(cell.split())
 
 
-def read_csv(text: str, delimiter: str = "") -> str:
-    """Return the text of a CSV file as lines of a table; an unknown `delimiter` is detected."""
+def read_csv(text: str, delimiter: str = "") -> tuple[str, tuple[int, ...]]:
+    """Return the text of a CSV file as lines of a table, and the number of each row, the header being the first. An
+    unknown `delimiter` is detected."""
     if told := _TOLD.match(text):
         text, delimiter = text[told.end() :], told[1]
-    filled = (
-        row for row in csv.reader(StringIO(text, newline=""), delimiter=delimiter or _delimiter(text)) if any(row)
-    )
+    numbers = array("L")
+    rows = _read_rows(csv.reader(StringIO(text, newline=""), delimiter=delimiter or _delimiter(text)), numbers)
     try:
-        first = list(islice(filled, 2))
+        first = list(islice(rows, 2))
         header = header_of(first, expected=True)
         if header is None or len(first) == 1:
-            return "\n".join(" | ".join(map(_flat, row)).strip(" |") for row in chain(first, filled))
+            return "\n".join(" | ".join(map(_flat, row)).strip(" |") for row in chain(first, rows)), tuple(numbers)
         names = [*map(_shorten, header)]
-        return "\n".join(format_row(names, row) for row in chain(first[1:], filled))
+        return "\n".join(format_row(names, row) for row in chain(first[1:], rows)), tuple(numbers[1:])
     except csv.Error:  # a quote that never closes, a cell beyond the module's limit: the plain lines suffice
-        return text
+        return text, tuple(range(1, text.count("\n") + 2))
+
+
+def _read_rows(rows: Iterable[list[str]], numbers: "array[int]") -> Iterator[list[str]]:
+    """Yield the rows that are not empty, and add their numbers."""
+    for number, row in enumerate(rows, 1):
+        if any(row):
+            numbers.append(number)
+            yield row
 
 
 def _delimiter(text: str) -> str:

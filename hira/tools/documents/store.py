@@ -10,19 +10,39 @@ from typing import NamedTuple
 
 from hira.core.errors import ToolError
 from hira.tools.documents.document import Piece, find_extra_words, query_of
+from hira.tools.documents.ranking import (
+    MENTIONING,
+    Issue,
+    Ranked,
+    Vintage,
+    choose_mentioned,
+    find_possible_titles,
+    name_document,
+    put_newest_first,
+    read_vintage,
+    sort_key,
+    spread,
+)
 
 _WAIT = 30.0
+DEEP = 100
+"""Passages that are ranked before the first are chosen."""
+_AMONG = 500
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (
   id INTEGER PRIMARY KEY, path TEXT UNIQUE, name TEXT, size INTEGER, changed INTEGER, digest BLOB, title TEXT,
-  note TEXT, first INTEGER, count INTEGER
+  note TEXT, first INTEGER, count INTEGER, series TEXT, date TEXT
 );
+CREATE INDEX IF NOT EXISTS files_by_series ON files (series) WHERE series <> '';
+CREATE TABLE IF NOT EXISTS titles (key TEXT, file INTEGER, PRIMARY KEY (key, file)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS titles_by_file ON titles (file);
 CREATE TABLE IF NOT EXISTS warned (line TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS refused (
   path TEXT PRIMARY KEY, size INTEGER, changed INTEGER, line TEXT, textless INTEGER, tried REAL
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
-  title, heading, text, beside, place UNINDEXED, file UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2'
+  title, heading, text, beside, place UNINDEXED, span UNINDEXED, file UNINDEXED,
+  tokenize = 'porter unicode61 remove_diacritics 2'
 );
 """
 
@@ -60,12 +80,15 @@ class IndexedFile:
 
 @dataclass(frozen=True, slots=True)
 class PassageHit:
-    """A passage that was found; `name` is the shown name of its file, a higher `score` is better."""
+    """A passage that was found; `name` is the shown name of its file, a higher `score` is better, and 0 if another
+    passage mentions its document. `issue` is set if there are other vintages of the document."""
 
     name: str
     title: str
     piece: Piece
     score: float
+    row: int = 0
+    issue: Issue | None = None
 
 
 class Store:
@@ -145,17 +168,85 @@ class Store:
                 _delete(db, path)
                 db.execute("DELETE FROM refused WHERE path = ?", (path,))
 
-    def search(self, question: str, top: int) -> list[PassageHit]:
+    def search(self, question: str, top: int, relevant: float = 0.0) -> list[PassageHit]:
+        """Return the passages that fit a question best. Those with less than the share `relevant` of the best score are
+        left out: they share only common words."""
+        order = self._match(question, max(top, DEEP))
+        order = [ranked for ranked in order if ranked.score >= relevant * order[0].score]
+        return self._read_hits(self._arrange(order, question, top))
+
+    def _match(self, question: str, most: int) -> list[Ranked]:
         query = query_of(question)
         if not query:
             return []
         rows = self._rows(
-            "SELECT f.name, f.title, p.place, p.heading, p.text, -p.rank FROM passages p JOIN files f ON f.id = p.file"
-            " WHERE passages MATCH ? ORDER BY p.rank LIMIT ?",
-            query,
-            top,
+            "SELECT rowid, file, -rank FROM passages WHERE passages MATCH ? ORDER BY rank LIMIT ?", query, most
         )
-        return [PassageHit(row[0], row[1], Piece(*row[2:5]), row[5]) for row in rows]  # type: ignore[arg-type]
+        return [Ranked(*row) for row in rows]  # type: ignore[arg-type]
+
+    def _arrange(self, order: Sequence[Ranked], question: str, top: int) -> list[Ranked]:
+        """Return the first `top` passages of an order, with those of documents that the best of them mention."""
+        spread_out = spread(order, top)
+        vintages = self._read_vintages({ranked.file for ranked in spread_out[:top]})
+        first = put_newest_first(spread_out[:top], vintages, question)
+        keys = [key for text in self._read_texts(first[:MENTIONING]) for key in find_possible_titles(text)]
+        mentioned = choose_mentioned(self._find_titles(dict.fromkeys(keys)), question, [*first, *spread_out[top:]], top)
+        kept = first[: top - len(mentioned)]
+        return list(dict.fromkeys([*kept, *mentioned]))
+
+    def _read_texts(self, order: Sequence[Ranked]) -> list[str]:
+        rows = self._rows_among("SELECT text FROM passages WHERE rowid IN ({})", [ranked.row for ranked in order])
+        return [str(row[0]) for row in rows]
+
+    def _read_vintages(self, files: Iterable[int]) -> dict[int, Vintage]:
+        rows = self._rows_among("SELECT id, series, date FROM files WHERE id IN ({})", list(files))
+        return {row[0]: Vintage(*row[1:]) for row in rows}  # type: ignore[misc,arg-type]
+
+    def _find_titles(self, keys: Iterable[str]) -> list[tuple[str, int, int]]:
+        """Return the documents with these titles: title, file, first row."""
+        statement = "SELECT t.key, t.file, f.first FROM titles t JOIN files f ON f.id = t.file WHERE t.key IN ({})"
+        return self._rows_among(statement, list(keys))  # type: ignore[return-value]
+
+    def _rows_among(self, statement: str, values: Sequence[object]) -> list[tuple[object, ...]]:
+        """Run a statement with a list of values in place of {}, a few hundred at a time."""
+        rows: list[tuple[object, ...]] = []
+        for begin in range(0, len(values), _AMONG):
+            some = values[begin : begin + _AMONG]
+            rows += self._rows(statement.format(",".join("?" * len(some))), *some)
+        return rows
+
+    def read_neighbours(self, hits: Sequence[PassageHit]) -> list[PassageHit]:
+        """Return the passages before and after each hit, in the same document."""
+        beside = [row for hit in hits for row in (hit.row - 1, hit.row + 1)]
+        names = {hit.row: hit.name for hit in hits}
+        read = self._read_hits([Ranked(row, 0, 0.0) for row in dict.fromkeys(beside)])
+        return [hit for hit in read if hit.name in (names.get(hit.row - 1), names.get(hit.row + 1))]
+
+    def _read_hits(self, order: Sequence[Ranked]) -> list[PassageHit]:
+        statement = (
+            "SELECT p.rowid, f.name, f.title, p.place, p.heading, p.text, p.span, f.series, f.date FROM passages p"
+            " JOIN files f ON f.id = p.file WHERE p.rowid IN ({})"
+        )
+        rows = {row[0]: row for row in self._rows_among(statement, [ranked.row for ranked in order])}
+        issues = self._read_issues({str(row[7]) for row in rows.values() if row[7]})
+        hits: list[PassageHit] = []
+        for ranked in order:
+            if ranked.row in rows:  # another process may have replaced the document meanwhile
+                _, name, title, *piece, series, date = rows[ranked.row]
+                dates = issues.get(str(series), {})
+                newest = max(dates, key=lambda other: sort_key(dates[other])) if len(dates) > 1 else ""
+                issue = Issue(str(date), len(dates), "" if dates[newest] == date else newest) if newest else None
+                hits.append(PassageHit(str(name), str(title), Piece(*piece), ranked.score, ranked.row, issue))  # type: ignore[arg-type]
+        return hits
+
+    def _read_issues(self, series: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return the dates of all vintages of a series, by the names of their files."""
+        issues: dict[str, dict[str, str]] = {}
+        for one, name, date in self._rows_among(
+            "SELECT series, name, date FROM files WHERE series IN ({})", list(series)
+        ):
+            issues.setdefault(str(one), {})[str(name)] = str(date)
+        return issues
 
     def names(self) -> list[str]:
         return [str(row[0]) for row in self._rows("SELECT name FROM files ORDER BY name")]
@@ -165,8 +256,8 @@ class Store:
 
     def entry(self, name: str) -> IndexedFile | None:
         rows = self._rows(
-            "SELECT f.path, f.size, f.changed, f.digest, f.title, f.note, p.place, p.heading, p.text FROM files f"
-            " LEFT JOIN passages p ON p.rowid BETWEEN f.first AND f.first + f.count - 1"
+            "SELECT f.path, f.size, f.changed, f.digest, f.title, f.note, p.place, p.heading, p.text, p.span"
+            " FROM files f LEFT JOIN passages p ON p.rowid BETWEEN f.first AND f.first + f.count - 1"
             " WHERE f.name = ? ORDER BY p.rowid",
             name,
         )
@@ -218,18 +309,23 @@ def _delete(db: sqlite3.Connection, path: str) -> None:
     for identity, first, count in db.execute("SELECT id, first, count FROM files WHERE path = ?", (path,)).fetchall():
         db.execute("DELETE FROM passages WHERE rowid BETWEEN ? AND ?", (first, first + count - 1))
         db.execute("DELETE FROM files WHERE id = ?", (identity,))
+        db.execute("DELETE FROM titles WHERE file = ?", (identity,))
 
 
 def _insert(db: sqlite3.Connection, entry: IndexedFile, first: int) -> None:
     """Insert a file whose passages have the row ids from `first` on."""
-    values = (entry.path, entry.name, *entry.stamp, entry.title, entry.note, first, len(entry.pieces))
+    vintage = read_vintage(entry.name, entry.title)
+    values = (entry.path, entry.name, *entry.stamp, entry.title, entry.note, first, len(entry.pieces), *vintage)
     file = db.execute(
-        "INSERT INTO files (path, name, size, changed, digest, title, note, first, count) VALUES (?,?,?,?,?,?,?,?,?)",
+        "INSERT INTO files (path, name, size, changed, digest, title, note, first, count, series, date)"
+        " VALUES (?,?,?,?,?,?,?,?,?,?,?)",
         values,
     ).lastrowid
+    if entry.pieces and (key := name_document(entry.title)):
+        db.execute("INSERT INTO titles VALUES (?, ?)", (key, file))
     title = _title(entry)
     db.executemany(
-        "INSERT INTO passages (rowid, title, heading, text, beside, place, file) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO passages (rowid, title, heading, text, beside, place, span, file) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (
                 first + at,
@@ -238,6 +334,7 @@ def _insert(db: sqlite3.Connection, entry: IndexedFile, first: int) -> None:
                 piece.text,
                 find_extra_words(f"{title}\n{piece.full}"),
                 piece.place,
+                piece.span,
                 file,
             )
             for at, piece in enumerate(entry.pieces)

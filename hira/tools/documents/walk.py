@@ -84,6 +84,18 @@ def beginnings(paths: Sequence[Path]) -> dict[Path, str]:
     return {root: "" if _base(root, roots) == root else f"{root.name}/" for root in roots if root.is_dir()}
 
 
+def find_document(paths: Sequence[Path], name: str) -> Path | None:
+    """Return the file that has this shown name, None if it is gone."""
+    roots = roots_of([path for path in paths if path.exists()])
+    for root in roots:
+        beginning = "" if root.is_file() or _base(root, roots) == root else f"{root.name}/"
+        folder = root.parent if root.is_file() else root
+        file = Path(os.path.realpath(folder / name.removeprefix(beginning)))
+        if name.startswith(beginning) and file.is_file() and file.is_relative_to(root):
+            return file
+    return None
+
+
 def _walk_below(
     root: Path, roots: Sequence[Path], closed: frozenset[Path], warnings: list[str], keys: list[str]
 ) -> Iterator[Path]:

@@ -17,7 +17,7 @@ from hira.workflows.bound import Sizes, bound_loop
 from hira.workflows.mams import means
 
 REACT_REPORT = Prompt(__file__, "react_report")
-CLOSE = Prompt(__file__, "react_report_close")
+CLOSE = Prompt(__file__, "remarks", "react_report_close")
 
 
 @dataclass(frozen=True)

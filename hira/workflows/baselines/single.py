@@ -26,7 +26,7 @@ from hira.workflows.bound import Sizes, bound_loop, multiply
 DIRECT = Prompt(__file__, "direct")
 CODEACT = Prompt(__file__, "codeact")
 REACT = Prompt(__file__, "react")
-READ = Prompt(__file__, "baseline_read")
+READ = Prompt(__file__, "remarks", "baseline_read")
 REASONER = "reasoner"
 """The role that answers in every baseline but Plan-and-Solve, so that one `--role` configures it in all of them."""
 SHOWN = 5
@@ -115,11 +115,21 @@ class Rag:
     name: str = "rag"
 
     async def run(self, question: str, context: RunContext) -> str:
+        loop = self.begin(context)
+        return await self.answer(loop, question, await self.read(loop, question))
+
+    def begin(self, context: RunContext) -> Loop:
         require_tool(context.tools.search, "a search")
-        loop = Loop(context.conversation(REASONER), [], limit=1, final=True)
+        return Loop(context.conversation(REASONER), [], limit=1, final=True)
+
+    async def read(self, loop: Loop, question: str) -> Filled:
+        """Search with the question and return the passages as a model reads them."""
         seen = await look_up_question(loop.conversation, question, self.pages)
-        documents = Filled("\n\n".join(dict.fromkeys(one.text for one in seen)))
-        loop.conversation.say(user(ANSWER.fill(documents=documents, task=sanitize(question), known=Filled(""))))
+        return Filled("\n\n".join(dict.fromkeys(result.text for result in seen)))
+
+    async def answer(self, loop: Loop, question: str, passages: Filled) -> str:
+        """Answer from the passages."""
+        loop.conversation.say(user(ANSWER.fill(documents=passages, task=sanitize(question), known=Filled(""))))
         return await run_to_answer(loop, question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:

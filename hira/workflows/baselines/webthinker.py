@@ -30,13 +30,13 @@ from hira.workflows.bound import Sizes, bound_loop, multiply
 
 WEBTHINKER = Prompt(__file__, "webthinker")
 REPORTS = Prompt(__file__, "webthinker_report")
-EXPLORE = Prompt(__file__, "webthinker_explore")
+EXPLORE = Prompt(__file__, "webthinker_remarks", "webthinker_explore")
 SECTION = Prompt(__file__, "webthinker_section")
 EDIT = Prompt(__file__, "webthinker_edit")
-WRITTEN = Prompt(__file__, "webthinker_written")
-UNWRITTEN = Prompt(__file__, "webthinker_unwritten")
-EDITED = Prompt(__file__, "webthinker_edited")
-NO_DRAFT = Prompt(__file__, "webthinker_no_draft")
+WRITTEN = Prompt(__file__, "webthinker_remarks", "webthinker_written")
+UNWRITTEN = Prompt(__file__, "webthinker_remarks", "webthinker_unwritten")
+EDITED = Prompt(__file__, "webthinker_remarks", "webthinker_edited")
+NO_DRAFT = Prompt(__file__, "webthinker_remarks", "webthinker_no_draft")
 WRITER = "writer"
 DOCUMENTS = 3
 """The most sources from which one section is written (WebThinker)."""

@@ -18,9 +18,9 @@ from hira.workflows import WORKFLOWS
 
 def test_what_is_wrong_is_told_in_three_lines_with_code_2(terminal: Terminal) -> None:
     for arguments, told in (
-        (("dmeo",), ["invalid choice: 'dmeo'", "did you mean demo?"]),
+        (("dmeo",), ["invalid choice: 'dmeo'", "did you mean 'demo'?"]),
         (("grpo",), ["no configuration is named", "docs/training.md"]),
-        (("help", "dmeo"), ["did you mean demo?"]),
+        (("help", "dmeo"), ["did you mean 'demo'?"]),
         (("grpo", "none.toml"), ["the configuration cannot be read", "none.toml"]),
         (("grpo", "--resume", "nowhere"), ["there is no such folder", "nowhere"]),
         (("grpo", "a.toml", "--set", "train.steps=3"), ["unrecognized arguments: --set", "without dashes: train.lr"]),

@@ -1,0 +1,120 @@
+"""The order of what a search of documents finds: spread over documents, newest vintage first, with what is mentioned."""
+
+from pathlib import Path
+
+import pytest
+
+from hira.tools.documents import Index, search_documents
+from hira.tools.documents.ranking import Ranked, Vintage, fuse, name_document, read_vintage, sort_key
+
+FILLER = "The harbour of Kestwick has a crane, a shed and a quay of stone. " * 12
+
+
+def write(folder: Path, **texts: str) -> Index:
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_text(text)
+    return Index([folder])
+
+
+async def names(index: Index, question: str, top: int = 10) -> list[str]:
+    return [hit.name.removesuffix(".md") for hit in await index.search(question, top)]
+
+
+async def test_at_most_four_passages_of_a_document_are_among_the_first_ten(tmp_path: Path) -> None:
+    long = "\n\n".join(f"## Mill {number}\n\nThe mill turns. {FILLER}" for number in range(12))
+    others = {f"other{number}": f"# Other {number}\n\nA mill stands here, {number} in all.\n" for number in range(5)}
+    found = await names(write(tmp_path, long=f"# Mills\n\n{long}", **others), "mill")
+    assert found.count("long") == 5
+    assert set(found[:9]) == {"long", *others}
+    assert found[:9].count("long") == 4
+
+
+async def test_a_single_document_fills_all_places(tmp_path: Path) -> None:
+    long = "\n\n".join(f"## Mill {number}\n\nThe mill turns. {FILLER}" for number in range(12))
+    assert await names(write(tmp_path, long=f"# Mills\n\n{long}"), "mill") == ["long"] * 10
+
+
+async def test_a_document_that_the_best_passage_names_is_found_although_it_shares_no_word_with_the_question(
+    tmp_path: Path,
+) -> None:
+    index = write(
+        tmp_path,
+        opera="# The Red Mill\n\nThe opera The Red Mill was composed by Ida Lorn Vey.\n",
+        person="# Ida Lorn Vey (musician)\n\nShe was born in Kestwick.\n",
+        distractor="# Operas\n\nAn opera is sung. Where a composer comes from is not told.\n",
+    )
+    assert "person" in await names(index, "Where does the composer of the opera The Red Mill come from?")
+    assert "person" not in await names(index, "Who sang in it?")
+
+
+async def test_a_title_of_many_documents_names_none_of_them(tmp_path: Path) -> None:
+    same = {f"minutes{chr(97 + number)}": f"# Minutes\n\nNothing of note, {number}.\n" for number in range(5)}
+    index = write(tmp_path, mill="# The mill\n\nThe mill is in the Minutes of the board.\n", **same)
+    assert await names(index, "mill") == ["mill"]
+
+
+async def test_the_newest_vintage_comes_first_and_says_so(tmp_path: Path) -> None:
+    quarters = {"ops_q1_2024": 11, "ops_q3_2025": 12, "ops_q1_2026": 13}
+    texts = {name: f"# Report of operations\n\nThe fleet has {many} robots.\n" for name, many in quarters.items()}
+    index = write(tmp_path, **texts)
+    assert (await names(index, "How many robots has the fleet?"))[0] == "ops_q1_2026"
+    seen = await search_documents(index).call({"query": "How many robots has the fleet?"})
+    shown = {passage.source.location: passage.text.splitlines()[0] for passage in seen.passages}
+    assert shown == {
+        "ops_q1_2026.md": "(of 2026-Q1, the newest of 3 versions)",
+        "ops_q3_2025.md": "(of 2025-Q3; ops_q1_2026.md is newer)",
+        "ops_q1_2024.md": "(of 2024-Q1; ops_q1_2026.md is newer)",
+    }
+    assert all("newest" not in passage.source.text for passage in seen.passages)
+
+
+async def test_a_question_with_a_date_keeps_the_order_of_its_words(tmp_path: Path) -> None:
+    texts = {f"ops_{year}": f"# Operations of {year}\n\nThe fleet has {year - 2000} robots.\n" for year in (2024, 2026)}
+    assert (await names(write(tmp_path, **texts), "How many robots had the fleet in 2024?"))[0] == "ops_2024"
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "vintage"),
+    [
+        ("ops/archive/q1_2025_ops_report.pdf", "", Vintage("ops report", "2025-Q1")),
+        ("board_minutes_2024_06.md", "", Vintage("board minutes", "2024-06")),
+        ("minutes-2024-06-30-final.docx", "", Vintage("minutes", "2024-06-30")),
+        ("safety_march2026.md", "", Vintage("safety", "2026-03")),
+        ("manual-v12.pdf", "", Vintage("manual", "version 12")),
+        ("a.pdf", "Annual report 2023", Vintage("annual report", "2023")),
+        ("2023.pdf", "", Vintage("", "2023")),
+        ("p12345.md", "Part 20267", Vintage("", "")),
+        ("vlx500.md", "", Vintage("", "")),
+    ],
+)
+def test_the_vintage_of_a_document_is_the_date_in_its_name(name: str, title: str, vintage: Vintage) -> None:
+    assert read_vintage(name, title) == vintage
+
+
+def test_versions_are_compared_as_numbers() -> None:
+    assert sort_key("version 10") > sort_key("version 9")
+    assert sort_key("2026-03") > sort_key("2026") > sort_key("2025-12-31")
+
+
+@pytest.mark.parametrize(
+    ("title", "key"), [("Ida Vey (singer)", "Ida Vey"), ("notes", ""), ("2024", ""), ("渔港简史", "渔港简史")]
+)
+def test_a_document_is_mentioned_by_its_title_without_what_is_added(title: str, key: str) -> None:
+    assert name_document(title) == key
+
+
+def test_two_orders_are_fused_by_reciprocal_rank_and_keep_the_scores_of_words() -> None:
+    by_words = [Ranked(1, 1, 9.0), Ranked(2, 2, 5.0)]
+    by_meaning = [Ranked(3, 3, 0.0), Ranked(2, 2, 0.0)]
+    assert fuse([by_words, by_meaning]) == [Ranked(2, 2, 5.0), Ranked(1, 1, 9.0), Ranked(3, 3, 0.0)]
+
+
+async def test_the_best_passages_come_with_the_passages_around_them(tmp_path: Path) -> None:
+    chapters = "\n\n".join(f"## Part {number}\n\nText number {number}.\n" for number in range(9))
+    index = write(tmp_path, book=f"# Book\n\n{chapters}\n\n## Wheels\n\nThe wheel is red.\n\n## End\n\nIt ends.\n")
+    seen = await search_documents(index).call({"query": "red wheel"})
+    assert [passage.text.splitlines()[-1] for passage in seen.passages] == [
+        "Text number 8.",
+        "The wheel is red.",
+        "It ends.",
+    ]
