@@ -162,6 +162,7 @@ class Conversation:
             schema,
             continues=bool(self.messages) and self.messages[-1].role == "assistant",
             conversation=self.name,
+            run=context.rollout.run,
             choose=choose,
             is_enough=self._is_enough(several) if several and self.callable else None,
         )

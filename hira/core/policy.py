@@ -110,7 +110,8 @@ class Request:
     `tools` are function definitions in the chat API's shape; `schema` is a JSON schema the reply should follow; with
     `choose` "none" the tools are shown, because the history refers to them, but the model may not call them;
     `continues` asks the model to continue the last message, the assistant's own; `conversation` names the conversation,
-    so that weights in training can append to its tokens. `tell` gets notices for a person while the reply is awaited;
+    so that weights in training can append to its tokens, and `run` its run. `tell` gets notices for a person while the
+    reply is awaited;
     `left` is the most tokens of a repeated request, `again` the most tokens of its reply, `seconds` the time for
     everything (None: no limit). After `cut_after` seconds a streamed reply is cut and used as far as it has arrived; it
     also ends where `is_enough` returns true for its text, because nothing that follows will be read.
@@ -126,6 +127,7 @@ class Request:
     schema: Mapping[str, Any] | None = None
     continues: bool = False
     conversation: str = ""
+    run: str = field(default="", compare=False, repr=False)
     choose: Choose = "auto"
     tell: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     left: int | None = field(default=None, compare=False, repr=False)

@@ -12,13 +12,14 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 from pydantic_core import to_json
 
 from hira import __version__
 from hira.core.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageError
-from hira.core.policy import Completion, Delta, Request, Watch
+from hira.core.policy import Completion, Delta, Request, Watch, role_of
 from hira.core.tokens import count
 from hira.policies.chat import (
     BY_OPENAI,
@@ -31,7 +32,7 @@ from hira.policies.chat import (
     refusals_of,
     without,
 )
-from hira.policies.client import DirectClient, GivenClient, Sender
+from hira.policies.client import NO_LABELS, DirectClient, GivenClient, Sender
 from hira.policies.failures import failure, failure_in, gist, message_in, no_connection
 from hira.policies.names import Api, Continuation
 from hira.policies.probe import ServedModel, ask_server, missing
@@ -95,7 +96,7 @@ class OpenAIPolicy:
     ) -> None:
         api_key = api_key.strip()
         url = _parse_url(base_url if client is None else str(client.base_url), api_key, key_origin)
-        official = url.host == _OPENAI
+        official = self._official = url.host == _OPENAI
         self.accepted = BY_OPENAI if official else Accepted()
         self.base_url = str(url.copy_with(username=None, password=None) if url.userinfo else url).rstrip("/")
         self._api_key = api_key if client is None else str(client.api_key or "")
@@ -202,7 +203,7 @@ class OpenAIPolicy:
         longest = bounds.first if "stream" in body else bounds.reply
         try:
             async with asyncio.timeout(longest) as limit:
-                response = await self._sender.post(path, raw)
+                response = await self._sender.post(path, raw, self._labels_of(request))
                 try:
                     if not response.is_success:
                         raise _RefusedRequest(response.status_code, await self._read(response), response.headers)
@@ -225,6 +226,14 @@ class OpenAIPolicy:
         if not streams:  # else it has been told
             tell(watch, parts.text, parts.reasoning)
         return parts
+
+    def _labels_of(self, request: Request) -> Mapping[str, str]:
+        """Return the headers that name the run, the role and the conversation, by which a gateway can tell requests
+        apart. OpenAI gets none."""
+        if self._official or not request.conversation:
+            return NO_LABELS
+        names = {"Run": request.run, "Role": role_of(request.conversation), "Conversation": request.conversation}
+        return {f"X-Hira-{name}": quote(value) for name, value in names.items() if value}
 
     def _bounds(self, body: Mapping[str, Any], request: Request, sent: int) -> Bounds:
         """Return the bounds of the reply to this body of `sent` bytes."""

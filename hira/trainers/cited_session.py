@@ -16,7 +16,7 @@ from hira.workflows.workflow import rollout
 
 ROLE = "agent"
 INSTRUCTIONS = Prompt(__file__, "cited_agent").fill()
-"""What tells an agent to search and to cite."""
+"""The instructions for an agent: search, and cite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class CitedSession:
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """The tools that search documents, or the web if the settings say so, and open what was found."""
+        """The tools that search documents, or the web if the settings say so, and open their results."""
         known = (self.context.tools.search, self.context.tools.browse)
         return [tool for tool in known if tool is not None]
 
@@ -40,7 +40,7 @@ class CitedSession:
         return (await use(self.conversation, tool, arguments)).text
 
     async def score(self, answer: str) -> RolloutScore:
-        """Check the answer against what was read, and return the reward for its citations."""
+        """Check the answer against its sources, and return the reward for its citations."""
         return score_citations(await rollout(_Given(answer), self.context.rollout.question, self.context))
 
 
