@@ -285,8 +285,9 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
             nth = conversation.count_call(spelled) if tool.needs_approval else 0
             return await _CallInProgress(conversation, tool, arguments, arguments, number, nth).get_result()
 
-        result = context.once(spelled if shared else "", get_result, lambda one: one.ok)
-        observation = _drop_blocked(await context.unless_stopped(result), tool)
+        async with context.until_stopped():
+            observation = await context.once(spelled if shared else "", get_result, lambda one: one.ok)
+        observation = _drop_blocked(observation, tool)
         took = time.monotonic() - began
         conversation.has_result |= observation.ok and bool(observation.passages or tool.name not in SEARCHES)
         if earlier:

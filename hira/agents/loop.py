@@ -15,7 +15,7 @@ from itertools import starmap
 from hira.agents.calls import CallResult, format_arguments, use
 from hira.agents.run_context import Conversation, together
 from hira.core.budget import size
-from hira.core.errors import BadReply, RoleBudgetExceeded, Stop, ToolsRefused
+from hira.core.errors import BadReply, RoleBudgetExceeded, Stop
 from hira.core.events import Notice
 from hira.core.messages import Filled, Message, assistant, user
 from hira.core.patterns import compile_lazily
@@ -142,7 +142,7 @@ class Loop:
             if reason := self._over():
                 return self._resort(reason) or await self.close(reason)
             try:
-                completion = await self._turn()
+                completion = await self.conversation.turn(several=self.several)
             except Stop as stop:
                 return (
                     await self.close(stop.what)
@@ -197,13 +197,13 @@ class Loop:
         self._make_room(size([asking]))
         self.conversation.say(asking)
         try:
-            completion = await self._turn(closing=True)
+            completion = await self.conversation.turn(last=self.final, closing=True)
             if self._was_cut(completion) and not self.conversation.context.stopped:
                 self.conversation.say(assistant(completion.text), user(CUT.fill()))
-                completion = await self._turn(closing=True)
+                completion = await self.conversation.turn(last=self.final, closing=True)
             elif self._only_calls(self._parse(completion)):
                 self.conversation.say(user(PROSE.fill()))
-                completion = await self._turn(closing=True)
+                completion = await self.conversation.turn(last=self.final, closing=True)
         except Stop as stop:
             return self._end(stop)
         check_spoken(completion, self.conversation)
@@ -413,22 +413,6 @@ class Loop:
             return False
         return only_thought(completion) or not strip_thought(completion)
 
-    async def _turn(self, *, closing: bool = False) -> Completion:
-        """Take a turn, in the next dialect if the endpoint refuses the tools. In a closing turn none may be called, and
-        they are shown only if the history speaks of them."""
-        conversation, dialect = self.conversation, self.conversation.config.dialect
-        specs = dialect.specs(self.tools)
-        try:
-            if closing:
-                shown = specs if len(conversation.messages) > 1 else ()
-                return await conversation.turn(tools=shown, choose="none", last=self.final, closing=True)
-            stops = dialect.stops(self.tools, self.several)
-            return await conversation.turn(stop=stops, tools=specs, several=self.several)
-        except ToolsRefused:
-            if not conversation.otherwise(self.tools):
-                raise
-            return await self._turn(closing=closing)
-
     def _accept(self, parsed: Parsed) -> Step:
         """Take the turn: calls that are new and within the limit are to be made, the others are answered here."""
         made: list[Call] = []
@@ -488,7 +472,7 @@ class Loop:
     def _falls_back(self) -> bool:
         """Go on in the next dialect, if there is one."""
         self._restore()
-        if not self.conversation.otherwise(self.tools, f"{UNREADABLE_IN_A_ROW} turns in a row could not be read"):
+        if not self.conversation.otherwise(f"{UNREADABLE_IN_A_ROW} turns in a row could not be read"):
             return False
         self.unreadable = 0
         return True

@@ -96,7 +96,7 @@ class Planner:
             today=self.context.rollout.today,
             question=sanitize(question),
             files=format_files(self.context.files),
-            call=loop.conversation.config.dialect.instructions([SUBTASK]),
+            call=loop.conversation.explain([SUBTASK]),
             several=loop.several if loop.several > 1 else 0,
             limit=loop.limit,
             experts=describe_experts(self.experts) if self.describe else Filled(""),

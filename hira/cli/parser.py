@@ -92,7 +92,7 @@ def collect_flags(args: argparse.Namespace) -> dict[str, Any]:
 
     settings = Settings.model_fields.keys() - {"roles"}
     given = {name: value for name, value in vars(args).items() if value is not None and name in settings}
-    if args.role:
+    if getattr(args, "role", None):
         given["roles"] = dict(map(_role, args.role))
     if getattr(args, "set", None):
         given["workflows"] = _options(args.set)

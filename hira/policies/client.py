@@ -3,7 +3,7 @@
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -22,7 +22,7 @@ NO_LABELS: Mapping[str, str] = MappingProxyType({})
 class Sender(Protocol):
     """Posts JSON to paths below a base URL. The body of the response is read by the caller."""
 
-    async def post(self, path: str, raw: bytes, labels: Mapping[str, str] = NO_LABELS) -> httpx.Response: ...
+    def post(self, path: str, raw: bytes, labels: Mapping[str, str] = NO_LABELS) -> Awaitable[httpx.Response]: ...
 
     async def aclose(self) -> None: ...
 
@@ -43,7 +43,7 @@ class DirectClient:
         self._headers = headers
         self._heads: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]], Heading]] = {}
 
-    async def post(self, path: str, raw: bytes, labels: Mapping[str, str] = NO_LABELS) -> httpx.Response:
+    def post(self, path: str, raw: bytes, labels: Mapping[str, str] = NO_LABELS) -> Awaitable[httpx.Response]:
         """Post to the path, with the `labels` of this request as more headers."""
         if path not in self._heads:
             first = httpx.Request("POST", self._base_url + path, headers=self._headers)
@@ -51,16 +51,14 @@ class DirectClient:
             self._heads[path] = first.url, head, heading_of("POST", first.url, head)
         url, headers, heading = self._heads[path]
         _log_request(url, raw)
-        more = [(name.encode(), value.encode()) for name, value in labels.items()]
         if isinstance(self._transport, StreamTransport):
-            heading = heading._replace(raw=heading.raw + b"".join(b"%b: %b\r\n" % label for label in more))
-            response = await self._transport.send(heading, raw, self._extensions["timeout"])
-        else:
-            request = httpx.Request("POST", url, headers=[*headers, *more], content=raw, extensions=self._extensions)
-            response = await self._transport.handle_async_request(request)
-        if log.isEnabledFor(logging.DEBUG):
-            log.debug("%s %s", response.status_code, response.headers.get("content-type", ""))
-        return response
+            if labels:
+                more = "".join(f"{name}: {value}\r\n" for name, value in labels.items())
+                heading = heading._replace(raw=heading.raw + more.encode("ascii"))
+            return self._transport.send(heading, raw, self._extensions["timeout"])
+        headers = [*headers, *((name.encode("ascii"), value.encode("ascii")) for name, value in labels.items())]
+        request = httpx.Request("POST", url, headers=headers, content=raw, extensions=self._extensions)
+        return self._transport.handle_async_request(request)
 
     async def aclose(self) -> None:
         await self._transport.aclose()

@@ -16,9 +16,8 @@ from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Finish, Request, Tokens, Usage, cut_at_stop
 from hira.core.tokens import count
 from hira.policies.chat import TURN_ENDS
-from hira.policies.failures import gist
+from hira.policies.failures import EmptyReply, gist
 from hira.policies.repetition import find_repetition
-from hira.policies.retrying import EmptyReply
 
 N = TypeVar("N", int, float)
 _FINISH: Mapping[str, Finish] = {

@@ -24,7 +24,7 @@ from hira.policies.reply import (
     find_stop,
     reasoning_of,
 )
-from hira.policies.retrying import PATIENCE
+from hira.policies.waiting import PATIENCE
 
 MAX_LINE_BYTES = 8 << 20
 MAX_REPLY_BYTES = 64 << 20

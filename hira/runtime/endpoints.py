@@ -8,6 +8,7 @@ from hira.core.errors import AccessDenied, EndpointError, UsageError, suggest
 from hira.core.policy import Policy
 from hira.core.sanitize import without_userinfo
 from hira.policies import open_policy
+from hira.policies.fallback import Fallback
 from hira.policies.names import (
     IN_PROCESS,
     LOCAL_PORTS,
@@ -19,7 +20,7 @@ from hira.policies.names import (
     place_of,
     resolve_name,
 )
-from hira.policies.retrying import USUAL, Fallback, Timeout
+from hira.policies.waiting import USUAL, Timeout
 from hira.runtime.settings import Continuation, RoleSettings, Settings
 from hira.runtime.settings.keys import EndpointPlace, find_place
 

@@ -24,7 +24,7 @@ from hira.evidence import Verifier
 from hira.journal import Entry, Journal, Log
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
 from hira.policies.facts import DIALECT, EndpointFacts
-from hira.policies.retrying import Fallback
+from hira.policies.fallback import Fallback
 from hira.runtime.registry import dialect_of
 from hira.runtime.settings import Settings
 from hira.runtime.toolset import Toolset, web_searches

@@ -4,7 +4,7 @@ from typing import Any
 
 from hira import Hira
 from hira.core.messages import user
-from hira.core.policy import Request
+from hira.core.policy import CallOptions, Request
 from hira.policies.openai import OpenAIPolicy
 from hira.testing import Endpoint
 
@@ -28,8 +28,9 @@ async def test_each_request_of_a_run_names_run_role_and_conversation() -> None:
 
 async def test_names_are_percent_encoded_so_that_no_name_can_add_a_header() -> None:
     with Endpoint(lambda _: "42") as endpoint:
+        name = "1\r\nX-Evil: 1/pl\u00e4ner"
         policy = OpenAIPolicy(endpoint.model, endpoint.base_url)
-        await policy.complete(Request((user("?"),), conversation="1\r\nX-Evil: 1/pl\u00e4ner", run="r 1"))
+        await policy.complete(Request((user("?"),), conversation=name), CallOptions(run="r 1"))
         await policy.complete(Request((user("?"),)))
         await policy.aclose()
     first, second = (labels(call.headers) for call in endpoint.calls)

@@ -86,9 +86,9 @@ class ReadTexts:
         return False
 
     def hold_reworded(self, call: Call, tool: Tool) -> bool:
-        """Return whether a text has the call in another form: its name, and before or after it nothing but its arguments
-        and the words of call formats. Next to a name that is a plain word, one of these is needed: prose may have that
-        word before a value."""
+        """Return whether a text has the call in another form: its name, and before or after it nothing but its
+        arguments and the words of call formats. Next to a name that is a plain word, one of these is needed: prose may
+        have that word before a value."""
         values = set(filter(None, map(fold, _values_of(call.arguments))))
         if not values or sum(map(len, values)) > LONGEST:
             return False

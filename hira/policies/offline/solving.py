@@ -12,7 +12,7 @@ from hira.core.messages import Filled, Message, ToolCall
 from hira.core.policy import Request
 from hira.core.sanitize import clean
 from hira.evidence import CITED, find_cited
-from hira.policies.dialects import Call
+from hira.policies.dialects import Call, Explained
 from hira.policies.offline.answering import (
     NOTHING,
     ShownPassage,
@@ -91,8 +91,18 @@ class OfflineRequest:
     @property
     def tools(self) -> dict[str, Mapping[str, Any]]:
         """The parameters of each tool that may be called, by its name."""
-        offered = [tool["function"] for tool in self.request.callable_tools or self.request.tools]
-        return {one["name"]: one.get("parameters", {}) for one in offered}
+        return {name: function.get("parameters", {}) for name, function in self.functions.items()}
+
+    @property
+    def explained(self) -> Explained | None:
+        """The part of the prompt that explains calls, None without one."""
+        return next((value for value in self.values.values() if isinstance(value, Explained)), None)
+
+    @property
+    def functions(self) -> dict[str, Mapping[str, Any]]:
+        """The definition of each tool that may be called, by its name."""
+        specs = [tool.spec for tool in self.explained.tools] if self.explained else self.request.tools
+        return {spec["function"]["name"]: spec["function"] for spec in specs}
 
 
 def read_request(request: Request) -> OfflineRequest:
@@ -111,16 +121,22 @@ def read_request(request: Request) -> OfflineRequest:
 
 def write_act(act: Act, asked: OfflineRequest) -> tuple[str, tuple[ToolCall, ...]]:
     """The act as text and native calls, whichever the dialect takes. The text names a tool that is not offered."""
-    write, number = asked.request.write_call, len(asked.request.messages)
+    explained, number = asked.explained, len(asked.request.messages)
     lines, calls = [act.text], list[ToolCall]()
     for at, (name, arguments) in enumerate(act.calls, 1):
         if name not in asked.tools:
             lines.append(f"This request offers no tool named {name}.")
-        elif write and (written := write(name, arguments)):
+        elif explained and (written := _write_call(Call(name, arguments), explained)):
             lines.append(written)
         else:
             calls.append(ToolCall(f"call_{number}_{at}", name, json.dumps(dict(arguments), ensure_ascii=False)))
     return "\n".join(lines).strip(), tuple(calls)
+
+
+def _write_call(call: Call, explained: Explained) -> str:
+    """The call as text, empty if calls are native."""
+    tool = next(tool for tool in explained.tools if tool.name == call.name)
+    return str(explained.dialect.write(call, tool))
 
 
 def advance(program: Program, asked: OfflineRequest) -> Act:
@@ -273,8 +289,8 @@ def _look_up(asked: OfflineRequest, question: str) -> tuple[str, Mapping[str, An
         return name, _fill(asked.tools[name], question)
     if "python" not in asked.tools:
         return None
-    offered = asked.request.callable_tools or asked.request.tools
-    roots = [root for tool in offered for root in _ROOT.findall(str(tool["function"].get("description", "")))]
+    described = (str(function.get("description", "")) for function in asked.functions.values())
+    roots = [root for text in described for root in _ROOT.findall(text)]
     wanted = [word.lower() for word in make_query(question).split()]
     return "python", {"code": _PRINTING.format(wanted=wanted, roots=[*roots, *asked.files])}
 

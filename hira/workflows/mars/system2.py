@@ -77,7 +77,7 @@ def begin(question: str, context: RunContext, tools: list[Tool], turns: int, rep
     loop = Loop(conversation, tools, limit=turns, final=True, task=question)
     prompt = SYSTEM2.fill(
         today=context.rollout.today,
-        tools=conversation.config.dialect.instructions(tools),
+        tools=conversation.explain(tools),
         limit=turns,
         question=sanitize(question),
         files=format_files(context.files),

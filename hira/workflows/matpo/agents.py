@@ -95,7 +95,7 @@ def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int,
     loop = manner.loop(conversation, tools, ask_summary, limit=limit, several=parallel, final=True)
     prompt = PLANNER.fill(
         today=context.rollout.today,
-        tools=conversation.config.dialect.instructions(tools),
+        tools=conversation.explain(tools),
         several=parallel if parallel > 1 else 0,
         limit=limit,
     )
@@ -181,7 +181,7 @@ def _begin_worker(
     loop = manner.loop(conversation, tools, ask_summary, limit=calls)
     prompt = WORKER.fill(
         today=context.rollout.today,
-        tools=conversation.config.dialect.instructions(tools),
+        tools=conversation.explain(tools),
         limit=calls,
         recap=sanitize(main),
     )
