@@ -318,6 +318,7 @@ class Conversation:
             partial(holds_more, tools=self.callable, several=several, is_quoted=self.is_quoted)
             if several and self.callable
             else None,
+            run=self.context.rollout.run,
         )
         if spending.longest is not None:
             request = replace(request, sampling=replace(request.sampling, max_tokens=spending.longest))

@@ -172,6 +172,8 @@ class CallOptions:
     """Seconds after which a streamed reply is cut, and used as far as it has arrived."""
     is_enough: Callable[[str], bool] | None = None
     """Returns whether nothing that follows this text will be read, so that the reply may end there."""
+    run: str = ""
+    """The run that asks, for gateways that tell requests apart."""
 
     @classmethod
     def of(cls, watch: "Watch | None") -> "CallOptions":

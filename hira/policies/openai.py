@@ -13,13 +13,14 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 from pydantic_core import to_json
 
 from hira import __version__
 from hira.core.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageError
-from hira.core.policy import UNWATCHED, CallOptions, Completion, Request, Watch
+from hira.core.policy import UNWATCHED, CallOptions, Completion, Request, Watch, role_of
 from hira.core.tokens import count
 from hira.policies.chat import (
     BY_OPENAI,
@@ -32,7 +33,7 @@ from hira.policies.chat import (
     refusals_of,
     without,
 )
-from hira.policies.client import DirectClient, GivenClient, Sender, log
+from hira.policies.client import NO_LABELS, DirectClient, GivenClient, Sender, log
 from hira.policies.failures import failure, failure_in, gist, message_in, no_connection
 from hira.policies.names import Api, Continuation
 from hira.policies.probe import ServedModel, ask_server, missing
@@ -96,7 +97,7 @@ class OpenAIPolicy:
     ) -> None:
         api_key = api_key.strip()
         url = _parse_url(base_url if client is None else str(client.base_url), api_key, key_origin)
-        official = url.host == _OPENAI
+        official = self._official = url.host == _OPENAI
         self.accepted = BY_OPENAI if official else Accepted()
         self.base_url = str(url.copy_with(username=None, password=None) if url.userinfo else url).rstrip("/")
         self._api_key = api_key if client is None else str(client.api_key or "")
@@ -172,8 +173,9 @@ class OpenAIPolicy:
             bounds = self._bounds(body, request, call, len(raw))
             heard = Heard(take_event if path == PATH else take_chunk, call.is_enough, began=loop.time())
             longest = bounds.first if "stream" in body else bounds.reply
+            post = self._sender.post(path, raw, self._labels_of(request, call))
             try:
-                async with asyncio.timeout(longest) as limit, aclosing(await self._sender.post(path, raw)) as response:
+                async with asyncio.timeout(longest) as limit, aclosing(await post) as response:
                     log.debug("%s %s", response.status_code, response.headers.get("content-type", ""))
                     if response.is_success:
                         parts = await self._receive(
@@ -230,6 +232,14 @@ class OpenAIPolicy:
             raise await self._failure(refused)
         self.accepted = without(self.accepted, field, len(body.get("stop", ())))
         return 0
+
+    def _labels_of(self, request: Request, call: CallOptions) -> Mapping[str, str]:
+        """Return the headers that name the run, the role and the conversation, by which a gateway can tell requests
+        apart. OpenAI gets none."""
+        if self._official or not request.conversation:
+            return NO_LABELS
+        names = {"Run": call.run, "Role": role_of(request.conversation), "Conversation": request.conversation}
+        return {f"X-Hira-{name}": quote(value) for name, value in names.items() if value}
 
     def _write(self, request: Request, accepted: Accepted, *, stream: bool) -> tuple[str, dict[str, Any]]:
         """The request as it is sent, with the path that it is sent to."""
