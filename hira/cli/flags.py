@@ -249,6 +249,13 @@ def _add_setup(commands: Any) -> None:
         switch("--no-try", "do not ask the model a test question"),
     )
     probing = switch("--probe", "test the endpoint's capabilities with a few short requests")
+    _add(
+        commands,
+        "prompts",
+        "list the roles, or show the prompts of a role as they are sent",
+        flag("role", "ROLE", "the role, such as planner", nargs="?"),
+        flag("--workflow", "NAME", "the workflow that has the role (default: the first that has it)"),
+    )
     _add(commands, "doctor", "show the configuration, what works, and how to turn on the rest", MODEL, SOURCES, probing)
 
 
