@@ -11,9 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from hira.agents.calls import format_arguments, use
-from hira.agents.made_calls import MadeCalls
 from hira.agents.recovery import CUT, Accept, Close, Recovery, Remark, check_spoken, is_echo
-from hira.agents.reply_reader import ReplyReader
+from hira.agents.reply_reader import MadeCalls, ReplyReader
 from hira.agents.run_context import Conversation, together
 from hira.core.budget import size
 from hira.core.errors import RoleBudgetExceeded, Stop

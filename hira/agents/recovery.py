@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from hira.agents.made_calls import MadeCalls
-from hira.agents.reply_reader import ReplyReader
+from hira.agents.reply_reader import MadeCalls, ReplyReader
 from hira.agents.run_context import Conversation
 from hira.core.errors import BadReply
 from hira.core.events import Notice
