@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from hira.agents.approved import ask_about_call
 from hira.agents.hooks import change_result, check_call
 from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Trajectory, Turn
@@ -134,6 +133,8 @@ class _CallInProgress:
             return None
         decided = await check_call(context.hooks, tool, self._describe())
         if tool.needs_approval and isinstance(decided, ToolUse):
+            from hira.agents.approved import ask_about_call  # few tools need it
+
             decided = await ask_about_call(tool, decided, self.conversation, self.nth)
         if isinstance(decided, Observation):
             self.live = self.refused = True

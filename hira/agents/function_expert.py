@@ -20,7 +20,7 @@ class FunctionExpert:
     name: str
     """The name that the coordinator reads, and that `[experts.NAME]` gives."""
     description: str
-    """Its abilities, as the coordinator reads them."""
+    """Tasks that the expert can do, for the coordinator."""
     ability: str
     """The dimension it belongs to; `without` in the settings removes a whole ability."""
     cost: int
