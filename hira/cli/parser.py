@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from hira.core.duration import read_duration
 from hira.core.errors import UsageError, suggest
+from hira.core.options import read_duration
 
 
 class Parser(argparse.ArgumentParser):

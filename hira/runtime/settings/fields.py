@@ -20,9 +20,8 @@ from pydantic import (
     model_validator,
 )
 
-from hira.core.duration import read_duration
 from hira.core.errors import UsageError, did_you_mean, uncapitalise
-from hira.core.options import Part
+from hira.core.options import Part, read_duration
 from hira.core.policy import Effort
 from hira.core.sanitize import passwords_in, without_userinfo
 from hira.policies.names import Api
