@@ -239,7 +239,8 @@ class OpenAIPolicy:
         if self._official or not request.conversation:
             return NO_LABELS
         names = {"Run": call.run, "Role": role_of(request.conversation), "Conversation": request.conversation}
-        return {f"X-Hira-{name}": quote(value) for name, value in names.items() if value}
+        plain = _PLAIN.fullmatch
+        return {f"X-Hira-{name}": value if plain(value) else quote(value) for name, value in names.items() if value}
 
     def _write(self, request: Request, accepted: Accepted, *, stream: bool) -> tuple[str, dict[str, Any]]:
         """The request as it is sent, with the path that it is sent to."""
@@ -372,6 +373,10 @@ def _parse_url(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
             f"the key{origin} contains characters that are not valid in a key", fix="copy it again, without spaces"
         )
     return url
+
+
+_PLAIN = re.compile(r"[\w./-]*", re.ASCII)
+"""A name that percent-encoding would not change."""
 
 
 def _headers(url: httpx.URL, api_key: str, *, official: bool) -> dict[str, str]:
