@@ -123,18 +123,20 @@ def finish_run(
     tell: output.Tell = output.tell,
     write: Callable[[Answer, Path], None] = output.write,
 ) -> int:
-    """Write the answer of a run that has ended to the `path`, and `tell` it; the run is None if the person would not
-    wait for it."""
+    """`tell` the answer of a run that has ended, and then write it to the `path`, so that it is shown even if the disk
+    is full; the run is None if the person would not wait for it."""
     if run is None:
         return INTERRUPTED
-    if path:
-        write(run.answer, path)
     if run.failure:
         tell(run.answer, options, shell)
         explain(_add_resumption(run, run.failure), shell)
-        return code_of(run.failure)
-    again = describe_resumption(run.id, run.answer.status, vars(hira.settings)) if run.resumable else ""
-    return output.print_answer(run.answer, options, shell, vars(hira.settings), again=again, tell=tell)
+        code = code_of(run.failure)
+    else:
+        again = describe_resumption(run.id, run.answer.status, vars(hira.settings)) if run.resumable else ""
+        code = output.print_answer(run.answer, options, shell, vars(hira.settings), again=again, tell=tell)
+    if path:
+        write(run.answer, path)
+    return code
 
 
 def describe_resumption(run: str, status: Status, limits: Mapping[str, Any]) -> str:

@@ -191,4 +191,5 @@ def write_file(path: Path, text: str) -> None:
     try:
         replace_file(path, text.encode())
     except OSError as error:
-        raise UsageError(f"the file could not be written: {error}", where=f"to {path}") from None
+        fix = "make room or name another file; `hira show last` prints the answer of the last recorded run"
+        raise UsageError(f"the file could not be written: {error}", where=f"to {path}", fix=fix) from None

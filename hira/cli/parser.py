@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from hira.core.duration import read_duration
 from hira.core.errors import UsageError, suggest
 
 
@@ -77,10 +78,10 @@ class Parser(argparse.ArgumentParser):
 
 def parse_duration(text: str) -> float:
     """Return the seconds of a duration such as "90", "90s", "5m" or "1.5h"."""
-    found = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
-    if found is None:
+    seconds = read_duration(text)
+    if not isinstance(seconds, float):
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration")
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+    return seconds
 
 
 LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")

@@ -285,7 +285,7 @@ def warn_of_missing_prices(events: Events) -> Reader:
             text = (
                 f"the price of {event.role}'s model is unknown, so the limit in US dollars cannot be enforced; set it: "
             )
-            events(Notice(f'{text}[prices."MODEL"] in hira.toml'))
+            events(Notice(f'{text}[prices."MODEL"] in hira.toml', important=True))
 
     return read
 

@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -213,7 +213,6 @@ for root in map(Path, {roots!r}):
                 if 2 * sum(word in f"{{heading}} {{part}}".lower() for word in wanted) > len(wanted):
                     print(heading, part, sep="\\n\\n", end="\\n\\n")
 """
-_CITING = re.compile(rf"\S[^\n]*?{CITED.pattern}")
 
 
 def solve(asked: OfflineRequest) -> Act:
@@ -317,6 +316,16 @@ def conclude(brought: str) -> str:
 
 def find_statements(brought: str) -> list[ShownPassage]:
     """Find the statements of a report that cite a source."""
-    lines = (re.sub(r"^(?:Conclusion|Result): ", "", match[0]) for match in _CITING.finditer(brought))
+    lines = (re.sub(r"^(?:Conclusion|Result): ", "", piece) for piece in _cut_after_marks(brought))
     found = [ShownPassage(find_cited(line)[0], "", "", CITED.sub("", line).strip()) for line in lines]
     return [one for one in found if words(one.text)]
+
+
+def _cut_after_marks(text: str) -> Iterator[str]:
+    """Yield the pieces of each line that end with a citation and have more before it."""
+    for line in text.split("\n"):
+        begin = 0
+        for mark in CITED.finditer(line):
+            if line[begin : mark.start()].strip():
+                yield line[begin : mark.end()].lstrip()
+                begin = mark.end()

@@ -119,7 +119,12 @@ def find_misspelt(environ: Mapping[str, str]) -> list[str]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The values of a TOML file, none where it is absent. Raises `UsageError` for one that cannot be read."""
-    if not path.exists():
+    try:
+        absent = not path.exists()
+    except OSError as error:
+        fix = "make it readable, or set HOME and XDG_CONFIG_HOME to folders of your own"
+        raise UsageError(f"{FILE} cannot be read: {error.strerror}", where=f"at {path}", fix=fix) from None
+    if absent:
         return {}
     if not path.is_file() or path.stat().st_size > LONGEST:
         what = f"{FILE} is no file of at most {LONGEST // 1024} KB"
@@ -127,7 +132,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows editors write a mark
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}", fix="correct or remove the file") from None
     except (ValueError, RecursionError) as error:  # also of a number with too many digits
