@@ -12,6 +12,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -173,7 +174,8 @@ class OpenAIPolicy:
             bounds = self._bounds(body, request, call, len(raw))
             heard = Heard(take_event if path == PATH else take_chunk, call.is_enough, began=loop.time())
             longest = bounds.first if "stream" in body else bounds.reply
-            post = self._sender.post(path, raw, self._labels_of(request, call))
+            labels = NO_LABELS if self._official else write_labels(call.run, request.conversation)
+            post = self._sender.post(path, raw, labels)
             try:
                 async with asyncio.timeout(longest) as limit, aclosing(await post) as response:
                     log.debug("%s %s", response.status_code, response.headers.get("content-type", ""))
@@ -232,14 +234,6 @@ class OpenAIPolicy:
             raise await self._failure(refused)
         self.accepted = without(self.accepted, field, len(body.get("stop", ())))
         return 0
-
-    def _labels_of(self, request: Request, call: CallOptions) -> Mapping[str, str]:
-        """Return the headers that name the run, the role and the conversation, by which a gateway can tell requests
-        apart. OpenAI gets none."""
-        if self._official or not request.conversation:
-            return NO_LABELS
-        names = {"Run": call.run, "Role": role_of(request.conversation), "Conversation": request.conversation}
-        return {f"X-Hira-{name}": quote(value) for name, value in names.items() if value}
 
     def _write(self, request: Request, accepted: Accepted, *, stream: bool) -> tuple[str, dict[str, Any]]:
         """The request as it is sent, with the path that it is sent to."""
@@ -372,6 +366,22 @@ def _parse_url(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
             f"the key{origin} contains characters that are not valid in a key", fix="copy it again, without spaces"
         )
     return url
+
+
+_PLAIN = re.compile(r"[\w./-]*", re.ASCII)
+"""A name that percent-encoding would not change."""
+
+
+@lru_cache(maxsize=1024)
+def write_labels(run: str, conversation: str) -> Mapping[str, str]:
+    """Return the headers that name the run, the role and the conversation of a request, by which a gateway can tell
+    requests apart."""
+    if not conversation:
+        return NO_LABELS
+    names = {"Run": run, "Role": role_of(conversation), "Conversation": conversation}
+    return {
+        f"X-Hira-{name}": value if _PLAIN.fullmatch(value) else quote(value) for name, value in names.items() if value
+    }
 
 
 def _headers(url: httpx.URL, api_key: str, *, official: bool) -> dict[str, str]:

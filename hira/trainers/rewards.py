@@ -94,7 +94,11 @@ def score_citations(rollout: Rollout, references: tuple[str, ...] = ()) -> Rollo
         for verdicts in by_claim.values()
     )
     share = max(0.0, (held - denied) / len(by_claim)) if by_claim else 0.0
-    parts = {"claims": float(len(by_claim)), "supported": float(held), "contradicted": float(denied)}
+    parts = {
+        "claims": float(len(by_claim)),
+        Verdict.SUPPORTED.value: float(held),
+        Verdict.CONTRADICTED.value: float(denied),
+    }
     return RolloutScore(share, parts)
 
 

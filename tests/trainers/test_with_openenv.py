@@ -1,6 +1,6 @@
 """A session of OpenEnv with hira's documents and the verdicts on citations, run by OpenEnv's own harness.
 
-OpenEnv is not among hira's requirements; it has the environment of test_verifiers.py:
+OpenEnv is not among hira's requirements; it has the environment of test_with_verifiers.py:
 
     .verifiers/bin/pip install "openenv-core>=0.3,<0.4"
 """
@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_verifiers import ENVIRONMENT, ROOT
+from test_with_verifiers import ENVIRONMENT, ROOT
 
 PYTHON = ENVIRONMENT / "bin" / "python"
 THERE = any(ENVIRONMENT.glob("lib/*/site-packages/openenv"))
