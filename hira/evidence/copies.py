@@ -75,6 +75,7 @@ class Question:
     wanted: tuple[Word, ...]
     role: Word | None = None
     """"president" of "who is the president of Orland?": whose bearer is asked for."""
+_YEAR = compile_lazily(r"(?:1[5-9]|20)\d\d\Z")
 
 
 def read_question(text: str) -> Question:
@@ -453,6 +454,8 @@ class _Alignment:
         "12 euros for children"."""
         last = self.words[place]
         unit = place > 0 and last.close and self.words[place - 1].kind == "number"
+        if unit and _YEAR.match(self.words[place - 1].text):  # "the 2023 summit of ASEAN" counts nothing
+            return False
         if word.marked or not (unit or last.kind == "number"):
             return False
         links = set(word.link.split())
