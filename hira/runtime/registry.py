@@ -17,6 +17,7 @@ from hira.core.plugin import TOOLS, find_installed, load_named, load_object, pac
 from hira.core.plugin import WORKFLOWS as INSTALLED
 from hira.core.policy import Policy
 from hira.policies.dialects import DIALECTS, NATIVE, Dialect
+from hira.runtime.encoding import EMBED, RERANK
 from hira.runtime.settings import McpSettings, Settings, did_you_mean, nearest
 from hira.runtime.validation import TAKEN, check_experts, check_workflow
 from hira.tools import Tool
@@ -26,8 +27,8 @@ GENERAL = ("max_subtasks", "parallel", "without")
 """Settings that mean the same in every workflow that has them; without a value the workflow's own holds."""
 JUDGE = "judge"
 """The role that scores answers and reports; no workflow has it."""
-ANYWHERE = frozenset({VERIFIER, OUTPUT})
-"""Roles of every workflow: the one that checks the answer."""
+ANYWHERE = frozenset({VERIFIER, OUTPUT, EMBED, RERANK})
+"""Roles of every workflow: those that check the answer, write its value, and encode and order passages."""
 MAY_BE_ZERO = frozenset({"pages", "papers"})
 """Numbers of a workflow that may be 0; of all others there is at least one."""
 _NO_OPTIONS = frozenset({"name", "experts"})
