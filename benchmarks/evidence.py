@@ -30,8 +30,8 @@ from real.sets import write_articles, write_passages
 
 from hira import Hira
 from hira.agents.exam import take_exam
+from hira.agents.model_verifier import ModelVerifier
 from hira.agents.run_context import RunContext
-from hira.agents.verifier import ModelVerifier
 from hira.evidence import (
     Judgement,
     LexicalVerifier,

@@ -32,7 +32,7 @@ PAGE = "The old mill of Varn was built in 1742 by Ida Lorn, and stands by the ri
 
 
 def planner(request: Any) -> str:
-    done = sum("Report of" in message.text for message in request.messages)
+    done = sum(message.role == "user" for message in request.messages) - 1
     if done == 3:
         return r"\boxed{The old mill of Varn was built in 1742 [s1].}"
     return f"I need part {done}. <|begin_call_subtask|>Find part {done} about the mill of Varn<|end_call_subtask|>"
@@ -50,7 +50,7 @@ def deep_search(request: Any) -> str:
 
 
 def coordinator(request: Any) -> str:
-    if "expert" in request.messages[0].text and "names above" in request.messages[0].text:
+    if "Select the first expert" in request.messages[0].text:
         return json.dumps({"reason": "deep", "expert": "deep_search"})
     fact = {"text": "The mill was built in 1742.", "sources": ["s1"]}
     return json.dumps({"reasoning": "Looked.", "conclusion": "Built in 1742 [s1].", "facts": [fact]})

@@ -7,6 +7,7 @@
 A row is one line in `PATTERNS`, `FUNCTIONS` or `ATTACKS` below. Each case runs in a process of its own, which the
 kernel ends after 60 seconds of processor time. A text function is given 100,000 characters of each pattern and then
 four times as many; its growth is the ratio of the processor time, told where the longer text takes more than 0.1 s.
+A busy machine only adds time, so a case that seems to grow too fast runs again, and the shortest time counts.
 """
 
 import argparse
@@ -40,6 +41,7 @@ from hira.core.sanitize import LONGEST_TITLE, clean, presentable, sanitize  # no
 from hira.evidence import Citation, Source, Sources  # noqa: E402
 from hira.evidence.verifiers import verify  # noqa: E402
 from hira.policies.dialects import DIALECTS  # noqa: E402
+from hira.policies.offline.solving import find_statements  # noqa: E402
 from hira.runtime.settings import load  # noqa: E402
 from hira.tools.addresses import canonicalise_url, urls  # noqa: E402
 from hira.tools.browse import read  # noqa: E402
@@ -54,6 +56,8 @@ RESULTS = Path(__file__).parent / "results" / "hostile.md"
 ROUGH = ROOT / "tests" / "tools" / "mcp_rough.py"
 SECONDS, MEMORY = 60, 4 << 30
 SIZE, TIMES, MOST_GROWTH, TELLING = 100_000, 4, 5.0, 0.1
+AGAIN = 4
+"""The most repetitions of a case that seems to grow too fast. The shortest time counts: a busy machine only adds."""
 PAGE = """# Hostile input
 
 Made by `python benchmarks/hostile.py --write`: Python {version}, {machine}. Every case in a process of its own. Growth
@@ -97,6 +101,7 @@ FUNCTIONS: dict[tuple[str, str], Callable[[str], object]] = {
     ("pages", "presentable"): lambda text: presentable(text, ()),
     ("claims", "an answer"): lambda text: checked(f"{text} [s1].", "The tower of Alta is 31 metres high."),
     ("claims", "a source"): lambda text: checked("The tower is 31 metres high [s1].", text),
+    ("offline", "statements"): find_statements,
     **{("dialects", name): parse(name) for name in DIALECTS},
 }
 
@@ -324,6 +329,19 @@ def sandboxed(code: str) -> Callable[[Path], str]:
     return attack
 
 
+CALLS = """
+import ctypes, os
+kernel, parent, room = ctypes.CDLL(None), os.getppid(), ctypes.create_string_buffer(256)
+known = os.uname().machine == "x86_64"  # the numbers of calls differ
+process = known * [101, 302, 310, 121, 124, 141, 251, 234, 200, 62, 279, 256, 312, 314, 434]
+others = known * [29, 64, 68, 240, 248, 155, 161, 165, 172, 175, 246, 272, 298, 300, 303, 304, 308, 321, 323, 425, 428]
+for number in process:
+    if kernel.syscall(number, parent, room, 0, 0, 0, 0) >= 0:
+        print("REACHED", number)
+for number in others:
+    if kernel.syscall(number, -1, room, 0, 0, 0, 0) >= 0:
+        print("REACHED", number)
+"""
 MODULUS = "25195908475657893494027183240048398571429282126204" * 12 + "03202777713783604"
 FILL = """
 import ctypes, os
@@ -366,6 +384,7 @@ ATTACKS: dict[tuple[str, str], Callable[[Path], str]] = {
     ("sandbox", "the memory of hira"): sandboxed(
         "import os\nprint('REACHED', open(f'/proc/{os.getppid()}/mem', 'rb'))"
     ),
+    ("sandbox", "36 calls of the kernel that reach beyond it"): sandboxed(CALLS),
     ("sandbox", "the network"): sandboxed("import socket\nsocket.socket()\nprint('REACHED')"),
     **RECORDS,
 }
@@ -418,7 +437,12 @@ def texts(area: str, name: str, function: Callable[[str], object]) -> str:
     cases: list[Case] = []
     growths: dict[str, float] = {}
     for head, unit in PATTERNS:
-        short, long = (apart(partial(_fed, function, head, unit, size)) for size in (SIZE, TIMES * SIZE))
+        measure = [partial(apart, partial(_fed, function, head, unit, size)) for size in (SIZE, TIMES * SIZE)]
+        short, long = (one() for one in measure)
+        for _ in range(AGAIN):
+            if not (short.held and long.held and long.seconds > max(TELLING, MOST_GROWTH * short.seconds)):
+                break
+            short, long = (min(case, one(), key=_seconds) for case, one in zip((short, long), measure, strict=True))
         cases += [short, long]
         if short.held and long.seconds > TELLING:
             growths[repr(f"{head}{unit}…")] = long.seconds / short.seconds
@@ -432,6 +456,10 @@ def texts(area: str, name: str, function: Callable[[str], object]) -> str:
 def _fed(function: Callable[[str], object], head: str, unit: str, size: int) -> str:
     function((head + unit * (size // len(unit)))[:size])
     return "ended"
+
+
+def _seconds(case: Case) -> float:
+    return case.seconds
 
 
 def row(area: str, name: str, cases: list[Case], broken: str, grown: str = "–", worst: str = "") -> str:

@@ -32,9 +32,9 @@ from hira.testing import calling
 from hira.testing.endpoint import Endpoint
 
 HERE = Path(__file__).parent
-DOCUMENTS = HERE / "data" / "offline" / "documents"
+DOCUMENTS = HERE.parent / "docs"
 RESULTS = HERE / "results" / "mams.md"
-WORDS = "rivers bridges towns tea probes railways peaks harbours handbooks instruments varna orlen mard budgets".split()
+WORDS = "planner coordinator memory experts workflows tools dialects journal policies rubrics training budgets".split()
 AT_ONCE = (1, 2, 4, 8)
 GOAL = 1.15
 

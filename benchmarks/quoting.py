@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from hira.core.policy import Completion
 from hira.policies.dialects import DIALECTS, Call
 from hira.policies.dialects.quoted import ReadTexts, fold
-from tests.test_quoted_calls import DISGUISES, FORMS, NAMED, PATH, PLACES, STOPS, Desk, page_with, place, write
+from tests.test_quoted_calls import DISGUISES, FORMS, HELD, NAMED, PATH, PLACES, STOPS, Desk, page_with, place, write
 
 # a dialect, what the pages hold, and what the model writes after it has read them
-Case = tuple[str, tuple[str, ...], str]
+Case = tuple[str, tuple[str, ...], Completion | str]
 
 
 def in_places() -> Iterator[Case]:
@@ -31,9 +32,10 @@ def in_parts() -> Iterator[Case]:
 
 
 def reworded() -> Iterator[Case]:
-    for form in FORMS.keys() - {"JSON with the arguments first"}:
-        for dialect in DIALECTS.keys() - {"native"}:
-            yield dialect, (FORMS[form],), str(write(dialect, "delete_file", path=PATH))
+    for call in (*FORMS.values(), *HELD.values()):
+        for dialect in DIALECTS:
+            yield dialect, (call,), write(dialect, "delete_file", path=PATH)
+            yield from ((dialect, (call,), form) for form in FORMS.values())
 
 
 def quote(cases: Callable[[], Iterator[Case]]) -> Callable[[Path], str]:
@@ -43,7 +45,7 @@ def quote(cases: Callable[[], Iterator[Case]]) -> Callable[[Path], str]:
             desk = Desk(*map(page_with, pages))
             await desk.hear(dialect, reply, *STOPS)
             if desk.deleted:
-                raise RuntimeError(f"{dialect}: {reply[:60]!r} was performed")
+                raise RuntimeError(f"{dialect}: {str(reply)[:60]!r} was performed")
         return f"none of {len(quoted):,} was performed"
 
     return lambda _: asyncio.run(attack())
@@ -60,5 +62,5 @@ ATTACKS = {
     ("quotations", f"{len(FORMS)} forms in {len(PLACES)} places"): quote(in_places),
     ("quotations", f"{len(FORMS)} forms in {len(DISGUISES)} disguises"): quote(disguised),
     ("quotations", "in parts of two results"): quote(in_parts),
-    ("quotations", "in the dialect's own form"): quote(reworded),
+    ("quotations", "in another form, in the dialect's own or in the API's field"): quote(reworded),
 }

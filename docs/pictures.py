@@ -33,6 +33,7 @@ from hira.cli import main as command  # noqa: E402 - likewise
 from hira.cli.live import RunTree  # noqa: E402 - likewise
 from hira.cli.output import text  # noqa: E402 - likewise
 from hira.cli.shell import open_shell  # noqa: E402 - likewise
+from hira.testing import Endpoint  # noqa: E402 - likewise
 
 PICTURES = ROOT / "docs" / "pictures"
 MINI = ROOT / "hira" / "evaluation" / "mini" / "docs"
@@ -123,6 +124,29 @@ def pages(folder: Path) -> str:
     return run
 
 
+def claims(folder: Path) -> None:
+    """Pictures of an answer without citations, of which one claim is not in the documents; a script writes it."""
+    answer = r"\boxed{The ferry Gull was commanded by Jonna Vik. The mayor of Brenn was Jonna Vik.}"
+    (folder / "brenn").mkdir()
+    (folder / "brenn" / "gull.md").write_text(
+        "# The ferry Gull\n\nThe ferry Gull was commanded by Jonna Vik. She was born in Brenn.\n", encoding="utf-8"
+    )
+    with Endpoint(lambda _: answer) as endpoint:
+        settings = Settings(
+            model=endpoint.model, base_url=endpoint.base_url, api_key="k", docs=(folder / "brenn",), verify="lexical",
+            journal=folder / "claims.sqlite",
+        )  # fmt: skip
+        with browser(folder / "profile3") as driven, served(settings) as server:
+            body = {"question": QUESTION, "workflow": "rag"}
+            run = httpx.post(f"{server.url}/api/runs", json=body).json()["id"]
+            driven.size(*DESKTOP)
+            driven.send("POST", "/url", {"url": f"{server.url}/#/{run}"})
+            until(driven, "return document.querySelector('.claims[open]')?.textContent")
+            driven.run("document.getElementById('past').click()")
+            shot(driven, "page_claims", (1100, 760))
+            shot(driven, "page_claims_phone", PHONE)
+
+
 def written(folder: Path, run: str) -> None:
     """The page of that run, and the report of an evaluation."""
     trace, out = folder / "trace.html", folder / "eval"
@@ -147,6 +171,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         written(Path(folder), pages(Path(folder)))
+        claims(Path(folder))
     sizes = {path.name: path.stat().st_size for path in sorted(PICTURES.iterdir())}
     sys.stdout.write("".join(f"{size / 1000:7.0f} kB  {name}\n" for name, size in sizes.items()))
     if sum(sizes.values()) > MOST:

@@ -7,12 +7,12 @@ import asyncio
 from pathlib import Path
 
 from hira import Hira
-from hira.agents.rubrics import generate
 from hira.evaluation.rewards.report_judge import score
 from hira.evidence.citations import number_references, references
 from hira.policies.offline import OfflinePolicy
 from hira.testing.script import make_context
 from hira.workflows import MaMs
+from hira.workflows.mams.rubrics import generate
 
 DOCS = Path(__file__).parent.parent / "docs"
 TOPIC = "Citations and how they are checked"

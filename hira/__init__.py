@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hira.agents.function_expert import expert
     from hira.agents.trajectory import Rollout
     from hira.api import Hira, ask, ask_sync
     from hira.core.errors import HiraError
@@ -42,6 +43,7 @@ __all__ = [
     "__version__",
     "ask",
     "ask_sync",
+    "expert",
     "tool",
 ]
 
@@ -63,6 +65,7 @@ _HOMES = {
     "Workflow": "workflows.workflow",
     "ask": "api",
     "ask_sync": "api",
+    "expert": "agents.function_expert",
     "tool": "core.tool",
 }
 

@@ -17,14 +17,13 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from typing_extensions import TypeVar
 
-from hira.agents.output import OutputType
+from hira.agents.output_type import OutputType
 from hira.agents.run_context import Approve
 from hira.core.errors import UsageError
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks
 from hira.core.policy import Effort, Policy
 from hira.evidence import Verifier
 from hira.runtime.answer import Answer
-from hira.runtime.chat import Chat
 from hira.runtime.factory import open_session
 from hira.runtime.run import Run, resume_run
 from hira.runtime.session import Session
@@ -36,6 +35,7 @@ from hira.workflows import Workflow
 if TYPE_CHECKING:
     from hira.agents.expert import Expert
     from hira.runtime.batch import Batch, Question
+    from hira.runtime.chat import Chat
 
 T = TypeVar("T")
 V = TypeVar("V", default=None)
@@ -59,7 +59,7 @@ class Hira:
         temperature: Sampling temperature of all roles; 0.7 by default.
         reasoning_effort: How much a reasoning model thinks.
         max_cost: US dollars that one question may cost.
-        max_time: Seconds that one question may take.
+        max_time: Seconds that one question may take, or a duration such as "5m".
         docs: Files and folders to search.
         search: Names of web search services, separated by commas, in order of preference.
         roles: Models of single roles, by the role's name.
@@ -91,7 +91,7 @@ class Hira:
     temperature: float | None = None
     reasoning_effort: Effort | None = None
     max_cost: float | None = None
-    max_time: float | None = None
+    max_time: float | str | None = None
     docs: Paths = ()
     search: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -186,12 +186,14 @@ class Hira:
         """
         return self.wait_for(self.stream(question, files=files, output_type=output_type).finish())
 
-    def chat(self, run: str = "") -> Chat:
+    def chat(self, run: str = "") -> "Chat":
         """A conversation, whose questions follow up on each other.
 
         Args:
             run: The id of a recorded run that it continues, or `last`.
         """
+        from hira.runtime.chat import Chat  # a single question needs none
+
         return Chat(self, run)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:

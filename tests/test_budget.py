@@ -22,7 +22,7 @@ from hira.core.memory import DualMemory
 from hira.core.messages import Media, ToolCall, assistant, user
 from hira.core.policy import Completion, Request, Usage, Watch
 from hira.core.prices import TABLE, Price, Prices, litellm_table
-from hira.policies import is_nearby
+from hira.policies.names import is_nearby
 from hira.runtime.factory import configure_roles
 from hira.runtime.session import budget_of
 from hira.runtime.settings import RoleSettings, Settings

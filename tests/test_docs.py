@@ -38,14 +38,14 @@ from hira.agents.coordinator import RECALLED
 from hira.agents.distiller import LONGEST
 from hira.agents.expert import reason
 from hira.agents.experts import QUERIES
-from hira.agents.loop import REPEATS
+from hira.agents.model_verifier import BATCH
+from hira.agents.recovery import REPEATS
 from hira.agents.retrieval import PAGES as PAGES_OPENED
-from hira.agents.verifier import BATCH
 from hira.cli.flags import build_parser
 from hira.cli.shell import Shell
 from hira.core.tool import SHOWN
 from hira.evidence.verifiers import CANDIDATES, LONG, SECONDS
-from hira.policies import LOCAL_PORTS
+from hira.policies.names import LOCAL_PORTS
 from hira.policies.probe import LOCAL_SECONDS
 from hira.runtime.registry import options_of
 from hira.runtime.settings import (

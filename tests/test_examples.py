@@ -18,6 +18,7 @@ SAYS = {
     "database.py": ["customer='Ada' amount=45.5", "Run it? [y/n] The lamp and the bulb of Ada are paid now [s2]."],
     "mams.py": ["# Citations and how they are checked", "1. ", " notes, ", "items, score "],
     "matpo.py": [
+        "as in the paper: answered, The planner may hand out ten subtasks. [s1] The coordinator recalls at most five",
         "1/worker: 3 turns, read pages, knew the question",
         "2/worker: 3 turns, read pages, knew its subtask alone",
     ],

@@ -120,14 +120,16 @@ async def challenged(items: list[Item], chances: dict[str, float], folder: Path)
     asked, by = Counter[str](), {item.question: item.id for item in items}
 
     def solver(request: Request) -> str:
-        question = request.messages[-1].text.strip().rpartition("Question:\n")[2]
+        question = request.messages[-1].text.rpartition("Question:")[2].strip()
         name = by[question]
         asked[name] += 1
         lucky = random.Random(f"{SEED} {name} {asked[name]}").random()  # whichever question comes first
         return f"\\boxed{{{'answer ' + name if lucky < chances[name] else 'something else'}}}"
 
     with Endpoint({"*": solver}, keep=False) as endpoint:
-        general = Settings(model=endpoint.model, base_url=endpoint.base_url, api_key="k", cache=folder / "cache")
+        general = Settings(
+            model=endpoint.model, base_url=endpoint.base_url, api_key="k", cache=folder / "cache", verify="lexical"
+        )
         curating = Curating(
             "made", tuple(items), ("challenge",), challenge=Challenge(workflow="direct", concurrency=32)
         )

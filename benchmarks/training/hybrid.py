@@ -22,12 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
-from hira.agents.rubrics import normalise_score
 from hira.evaluation.preferences import agreement
 from hira.evaluation.rewards.rubrics import RewardParts, RewardWeights, preference, total
 from hira.evaluation.statistics import Interval, bootstrap
 from hira.trainers.credit.grpo import grpo
 from hira.trainers.rows import Attempt, Group, Row
+from hira.workflows.mams.rubrics import normalise_score
 
 RESULTS = Path(__file__).parents[1] / "results" / "training_hybrid.md"
 TOPICS, CRITERIA, ITEMS = 6, 24, 7

@@ -29,7 +29,6 @@ from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hira.agents.rubrics import WEIGHTS, Kind, Rubric, Scores
 from hira.agents.run_context import RoleConfig
 from hira.agents.trajectory import Rollout
 from hira.cli.training.demo import run
@@ -47,6 +46,7 @@ from hira.trainers.recipes import RUBRIC, Judges, hybrid_reward
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
 from hira.workflows.mams import RubricWriting
+from hira.workflows.mams.rubrics import WEIGHTS, Kind, Rubric, Scores
 
 if TYPE_CHECKING:
     from hira.trainers.sft import Changed

@@ -22,8 +22,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hira.agents import marsrl
-from hira.agents.marsrl import Review, Solution
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.cli.training.demo import run
@@ -46,6 +44,8 @@ from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
 from hira.workflows.bound import Sizes as Bounds
 from hira.workflows.marsrl import MarsRL
+from hira.workflows.marsrl import steps as marsrl
+from hira.workflows.marsrl.steps import Review, Solution
 
 WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 STEPS = 3

@@ -5,7 +5,7 @@ Decisions are recorded like calls, so that a resumed or replayed run asks nobody
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NotRequired
 
@@ -24,6 +24,7 @@ from hira.core.events import (
 )
 from hira.core.hooks import Refusal, ToolUse
 from hira.core.messages import Filled
+from hira.core.policy import fields_of
 from hira.core.prompts import Prompt
 from hira.core.sanitize import redact, sanitize
 from hira.journal import CallSpec
@@ -31,10 +32,9 @@ from hira.journal.decoding import DamagedRecord, validate
 from hira.journal.encoding import digest_of_tool
 from hira.tools import Observation, Tool
 
-REJECTED = Prompt(__file__, "subtask_rejected")
-BARE = Prompt(__file__, "subtask_rejected_bare")
-HELD = Prompt(__file__, "subtask_held")
-CHANGED = Prompt(__file__, "subtask_changed")
+REJECTED = Prompt(__file__, "refusals", "subtask_rejected")
+HELD = Prompt(__file__, "refusals", "subtask_held")
+CHANGED = Prompt(__file__, "refusals", "subtask_changed")
 
 PERSON = "person"
 APPROVAL = "approval"
@@ -120,9 +120,7 @@ def _fits(issued: Subtask, decision: object) -> bool:
 
 def _note_rejected(context: RunContext, rejected: Rejected) -> Finding:
     reason = rejected.reason.strip()
-    return _note_undelivered(
-        context, rejected.subtask, REJECTED.fill(reason=sanitize(reason)) if reason else BARE.fill()
-    )
+    return _note_undelivered(context, rejected.subtask, REJECTED.fill(reason=sanitize(reason)))
 
 
 def _note_undelivered(context: RunContext, subtask: Subtask, why: Filled) -> Finding:
@@ -132,31 +130,31 @@ def _note_undelivered(context: RunContext, subtask: Subtask, why: Filled) -> Fin
     return context.announce(finding)
 
 
-def _record(decisions: Sequence[Decision]) -> dict[str, Any]:
-    return {
-        "decisions": [
-            asdict(one) if isinstance(one, Subtask) else {**asdict(one.subtask), "rejected": one.reason}
-            for one in decisions
-        ]
-    }
-
-
-class _DecisionRecord(TypedDict):
+class _Decision(TypedDict):
     id: str
     text: str
     expert: NotRequired[str]
     rejected: NotRequired[str]
 
 
+def _record(decisions: Sequence[Decision]) -> dict[str, Any]:
+    return {
+        "decisions": [
+            fields_of(one) if isinstance(one, Subtask) else {**fields_of(one.subtask), "rejected": one.reason}
+            for one in decisions
+        ]
+    }
+
+
 def _decisions(record: Mapping[str, Any], number: int) -> list[Decision]:
-    records: list[_DecisionRecord] = validate(list[_DecisionRecord], record["decisions"])
+    records: list[_Decision] = validate(list[_Decision], record["decisions"])
     if len(records) != number:
         raise DamagedRecord(f"it has {len(records)} decisions on {number} subtasks")
-    made: list[Decision] = []
-    for one in records:
-        subtask = Subtask(one["id"], one["text"], one.get("expert", ""))
-        made.append(Rejected(subtask, one["rejected"]) if "rejected" in one else subtask)
-    return made
+    subtasks = [Subtask(one["id"], one["text"], one.get("expert", "")) for one in records]
+    return [
+        Rejected(subtask, one["rejected"]) if "rejected" in one else subtask
+        for subtask, one in zip(subtasks, records, strict=True)
+    ]
 
 
 async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, nth: int) -> ToolUse | Observation:

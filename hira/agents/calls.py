@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from hira.agents.approved import ask_about_call
 from hira.agents.hooks import change_result, check_call
 from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Trajectory, Turn
@@ -20,7 +19,7 @@ from hira.core.errors import HiraError, Stop, ToolDown, ToolError
 from hira.core.events import Notice, ToolEnded, ToolStarted
 from hira.core.hooks import ToolUse
 from hira.core.messages import Filled
-from hira.core.policy import Request
+from hira.core.policy import Request, fields_of
 from hira.core.prompts import Prompt
 from hira.core.sanitize import redact
 from hira.core.tokens import clip
@@ -134,6 +133,8 @@ class _CallInProgress:
             return None
         decided = await check_call(context.hooks, tool, self._describe())
         if tool.needs_approval and isinstance(decided, ToolUse):
+            from hira.agents.approved import ask_about_call  # few tools need it
+
             decided = await ask_about_call(tool, decided, self.conversation, self.nth)
         if isinstance(decided, Observation):
             self.live = self.refused = True
@@ -178,7 +179,7 @@ class _CallInProgress:
         return _mask(observation, self.context.secrets)
 
     def _dump(self, observation: Observation) -> dict[str, Any]:
-        record = _record(_mask(observation, self.context.secrets))
+        record = fields_of(_mask(observation, self.context.secrets))
         if self.is_own:
             record[OWN] = True
         if self.arguments is not self.written:
@@ -190,7 +191,8 @@ class _CallInProgress:
     def _load(self, record: Mapping[str, Any]) -> Observation:
         self.arguments = validate(dict[str, Any], record["arguments"]) if "arguments" in record else self.written
         self.refused = "refused" in record
-        return _observation(record)
+        observation: Observation = validate(Observation, record)
+        return observation
 
 
 async def write_again(context: RunContext) -> None:
@@ -246,21 +248,7 @@ def _mask_passage(passage: Passage, secrets: frozenset[str]) -> Passage:
     return Passage(replace(source, **masked), redact(passage.text, secrets))
 
 
-def _record(observation: Observation) -> dict[str, Any]:
-    passages = [
-        {"source": {name: getattr(one.source, name) for name in one.source.__dataclass_fields__}, "text": one.text}
-        for one in observation.passages
-    ]
-    citable = {"citable": True} if observation.citable else {}
-    return {"text": observation.text, "passages": passages, "ok": observation.ok, **citable}
-
-
-def _observation(record: Mapping[str, Any]) -> Observation:
-    observation: Observation = validate(Observation, record)
-    return observation
-
-
-PASSAGE = Prompt(__file__, "passage")
+PASSAGE = Prompt(__file__, "shared", "passage")
 SEARCHES = frozenset({"search", "scholar"})
 """The names of the tools that search: without a hit, a call of theirs has no result."""
 
@@ -298,8 +286,9 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
             nth = conversation.count_call(spelled) if tool.needs_approval else 0
             return await _CallInProgress(conversation, tool, arguments, arguments, number, nth).get_result()
 
-        result = context.once(spelled if shared else "", get_result, lambda one: one.ok)
-        observation = _drop_blocked(await context.unless_stopped(result), tool)
+        async with context.until_stopped():
+            observation = await context.once(spelled if shared else "", get_result, lambda one: one.ok)
+        observation = _drop_blocked(observation, tool)
         took = time.monotonic() - began
         conversation.has_result |= observation.ok and bool(observation.passages or tool.name not in SEARCHES)
         if earlier:

@@ -26,12 +26,12 @@ from hira.core.memory import DualMemory, Recall
 from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import redact, sanitize
+from hira.evidence import claims, is_refusal
 
 ASSIGN = Prompt(__file__, "assign")
-ASSIGN_NOTES = Prompt(__file__, "assign_notes")
-BROKE_OFF = Prompt(__file__, "broke_off")
-COULD_NOT = Prompt(__file__, "could_not")
-NOBODY = Prompt(__file__, "nobody")
+BROKE_OFF = Prompt(__file__, "reports", "broke_off")
+COULD_NOT = Prompt(__file__, "reports", "could_not")
+NOBODY = Prompt(__file__, "reports", "nobody")
 RECALL = Prompt(__file__, "recall")
 
 RECALLED = 5
@@ -166,10 +166,13 @@ class Coordinator:
         are any, those that will help it."""
         named = {expert.name: expert for expert in experts}
         listed = Filled("\n".join(f"- {expert.name}: {expert.description}" for expert in experts))
-        shown = ASSIGN_NOTES.fill(most=RECALLED, notes=sanitize(format_notes(notes))) if notes else Filled("")
         message = user(
             ASSIGN.fill(
-                experts=listed, task=sanitize(subtask.text), files=format_files(self.context.files), notes=shown
+                experts=listed,
+                task=sanitize(subtask.text),
+                files=format_files(self.context.files),
+                notes=sanitize(format_notes(notes)),
+                most=RECALLED,
             )
         )
         try:
@@ -208,7 +211,8 @@ class Coordinator:
 
     def _finding(self, subtask: Subtask, expert: Expert, distilled: Distillate) -> Finding:
         sources = self.context.rollout.sources
-        facts = tuple(fact for one in distilled.facts if (fact := one.resolve(sources, subtask.id)).text)
+        resolved = [one.resolve(sources, subtask.id) for one in distilled.facts]
+        facts = tuple(fact for fact in resolved if fact.text and not (is_refusal(fact.text) and not claims(fact.text)))
         resources = tuple(resource.to_resource(subtask.id) for resource in distilled.resources)
         ok = distilled.conclusion != NO_CONCLUSION.fill()
         return Finding(subtask, expert.name, distilled.reasoning, distilled.conclusion, facts, resources, ok)

@@ -8,7 +8,7 @@ from hira.agents.expert import Account
 from hira.agents.record import Reply, ask_for_record
 from hira.agents.run_context import Conversation
 from hira.core.memory import NAMED, Fact, Resource
-from hira.core.messages import Filled, user
+from hira.core.messages import user
 from hira.core.patterns import compile_lazily
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
@@ -17,9 +17,7 @@ from hira.evidence import Sources, drop_unknown, find_cited
 from hira.tools.addresses import canonicalise_url
 
 DISTIL = Prompt(__file__, "distil")
-REPORT = Prompt(__file__, "distil_report")
-NOTES = Prompt(__file__, "distil_notes")
-NO_CONCLUSION = Prompt(__file__, "no_conclusion")
+NO_CONCLUSION = Prompt(__file__, "reports", "no_conclusion")
 LONGEST = 80_000
 """Tokens of an expert's work that are distilled; beyond, the middle is cut (HiRA)."""
 SHORT = 2_000
@@ -84,9 +82,8 @@ async def distil(
     `DialectError`.
     """
     work = clip(account.reasoning, LONGEST, middle=True)
-    keys = Filled("\n".join(part.fill() for part, wanted in ((REPORT, report), (NOTES, notes)) if wanted))
     shape: type[Reply] = Distillate if report and notes else Report if report else Notes
-    message = user(DISTIL.fill(task=sanitize(task), work=sanitize(work), keys=keys))
+    message = user(DISTIL.fill(task=sanitize(task), work=sanitize(work), report=report, notes=notes))
     found = await ask_for_record(conversation, message, shape)
     return keep_words(account).model_copy(update=dict(found))
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from hira.agents.role import VERIFIER
+from hira.agents.ruling import SECONDS, ask_model
 from hira.agents.run_context import RunContext
-from hira.agents.verifier import ROLE, SECONDS, ask_model
 from hira.core.errors import DialectError, EndpointError, Stop
 from hira.evidence import Relevance, Source, SourcedClaim
 from hira.journal import CallSpec
@@ -74,6 +75,10 @@ class ExamScore:
             f"false claims rejected{answers}"
         )
 
+    def conclude(self) -> str:
+        """Return the score and what follows from it."""
+        return f"{self.describe()}: {'passed' if self.passed else 'not passed, words alone decide'}"
+
 
 @cache
 def load_exam() -> tuple[ExamPart, ...]:
@@ -82,7 +87,7 @@ def load_exam() -> tuple[ExamPart, ...]:
     return TypeAdapter(tuple[ExamPart, ...]).validate_json(stored)
 
 
-async def pass_exam(context: RunContext, role: str = ROLE, reported: str = "") -> bool:
+async def pass_exam(context: RunContext, role: str = VERIFIER, reported: str = "") -> bool:
     """Return whether the model of a role has passed the exam, which it takes now if it has not yet.
 
     `reported` is the model that the endpoint names today: if another one took the exam, it counts no more.
@@ -94,14 +99,19 @@ async def pass_exam(context: RunContext, role: str = ROLE, reported: str = "") -
 
 
 async def find_score(
-    context: RunContext, role: str = ROLE, reported: str = "", *, taking: bool = True, again: bool = False
+    context: RunContext, role: str = VERIFIER, reported: str = "", *, taking: bool = True, again: bool = False
 ) -> ExamScore | None:
     """Return the score of a role's model, from the facts about it or, if `taking`, from the exam that it takes now.
-    `again` repeats an exam.
+    `again` repeats an exam. Runs that need it at once take it once: the others wait for its score.
 
     None if it is not known: without a budget, or if the endpoint fails, nothing is kept. A model whose replies cannot
     be read has failed.
     """
+    async with context.config_of(role).facts.lock():
+        return await _find_score(context, role, reported, taking=taking, again=again)
+
+
+async def _find_score(context: RunContext, role: str, reported: str, *, taking: bool, again: bool) -> ExamScore | None:
     config = context.config_of(role)
     known = None if again else read_score(await _recall(context, role))
     if known and reported and known.model != reported:
@@ -152,7 +162,7 @@ def read_score(stored: Any) -> ExamScore | None:
         return None
 
 
-async def take_exam(context: RunContext, role: str = ROLE) -> ExamScore:
+async def take_exam(context: RunContext, role: str = VERIFIER) -> ExamScore:
     """Ask the role about every claim of the exam. Raises `Stop`, `DialectError` or `EndpointError`."""
     right: dict[bool, list[bool]] = {True: [], False: []}
     answers_right, model = True, ""

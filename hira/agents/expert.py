@@ -14,8 +14,8 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.tools import Tool, Toolbox
 
-ATTACHED = Prompt(__file__, "attached")
-KNOWN = Prompt(__file__, "known")
+ATTACHED = Prompt(__file__, "shared", "attached")
+KNOWN = Prompt(__file__, "shared", "known")
 # Calls of tools that an expert makes in a subtask at most.
 CALLS = 10
 
@@ -118,7 +118,7 @@ async def reason(
     conversation.say(
         user(
             prompt.fill(
-                tools=conversation.config.dialect.instructions(tools),
+                tools=conversation.explain(tools),
                 limit=limit,
                 task=sanitize(task.text),
                 files=task.attached,

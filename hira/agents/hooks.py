@@ -2,29 +2,25 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 from typing_extensions import TypedDict
 
 from hira.core.errors import HookError, Stop, Withheld
 from hira.core.hooks import Hooks, Refusal, ToolUse, TurnInput
-from hira.core.messages import Media, Message, Speaker, ToolCall, assistant, user
+from hira.core.messages import Message, assistant, read_message, user
 from hira.core.policy import Completion, Request
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.core.tool import Observation, Tool, limit_texts
+from hira.core.tool import Context, Observation, Tool, limit_texts
 from hira.journal import CallSpec, NotRecorded
-from hira.journal.decoding import DamagedRecord, decode_completion, validate
-from hira.journal.encoding import digest_of, digest_of_tool, dump_completion
+from hira.journal.decoding import DamagedRecord, WireMessage, validate
+from hira.journal.encoding import digest_of, digest_of_tool, dump_message
 
-if TYPE_CHECKING:
-    from hira.agents.conversation import Conversation
-
-REFUSED = Prompt(__file__, "call_refused")
-BARE = Prompt(__file__, "call_refused_bare")
-WITHHELD = Prompt(__file__, "result_refused")
-REPLY = Prompt(__file__, "reply_refused")
+REFUSED = Prompt(__file__, "refusals", "call_refused")
+WITHHELD = Prompt(__file__, "refusals", "result_refused")
+REPLY = Prompt(__file__, "refusals", "reply_refused")
 
 TAKES = {
     "before_tool": "the arguments as a mapping",
@@ -36,10 +32,27 @@ REPLIES = 3
 """Replies of one turn that may be refused, after which the turn fails."""
 
 
+Convert = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HookedTurn:
+    """A turn as its hooks see it. `record` calls a hook within the time of the turn, or takes its decision from the
+    run's record."""
+
+    hooks: Hooks
+    role: str
+    conversation: str
+    context: Context[Any]
+    record: Callable[
+        [CallSpec, Callable[[], Awaitable[Any]], Callable[[Any], Any], Callable[[Any], Any]], Awaitable[Any]
+    ]
+
+
 def refuse_call(tool: Tool, refusal: Refusal) -> Observation:
     """The result, for the model, of a call that is not made."""
     reason = refusal.reason.strip()
-    text = REFUSED.fill(tool=tool.name, reason=sanitize(reason)) if reason else BARE.fill(tool=tool.name)
+    text = REFUSED.fill(tool=tool.name, reason=sanitize(reason))
     return Observation(text, ok=False)
 
 
@@ -67,12 +80,11 @@ async def change_result(hooks: Hooks, tool: Tool, use: ToolUse, seen: Observatio
     return seen if made is None else limit_texts(made, tool, use.arguments)
 
 
-async def change_prompt(conversation: "Conversation", request: Request, *, last: bool) -> Request:
+async def change_prompt(turn: HookedTurn, request: Request) -> Request:
     """The request with the messages as the hook `before_turn` leaves them. Raises `Withheld` where it refuses."""
-    hook = conversation.context.hooks.before_turn
 
     async def make() -> Refusal | tuple[Message, ...]:
-        made = await _run("before_turn", hook, _input(conversation, request))
+        made = await _run("before_turn", turn.hooks.before_turn, _input(turn, request))
         if made is None or isinstance(made, Refusal):
             return request.messages if made is None else made
         if not isinstance(made, Sequence) or not made or not all(isinstance(one, Message) for one in made):
@@ -83,31 +95,28 @@ async def change_prompt(conversation: "Conversation", request: Request, *, last:
         if isinstance(made, Refusal):
             return {"refused": made.reason}
         places = {id(one): at for at, one in enumerate(request.messages)}
-        return {"messages": [places.get(id(one), _dump(one)) for one in made]}
+        return {"messages": [places.get(id(one), dump_message(one)) for one in made]}
 
     def decode(record: Mapping[str, Any]) -> Refusal | tuple[Message, ...]:
-        if "refused" in record:
-            return Refusal(validate(str, record["refused"]))
-        messages = tuple(request.messages[one] if isinstance(one, int) else _load(one) for one in record["messages"])
-        if not messages:
+        values = validate(_Refused | _Messages, record)
+        if "refused" in values:
+            return Refusal(values["refused"])
+        if not values["messages"]:
             raise DamagedRecord("it has no messages")
-        return messages
+        return tuple(request.messages[one] if isinstance(one, int) else read_message(one) for one in values["messages"])
 
-    digest = digest_of(f"before_turn {_run_of(conversation)}", request)
-    made = await _call_recorded(conversation, "before_turn", digest, make, encode, decode, last=last)
+    digest = digest_of(f"before_turn {turn.context.run_id}", request)
+    made = await turn.record(_spec(turn, "before_turn", digest), make, encode, decode)
     if isinstance(made, Refusal):
-        raise _withheld("before_turn", "prompt", made, conversation)
+        raise _withheld("before_turn", "prompt", made, turn.role)
     return replace(request, messages=made, continues=made[-1].role == "assistant")
 
 
-async def change_reply(
-    conversation: "Conversation", request: Request, completion: Completion, *, last: bool
-) -> Completion | Request:
+async def change_reply(turn: HookedTurn, request: Request, completion: Completion) -> Completion | Request:
     """The reply as the hook `after_turn` leaves it, or the request to reply again where it refuses."""
-    hook = conversation.context.hooks.after_turn
 
     async def make() -> Refusal | Completion:
-        made = await _run("after_turn", hook, _input(conversation, request), completion)
+        made = await _run("after_turn", turn.hooks.after_turn, _input(turn, request), completion)
         if isinstance(made, str):
             return replace(completion, text=made, calls=(), tokens=None, finish="stop")
         if not isinstance(made, Completion | Refusal | None):
@@ -115,8 +124,8 @@ async def change_reply(
         return completion if made is None else made
 
     calls = [[one.name, one.arguments] for one in completion.calls]
-    digest = digest_of_tool(f"after_turn {_run_of(conversation)}", {"text": completion.text, "calls": calls})
-    made = await _call_recorded(conversation, "after_turn", digest, make, _dump_reply, _load_reply, last=last)
+    digest = digest_of_tool(f"after_turn {turn.context.run_id}", {"text": completion.text, "calls": calls})
+    made = await turn.record(_spec(turn, "after_turn", digest), make, _dump_reply, _load_reply)
     return made if isinstance(made, Completion) else _ask_again(request, completion, made)
 
 
@@ -131,40 +140,22 @@ def _ask_again(request: Request, completion: Completion, refusal: Refusal) -> Re
     return replace(request, messages=(*said, reason), continues=False)
 
 
-def refuse_turn(conversation: "Conversation") -> Withheld:
+def refuse_turn(role: str) -> Withheld:
     """The error of a turn whose replies were all refused."""
-    return _withheld("after_turn", "reply", Refusal(f"{REPLIES} replies in a row"), conversation)
+    return _withheld("after_turn", "reply", Refusal(f"{REPLIES} replies in a row"), role)
 
 
-def _withheld(name: str, what: str, refusal: Refusal, conversation: "Conversation") -> Withheld:
-    where = f"role {conversation.trajectory.role!r}"
+def _withheld(name: str, what: str, refusal: Refusal, role: str) -> Withheld:
+    where = f"role {role!r}"
     return Withheld(f"the hook {name} refused the {what}: {refusal.reason}".rstrip(": "), where=where)
 
 
-def _run_of(conversation: "Conversation") -> str:
-    """The run, which alone a hook decides for."""
-    return conversation.context.rollout.run
+def _input(turn: HookedTurn, request: Request) -> TurnInput:
+    return TurnInput(turn.role, request.messages, turn.conversation, turn.context)
 
 
-def _input(conversation: "Conversation", request: Request) -> TurnInput:
-    context = conversation.context
-    return TurnInput(conversation.trajectory.role, request.messages, conversation.name, context.handed)
-
-
-async def _call_recorded(
-    conversation: "Conversation",
-    name: str,
-    digest: str,
-    make: Callable[[], Awaitable[Any]],
-    encode: Callable[[Any], Any],
-    decode: Callable[[Any], Any],
-    *,
-    last: bool,
-) -> Any:
-    """Return the hook's recorded value if the run was here before, otherwise call it now."""
-    within = conversation.within(last=last)
-    spec = CallSpec("tool", f"{conversation.name}/{name}", digest, name, dict)
-    return await conversation.context.call_recorded(spec, make, encode, decode, within)
+def _spec(turn: HookedTurn, name: str, digest: str) -> CallSpec:
+    return CallSpec("tool", f"{turn.conversation}/{name}", digest, name, dict)
 
 
 async def _run(name: str, hook: Callable[..., Any] | None, *given: Any) -> Any:
@@ -186,36 +177,24 @@ def _wrong(name: str, made: object) -> HookError:
     return HookError(f"the hook {name} returned {made!r:.80}", fix=fix)
 
 
+class _Refused(TypedDict):
+    refused: str
+
+
+class _Reply(TypedDict):
+    reply: Completion
+
+
+class _Messages(TypedDict):
+    """The positions of messages of the request, and those that the hook wrote."""
+
+    messages: list[int | WireMessage]
+
+
 def _dump_reply(made: Refusal | Completion) -> dict[str, Any]:
-    return {"refused": made.reason} if isinstance(made, Refusal) else {"reply": dump_completion(made)}
+    return {"refused": made.reason} if isinstance(made, Refusal) else {"reply": made}
 
 
 def _load_reply(record: Mapping[str, Any]) -> Refusal | Completion:
-    return Refusal(validate(str, record["refused"])) if "refused" in record else decode_completion(record["reply"])
-
-
-def _dump(message: Message) -> dict[str, Any]:
-    return {
-        "role": message.role,
-        "text": str(message.text),
-        "media": [[one.kind, one.url, one.format] for one in message.media],
-        "calls": [[one.id, one.name, one.arguments] for one in message.calls],
-        "call_id": message.call_id,
-        "prompt": message.prompt,
-    }
-
-
-class _MessageRecord(TypedDict):
-    role: Speaker
-    text: str
-    media: list[tuple[Literal["image", "audio", "video"], str, str]]
-    calls: list[tuple[str, str, str]]
-    call_id: str
-    prompt: str
-
-
-def _load(values: Mapping[str, Any]) -> Message:
-    record: _MessageRecord = validate(_MessageRecord, values)
-    media = tuple(Media(*one) for one in record["media"])
-    calls = tuple(ToolCall(*one) for one in record["calls"])
-    return Message(record["role"], record["text"], media, calls, record["call_id"], record["prompt"])
+    values = validate(_Refused | _Reply, record)
+    return Refusal(values["refused"]) if "refused" in values else values["reply"]

@@ -6,7 +6,8 @@ from typing import Any
 
 from hira.agents.approved import as_issued
 from hira.agents.expert import Expert, format_files
-from hira.agents.loop import UNREADABLE, Loop
+from hira.agents.loop import Loop
+from hira.agents.recovery import UNREADABLE
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.bm25 import words
@@ -19,13 +20,8 @@ from hira.policies.dialects import Call
 from hira.tools import Observation, Tool, Toolbox
 
 PLANNER = Prompt(__file__, "planner")
-ONE = Prompt(__file__, "planner_one")
-SEVERAL = Prompt(__file__, "planner_several")
-EXPERTS = Prompt(__file__, "planner_experts")
-ABILITIES = Prompt(__file__, "planner_abilities")
-TOOLS = Prompt(__file__, "planner_tools")
-FINDING = Prompt(__file__, "finding")
-NO_TASK = Prompt(__file__, "no_task")
+FINDING = Prompt(__file__, "reports", "finding")
+NO_TASK = Prompt(__file__, "reports", "no_task")
 
 
 async def _refuse_to_run(arguments: Mapping[str, Any]) -> Observation:
@@ -52,6 +48,14 @@ class Thought:
 
     subtasks: tuple[Subtask, ...] = ()
     answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An answer that no check confirmed, and the passages that it was written from."""
+
+    answer: str
+    passages: Filled
 
 
 class Planner:
@@ -86,18 +90,21 @@ class Planner:
     def issued(self) -> int:
         return self.loop.used
 
-    async def begin(self, question: str) -> Thought:
+    async def begin(self, question: str, attempt: Attempt | None = None) -> Thought:
         loop = self.loop
-        loop.task = question
+        loop.recovery.task = question
         prompt = PLANNER.fill(
             today=self.context.rollout.today,
             question=sanitize(question),
             files=format_files(self.context.files),
-            call=loop.conversation.config.dialect.instructions([SUBTASK]),
-            several=ONE.fill() if loop.several == 1 else SEVERAL.fill(several=loop.several),
-            limit=loop.limit,
-            experts=staff(self.experts, describe=self.describe),
-            tools=means(self.context.tools, self.experts),
+            call=loop.conversation.explain([SUBTASK]),
+            several=loop.several if loop.several > 1 else 0,
+            limit=loop.calls.limit,
+            experts=describe_experts(self.experts) if self.describe else Filled(""),
+            abilities="" if self.describe else ", ".join(dict.fromkeys(expert.ability for expert in self.experts)),
+            tools=describe_tools(self.context.tools, self.experts),
+            passages=attempt.passages if attempt else "",
+            answer=(sanitize(attempt.answer) or "none") if attempt else "",
         )
         loop.conversation.say(user(prompt))
         return await self._think()
@@ -135,15 +142,15 @@ class Planner:
         """The conclusion of the one subtask that was done, or of the question itself as the last one, empty if it has
         none: a planner that only hands it out again has nothing to decide."""
         done = self.context.rollout.findings
-        last = done[-1] if done and (len(done) == 1 or done[-1].subtask.text == self.loop.task) else None
+        last = done[-1] if done and (len(done) == 1 or done[-1].subtask.text == self.loop.recovery.task) else None
         return last.conclusion if last and last.ok else ""
 
     def _hand_out_question(self) -> Sequence[Call]:
         """The question itself as a subtask, for a planner that is stuck and whose subtasks left out a part of it: its
         expert is given what memory holds by now, so that a second step follows the first."""
         asked = {word for finding in self.context.rollout.findings for word in words(finding.subtask.text)}
-        call = Call(SUBTASK.name, {"task": self.loop.task})
-        return (call,) if set(words(self.loop.task)) - asked else ()
+        call = Call(SUBTASK.name, {"task": self.loop.recovery.task})
+        return (call,) if set(words(self.loop.recovery.task)) - asked else ()
 
     def _expert(self, call: Call) -> str:
         """The expert that the planner named for a subtask, empty if it named none."""
@@ -173,24 +180,18 @@ def report(finding: Finding) -> Filled:
     )
 
 
-def staff(experts: Sequence[Expert], *, describe: bool) -> Filled:
-    """Describe the experts, or only their abilities, in a paragraph; empty without experts. Names and lists are left
-    out, because a small model copies them into its subtask (`benchmarks/results/prompts.md`)."""
-    if not experts:
-        return Filled("")
-    if not describe:
-        return ABILITIES.fill(abilities=", ".join(dict.fromkeys(expert.ability for expert in experts)))
-    described = EXPERTS.fill(experts="; ".join(f"one {expert.description}" for expert in experts))
-    return Filled(described, described.prompt, {**described.values, "names": tuple(expert.name for expert in experts)})
+def describe_experts(experts: Sequence[Expert]) -> Filled:
+    """Describe the experts in a line. Names and lists are left out, because a small model copies them into its subtask
+    (`benchmarks/results/prompts.md`)."""
+    return Filled("; ".join(f"one {expert.description}" for expert in experts))
 
 
-def means(tools: Toolbox, experts: Sequence[Expert]) -> Filled:
-    """Describe, in a paragraph, where these experts can search and which tools the user added; empty if there is
-    nothing to say."""
+def describe_tools(tools: Toolbox, experts: Sequence[Expert]) -> str:
+    """Describe, in a line, where these experts can search and which tools the user added."""
     search = [tools.search] if tools.search and any("search" in expert.needs for expert in experts) else []
     own = [tool for expert in experts for tool in tools.extra_for(expert.name)]
     lines = [f"{tool.name} ({tool.description.partition('. ')[0].rstrip('.')})" for tool in (*search, *own)]
-    return TOOLS.fill(tools=", ".join(dict.fromkeys(lines))) if lines else Filled("")
+    return ", ".join(dict.fromkeys(lines))
 
 
 def _unreadable() -> Filled:

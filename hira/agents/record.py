@@ -13,7 +13,7 @@ from hira.core.messages import Message, assistant, user
 from hira.core.prompts import Prompt
 from hira.policies.dialects.answer import read_record
 
-AGAIN = Prompt(__file__, "record_again")
+AGAIN = Prompt(__file__, "remarks", "record_again")
 SERVER_FAULT = 500
 M = TypeVar("M")
 

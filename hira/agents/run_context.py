@@ -6,35 +6,31 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from hira.agents.conversation import Conversation
+from hira.agents.output_type import OutputType
+from hira.agents.role import Continuation, RoleConfig
 from hira.agents.trajectory import Finding, Rejected, Rollout, Subtask, Trajectory
-from hira.core.budget import Budget, ReplyBound
-from hira.core.concurrency import Once
+from hira.core.budget import Budget
+from hira.core.concurrency import EndsEarly, Once, any_time
 from hira.core.errors import Interrupted, OutOfBudget, Stop
 from hira.core.events import Events, Notice, SourceRead, SubtaskDone
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks, Refusal
-from hira.core.policy import Completion, Policy, Sampling
-from hira.core.prices import NO_PRICES, Price, Prices
+from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tool import Context
 from hira.evidence import Source, Verifier
 from hira.journal import CallSpec, Log
-from hira.journal.log import Within
-from hira.policies.dialects import NATIVE, Dialect
+from hira.journal.log import UNBOUNDED, Within
 from hira.policies.dialects.quoted import fold
-from hira.policies.facts import ModelFacts
 from hira.tools import Tool, Toolbox
-
-if TYPE_CHECKING:
-    from hira.agents.output import OutputType
 
 __all__ = ["Approve", "Continuation", "Conversation", "RoleConfig", "RunContext", "Verify", "together"]
 
 T = TypeVar("T")
-INSTRUCTIONS = Prompt(__file__, "instructions")
+INSTRUCTIONS = Prompt(__file__, "shared", "instructions")
 AT_LEAST = 1.0
 """Seconds between two looks at a budget whose seconds a person holds up."""
 UNINSTRUCTED = frozenset({"coordinator", "look", "output", "reader", "state", "system1", "verifier"})
@@ -54,40 +50,11 @@ async def together(works: Sequence[Awaitable[T]]) -> list[T]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-Continuation = Literal["turns", "chain"]
 Verify = Literal["lexical", "model", "off"]
 Decisions = Sequence[Subtask | Rejected | Refusal]
 Approve = Callable[[list[Subtask]], Decisions | Awaitable[Decisions]]
 """Asks a person about subtasks that are to be handed out. One decision for each, in their order: the subtask as it is,
 with another text, or a refusal."""
-
-
-@dataclass(frozen=True, slots=True)
-class RoleConfig:
-    """The configuration of one role: its policy, sampling, dialect, continuation and price.
-
-    `turns` puts a tool's result into the next chat message and works everywhere; `chain` continues one chain of
-    reasoning, as the HiRA paper does, and needs an endpoint that continues a message. `otherwise` is the next dialect
-    if the endpoint refuses the tool calls of `dialect`, or if the model writes none that can be read; None keeps a
-    dialect that somebody chose. `place` says where hira remembers facts about the model: its base URL and its name,
-    empty if nowhere, and `facts` are these facts. `replies` bounds the length of each reply
-    for which the sampling has no bound; None leaves it to the policy.
-    """
-
-    policy: Policy
-    sampling: Sampling = Sampling()
-    dialect: Dialect = NATIVE
-    continuation: Continuation = "turns"
-    prices: Prices = NO_PRICES
-    otherwise: Dialect | None = None
-    replies: ReplyBound | None = None
-    place: tuple[str, str] = ("", "")
-    facts: ModelFacts = field(default_factory=ModelFacts)
-
-    @property
-    def price(self) -> Price | None:
-        """The price of the policy; of several models, that of the first with a known price."""
-        return self.prices.of(*self.policy.model.split(","))
 
 
 @dataclass(slots=True)
@@ -121,14 +88,14 @@ class RunContext:
     approve: Approve | None = None
     verify: Verify = "lexical"
     verifier: Verifier | None = None
-    output: "OutputType | None" = None
+    output: OutputType | None = None
     instructions: str = ""
     hooks: Hooks = NO_HOOKS
     approve_tool: ApproveTool | None = None
     deps: Any = None
     exam: bool = True
     once: Once = field(default_factory=Once)
-    _stopping: asyncio.Future[None] | None = None
+    _blocks: set[EndsEarly] = field(default_factory=set)
     _reason: Stop | None = None
     _noted: set[str] = field(default_factory=set)
     _thinking: set[str] = field(default_factory=set)
@@ -185,8 +152,8 @@ class RunContext:
         """End the run soon: calls in flight are dropped and the planner answers from the results so far."""
         if self._reason is None:
             self._reason = why or Interrupted("interrupted; answering from the results so far")
-            if self._stopping:
-                self._stopping.set_result(None)
+            for block in tuple(self._blocks):
+                block.end(self._reason)
 
     async def call_recorded(
         self,
@@ -194,62 +161,46 @@ class RunContext:
         make: Callable[[], Awaitable[T]],
         encode: Callable[[T], Any],
         decode: Callable[[Any], T],
-        within: Within[T] | None = None,
+        within: Within = UNBOUNDED,
     ) -> T:
         """Return what `make` returns, or what it returned in the record of this run. It is awaited `within`."""
         if self.log:
             return await self.log.call(spec, make, encode, decode, within)
-        return await (within(make()) if within else make())
+        async with within:
+            return await make()
 
     @property
     def stopped(self) -> Stop | None:
         return self._reason
 
     async def for_a_person(self, work: Callable[[], T | Awaitable[T]]) -> T:
-        """`unless_stopped` for work that a person does, one after another; the time they take counts in no budget. The
-        function may be sync or async."""
+        """Return the result of work that a person does, one after another, unless the run is stopped; the time they
+        take counts in no budget. The function may be sync or async."""
         async with self._person:
             began = self.budget.paused = time.monotonic()
             try:
-                made = work()
-                return await self.unless_stopped(made, timed=False) if inspect.isawaitable(made) else made
+                async with self.until_stopped(timed=False):
+                    made = work()
+                    return await made if inspect.isawaitable(made) else made
             finally:
                 self.budget.began += time.monotonic() - began
                 self.budget.paused = None
 
-    async def unless_stopped(self, work: Awaitable[T], *, timed: bool = True) -> T:
-        """Return the result of the work. If the run is stopped first, or `timed` work uses up the budget's seconds, the
-        work is cancelled and the `Stop` raised."""
-        seconds = self.budget.remaining_seconds() if timed else None
-        task = asyncio.ensure_future(work)
-        stopped = self._stop_future()
-        try:
-            await asyncio.wait((task, stopped), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            while seconds is not None and not (task.done() or stopped.done()) and (left := self._seconds_again()):
-                await asyncio.wait((task, stopped), timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
-            if self._reason is None:
-                self.stop(OutOfBudget(f"the budget of {self.budget.seconds:g} seconds is used up"))
-            assert self._reason is not None  # noqa: S101 - stop() has set it
-            raise self._reason
-        finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait((task,))
+    def until_stopped(self, *, timed: bool = True) -> EndsEarly:
+        """A block that ends when the run is stopped, or when `timed` work uses up the budget's seconds: it raises the
+        `Stop`."""
+        seconds = self._find_seconds if timed and self.budget.seconds is not None else any_time
+        return EndsEarly(seconds, self._run_out_of_time, self._reason, blocks=self._blocks)
 
-    def _seconds_again(self) -> float:
-        """Seconds to wait on, because a person was asked meanwhile; 0 if the budget's are used up."""
-        left = self.budget.remaining_seconds() or 0.0
-        return left if self.budget.paused is None else max(left, AT_LEAST)
+    def _find_seconds(self) -> float | None:
+        """Seconds that are left; while a person is asked, at least those until the next look."""
+        left = self.budget.remaining_seconds()
+        return left if left is None or self.budget.paused is None else max(left, AT_LEAST)
 
-    def _stop_future(self) -> asyncio.Future[None]:
-        """One future for all who wait: done when the run is stopped."""
-        if self._stopping is None:
-            self._stopping = asyncio.get_running_loop().create_future()
-            if self._reason:
-                self._stopping.set_result(None)
-        return self._stopping
+    def _run_out_of_time(self) -> Stop:
+        self.stop(OutOfBudget(f"the budget of {self.budget.seconds:g} seconds is used up"))
+        assert self._reason is not None  # noqa: S101 - stop() has set it
+        return self._reason
 
     def longest_reply(self, config: RoleConfig, *, record: bool, closing: bool) -> int | None:
         """How many tokens the reply of a role may have, None for any number.

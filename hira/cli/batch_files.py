@@ -1,18 +1,17 @@
 """The files of a batch: its questions, checked line by line before any work, and its answers as they finish."""
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Self, get_args
 
 from hira.agents.trajectory import Status
-from hira.cli.output import replace_file
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, nearest, suggest
+from hira.core.files import replace_file
 from hira.journal.decoding import DamagedRecord, read_json
+from hira.journal.lines import append_lines, read_lines, repair_last_line
 from hira.runtime.batch import Done, Question
-from hira.runtime.settings import nearest
 from hira.runtime.validation import present
 
 KEYS = ("question", "id", "files")
@@ -54,7 +53,7 @@ def _question(line: str, number: int, folder: Path) -> Question:
         raise UsageError(str(error)) from None
     for key in values:
         if key not in KEYS and (near := nearest(key, KEYS)) and near not in values:
-            raise UsageError(f"unknown key {key!r}", fix=f"did you mean {near!r}?")
+            raise UsageError(f"unknown key {key!r}", fix=suggest(key, KEYS))
     text, files, given = values.get("question"), values.get("files", []), values.get("id", number)
     if not isinstance(text, str) or not text.strip():
         raise UsageError("there is no question", fix='write {"question": "…"}')
@@ -63,16 +62,6 @@ def _question(line: str, number: int, folder: Path) -> Question:
     if not isinstance(files, list) or not all(isinstance(one, str) for one in files):
         raise UsageError("`files` must be a list of paths")
     return Question(text.strip(), str(given), present([folder / one for one in files]))
-
-
-def _read_lines(raw: bytes) -> Iterator[tuple[bytes, Mapping[str, Any] | None]]:
-    """Yield each line of a JSON lines file, and its object, None if it has none."""
-    for line in raw.splitlines(keepends=True):
-        try:
-            values = read_json(line)
-        except DamagedRecord:
-            values = None
-        yield line, values if isinstance(values, dict) else None
 
 
 # What is not asked again.
@@ -112,7 +101,7 @@ class Answers:
         try:
             with _writing(self.path):
                 self._file.seek(0)
-                lines = {str(values["id"]): line for line, values in _read_lines(self._file.read()) if values}
+                lines = {str(values["id"]): line for line, values in read_lines(self._file.read()) if values}
                 if not (lines or self._kept):
                     self.path.unlink()
                 elif self._kept.keys() <= lines.keys():  # else it stays as it is: nothing may be lost
@@ -143,20 +132,16 @@ class Answers:
         self._kept[done.question.id] = done.answer.status, done.answer.rollout.run
 
     def _append(self, file: IO[bytes], values: Mapping[str, Any]) -> None:
-        line = json.dumps(values, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
         with _writing(self.path):
-            file.write(line)
-            file.flush()
+            append_lines(file, [values])
 
     def _read(self) -> None:
         """Read the file and drop a last line that was cut off. Raises `UsageError` for any other line that does not
         answer these questions."""
         texts = {question.id: question.text for question in self.questions}
         self._file.seek(0)
-        size = 0
-        for number, (line, found) in enumerate(_read_lines(self._file.read()), 1):
+        for number, (line, found) in enumerate(read_lines(self._file.read()), 1):
             if found is None and not line.endswith(b"\n"):
-                self._file.truncate(size)
                 break
             values = found or {}
             name, status = str(values.get("id")), values.get("status")
@@ -164,11 +149,9 @@ class Answers:
                 what = "the file contains a line that does not answer these questions"
                 raise UsageError(what, where=f"in line {number} of {self.path}", fix="name another")
             self._kept[name] = status, str(values.get("run_id", ""))
-            size += len(line)
-            if not line.endswith(b"\n"):  # the next answer is not to stand on it
-                self._file.write(b"\n")
+        repair_last_line(self._file)
         self._runs.seek(0)
-        for _, begun in _read_lines(self._runs.read()):
+        for _, begun in read_lines(self._runs.read()):
             if begun and str(begun.get("id")) in texts and isinstance(begun.get("run"), str):
                 self._begun[str(begun["id"])] = begun["run"]
 

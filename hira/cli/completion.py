@@ -10,8 +10,8 @@ from hira.core.errors import UsageError
 
 PATHS = ("FILE", "PATH", "DIR", "FOLDER", "RUN.toml")
 WORKFLOWS = (
-    "hira", "mars", "marsrl", "matpo", "mams", "direct", "rag", "search-o1", "webthinker", "codeact", "multimodal",
-    "plan-and-solve", "react", "react-report",
+    "hira", "auto", "mars", "marsrl", "matpo", "mams", "direct", "rag", "search-o1", "webthinker", "codeact",
+    "multimodal", "plan-and-solve", "react", "react-report",
 )  # fmt: skip
 """Written out, because a shell that starts waits for this script, and the workflows take long to import."""
 

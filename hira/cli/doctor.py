@@ -3,23 +3,25 @@
 import argparse
 import asyncio
 import platform
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 
 import hira
-from hira.agents.exam import find_score
+from hira.agents.exam import ExamScore, find_score
 from hira.agents.run_context import RunContext
 from hira.cli import ENDPOINT, OK, USAGE, code_of
 from hira.cli.parser import collect_flags
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.events import Events, Notice
+from hira.core.options import SHARED
 from hira.core.sanitize import without_userinfo
-from hira.policies import GGUF, LOCAL_PORTS, OFFLINE, OPENAI_URL, has_own_place, names_of, place_of, resolve_name
 from hira.policies.capabilities import WAYS, capabilities
 from hira.policies.dialects import FALLBACKS, NATIVE
 from hira.policies.facts import DIALECT, EndpointFacts
+from hira.policies.names import GGUF, LOCAL_PORTS, OFFLINE, OPENAI_URL, has_own_place, names_of, place_of, resolve_name
 from hira.policies.probe import Probe, probe
 from hira.runtime.endpoints import find_model
 from hira.runtime.factory import configure_roles
@@ -46,6 +48,7 @@ EXTRAS = {
     "serve": ("starlette", "hira serve: an OpenAI-compatible endpoint and a page"),
     "schema": ("jsonschema", "answers checked against a JSON schema"),
     "tiktoken": ("tiktoken", "exact token counts for OpenAI's models"),
+    "embed": ("numpy", "a search of documents with an encoder"),
     "minicheck": ("transformers", "claims checked by MiniCheck"),
     "lettucedetect": ("lettucedetect", "claims checked by LettuceDetect"),
     "completion": ("shtab", "commands completed in a shell"),
@@ -59,7 +62,7 @@ EXTRAS = {
 
 
 SHAPING = (
-    *("workflow", "max_subtasks", "parallel", "without", "temperature", "top_p", "top_k", "seed", "reasoning_effort"),
+    *("workflow", *SHARED, "temperature", "top_p", "top_k", "seed", "reasoning_effort"),
     *("dialect", "continuation", "max_reply_tokens", "max_tokens", "max_cost", "max_time", "max_calls"),
 )
 
@@ -159,24 +162,35 @@ async def _file(report: DoctorReport, settings: Settings, name: str, *, probing:
 
 async def _exam(report: DoctorReport, settings: Settings, *, taking: bool) -> None:
     """Report whether the verdicts of the model that verifies count; it takes the exam if it has not yet."""
-    if not settings.verifier_exam or settings.verify in ("lexical", "off") or settings.verifier:
+    if not needs_exam(settings):
         report.row("verifier", "its verdicts count without an exam" if not settings.verifier_exam else "not a model")
         return
-    configs, opened = configure_roles(settings, {})
-    roles = with_facts(configs, EndpointFacts(settings.cache))
-    context = RunContext(roles)
-    context.events = Events(lambda event: report.off.append(event.text) if isinstance(event, Notice) else None)
-    try:
-        score = await find_score(context, taking=taking, again=taking)
-    finally:
-        for policy in opened:
-            await policy.aclose()
+    score = await examine(settings, report.off.append, taking=taking, again=taking)
     if score is None:
         report.row("verifier", "not examined yet")
         if not taking:
             report.off.append("the verifier's exam: hira doctor --probe takes it, else the first answer does")
         return
-    report.row("verifier", f"{score.describe()}: {'passed' if score.passed else 'not passed, words alone decide'}")
+    report.row("verifier", score.conclude())
+
+
+def needs_exam(settings: Settings) -> bool:
+    """Return whether a model verifies answers that has to pass the exam."""
+    return settings.verifier_exam and settings.verify not in ("lexical", "off") and not settings.verifier
+
+
+async def examine(
+    settings: Settings, tell: Callable[[str], None], *, taking: bool = True, again: bool = False
+) -> ExamScore | None:
+    """Return the score of the model that verifies answers, as `find_score` does. `tell` is given the notices."""
+    configs, opened = configure_roles(settings, {})
+    context = RunContext(with_facts(configs, EndpointFacts(settings.cache)))
+    context.events = Events(lambda event: tell(event.text) if isinstance(event, Notice) else None)
+    try:
+        return await find_score(context, taking=taking, again=again)
+    finally:
+        for policy in opened:
+            await policy.aclose()
 
 
 def _describe_reach(found: Probe, model: str) -> str:

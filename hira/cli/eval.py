@@ -12,14 +12,13 @@ from hira.cli.parser import collect_flags
 from hira.cli.progress import CellCounts
 from hira.cli.running import open_view, show_progress
 from hira.cli.shell import Shell, short_pauses
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
 from hira.evaluation.data import Selection, load
 from hira.evaluation.record import Record
 from hira.evaluation.run import Evaluation, EvaluationPlan, among
 from hira.evaluation.scorers import scorer_of
-from hira.runtime.settings import did_you_mean
 from hira.runtime.settings import load as load_settings
 from hira.workflows import WORKFLOWS
 
@@ -102,7 +101,7 @@ async def _evaluate(plan: EvaluationPlan, folder: Path, args: argparse.Namespace
         for record in evaluation.records:
             _count(counts, record)
         counts.before = counts.finished
-        with open_view(args, shell, counts) as view:
+        with open_view(shell, counts, quiet=args.quiet) as view:
             if counts.before:
                 view.say(f"{counts.before} of {plan.total} questions are finished in {folder} already")
             try:

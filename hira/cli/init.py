@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hira.cli import NO_EVIDENCE, OK, PARTIAL, main
+from hira.cli.doctor import examine, needs_exam
 from hira.cli.shell import Shell
 from hira.core.errors import NotTrusted, UsageError
-from hira.policies import LOCAL_PORTS, OFFLINE
+from hira.policies.names import LOCAL_PORTS, OFFLINE
 from hira.policies.probe import Probe, find_local
 from hira.runtime.settings import FILE, SEARCH_KEYS, load
 from hira.runtime.settings.trust import check_harmless
@@ -64,7 +65,12 @@ def init(args: argparse.Namespace, shell: Shell) -> int:
     question = "What are the documents about?" if found.docs else "What is 17 * 23?"
     shell.remark(f'testing it: hira ask "{question}"')
     code = main(["ask", question], shell)
-    return OK if code in (NO_EVIDENCE, PARTIAL) else code  # the model answered
+    if code not in (OK, NO_EVIDENCE, PARTIAL):
+        return code
+    if needs_exam(settings):  # the model answered
+        score = asyncio.run(examine(settings, shell.remark))
+        shell.remark(f"the verifier's exam: {score.conclude() if score else 'not taken'}")
+    return OK
 
 
 async def find_configuration(shell: Shell, docs: Sequence[str]) -> SetupFindings:

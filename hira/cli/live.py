@@ -16,7 +16,16 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from hira.cli.progress import CellCounts, View, brief, draw_bar, format_call, format_reading, format_usage
+from hira.cli.progress import (
+    CellCounts,
+    View,
+    brief,
+    draw_bar,
+    format_call,
+    format_duration,
+    format_reading,
+    format_usage,
+)
 from hira.cli.shell import Shell, visible
 from hira.core.events import (
     DocumentsRead,
@@ -237,7 +246,8 @@ class RunTree(Drawing):
         tools = self._branch(event.conversation).tools
         for at, (text, seconds, _) in enumerate(tools):
             if seconds is None and text.startswith(f"{event.tool} "):
-                tools[at] = (text, event.seconds, event.ok)
+                reason = "" if event.ok else f": {event.text}"
+                tools[at] = (f"{text}{reason}", event.seconds, event.ok)
                 return
 
     def draw(self) -> Tree:
@@ -276,7 +286,7 @@ class RunTree(Drawing):
         if len(branch.tools) > TOOLS_SHOWN:
             node.add(Text(f"… {len(branch.tools) - TOOLS_SHOWN} earlier calls", style="dim"))
         for text, seconds, ok in branch.tools[-TOOLS_SHOWN:]:
-            after = " …" if seconds is None else f" ({seconds:.1f} s)" if ok else f" (failed, {seconds:.1f} s)"
+            after = " …" if seconds is None else f" ({'' if ok else 'failed, '}{format_duration(seconds)})"
             node.add(Text(brief(text, width - len(after)) + after, style="dim" if ok else "yellow"))
         if branch.ok is not None:
             node.add(Text(brief(branch.conclusion, width), style="green" if branch.ok else "yellow"))

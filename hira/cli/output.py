@@ -1,21 +1,22 @@
 """How an answer is written: for a person, as JSON, and into a file that is never half-written."""
 
-import argparse
 import json
-import os
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hira.agents.trajectory import Status
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
+from hira.cli.options import AskOptions
+from hira.cli.progress import brief
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
+from hira.core.files import replace_file
 from hira.evidence import Citation, Relevance, Source, is_accepted
 from hira.evidence.citations import locate
 from hira.evidence.verdicts import find_worst
-from hira.policies import OFFLINE
+from hira.evidence.verifiers import LONG
+from hira.policies.names import OFFLINE
 from hira.runtime.answer import Answer
 
 CODES: dict[Status, int] = {
@@ -26,13 +27,15 @@ CODES: dict[Status, int] = {
     "interrupted": INTERRUPTED,
     "failed": ENDPOINT,
 }
-Tell = Callable[[Answer, argparse.Namespace, Shell], None]
+Tell = Callable[[Answer, AskOptions, Shell], None]
 SUFFIXES = (".json", ".md", ".txt")
+QUOTED = 200
+"""Characters of a passage below its source."""
 
 
-def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
+def tell(answer: Answer, options: AskOptions, shell: Shell) -> None:
     """Print the answer on stdout, as JSON if asked for. Without text, print nothing."""
-    if args.json:
+    if options.json:
         shell.say(as_json(answer))
     elif answer.rollout.has_output and answer.output_type:
         shell.say(json.dumps(answer.output_type.dump(answer.output), ensure_ascii=False, indent=2))
@@ -42,7 +45,7 @@ def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
 
 def print_answer(
     answer: Answer,
-    args: argparse.Namespace,
+    options: AskOptions,
     shell: Shell,
     settings: Mapping[str, Any],
     *,
@@ -53,7 +56,7 @@ def print_answer(
 
     `settings` are those of its run; `again` says how to resume one that its budget ended.
     """
-    tell(answer, args, shell)
+    tell(answer, options, shell)
     if answer.status in ("unverified", "insufficient_evidence"):
         searched = any(settings.get(name) for name in ("docs", "search", "search_keys", "searxng_url"))
         explain(what_is_missing(answer, searched=searched), shell)
@@ -113,9 +116,19 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
 
 
 def text(answer: Answer) -> str:
-    """Return the answer with its unverified claims flagged, followed by the sources that it cites."""
-    lines = [f"{format_source(source, answer.citations)}{_verdict(answer, source)}" for source in answer.cited]
+    """Return the answer with its unverified claims flagged, followed by its sources with the passages that decide."""
+    quoted = [one.source for one in answer.citations if one.quote]
+    shown = dict.fromkeys([*answer.cited, *(answer.source(one) for one in quoted)])
+    lines = [line for source in shown for line in _describe_source(answer, source)]
     return "\n".join([answer.flagged, *([""] if lines else []), *lines])
+
+
+def _describe_source(answer: Answer, source: Source) -> Iterator[str]:
+    """Yield a source with its verdict, and the passages of it that decide; of a report the source alone."""
+    yield f"{format_source(source, answer.citations)}{_verdict(answer, source)}"
+    if len({one.claim for one in answer.citations}) < LONG:
+        quotes = [one.quote for one in answer.citations if one.source == source.id and one.quote]
+        yield from (f"     “{brief(quote, QUOTED)}”" for quote in dict.fromkeys(quotes))
 
 
 def format_source(source: Source, citations: Sequence[Citation] = ()) -> str:
@@ -125,13 +138,12 @@ def format_source(source: Source, citations: Sequence[Citation] = ()) -> str:
 
 
 def _verdict(answer: Answer, source: Source) -> str:
-    """Return the worst verdict on the claims that cite a source; without such claims, note that hira attributed one to
-    it."""
+    """Return the worst verdict on the claims that cite a source; without such claims, say that hira chose it."""
     own = [one for one in answer.citations if one.source == source.id]
     worst = find_worst(one.verdict for one in own if not one.attributed)
     if worst is not None:
         return f" ({worst})"
-    return f" ({find_worst(one.verdict for one in own)}, attributed)" if own else ""
+    return f" ({find_worst(one.verdict for one in own)}; the closest source, not cited by the answer)" if own else ""
 
 
 def as_json(answer: Answer) -> str:
@@ -179,17 +191,5 @@ def write_file(path: Path, text: str) -> None:
     try:
         replace_file(path, text.encode())
     except OSError as error:
-        raise UsageError(f"the file could not be written: {error}", where=f"to {path}") from None
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Replace the contents of a file. Readers of the path see the old file or the whole new one. Raises `OSError`."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except OSError:
-        Path(name).unlink()
-        raise
+        fix = "make room or name another file; `hira show last` prints the answer of the last recorded run"
+        raise UsageError(f"the file could not be written: {error}", where=f"to {path}", fix=fix) from None

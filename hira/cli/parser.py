@@ -3,10 +3,10 @@
 import argparse
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, suggest
+from hira.core.options import read_duration
 
 
 class Parser(argparse.ArgumentParser):
@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
             return self.hints[flag]
         if others := [parser.prog for parser in commands if flag in parser.flags()]:
             return f"{flag} is for {', '.join(others[:3])}; {self.prog} --help lists its own flags"
-        return _near(flag, self.flags()) or f"{self.prog} --help lists the flags"
+        return suggest(flag, self.flags()) or f"{self.prog} --help lists the flags"
 
     def commands(self) -> "dict[str, Parser]":
         """Return the parsers of this parser's commands, by name."""
@@ -65,9 +65,9 @@ class Parser(argparse.ArgumentParser):
             return "write 90, 90s, 5m or 1h"
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
             known = re.findall(r"[\w-]+", choice[2])
-            if self.prog == "hira" and not _near(choice[1], known):
+            if self.prog == "hira" and not suggest(choice[1], known):
                 return 'to ask a question: hira ask "question"'
-            return _near(choice[1], known) or f"{self.prog} --help lists the choices"
+            return suggest(choice[1], known) or f"{self.prog} --help lists the choices"
         return f"{self.prog} --help shows how to use it"
 
     def flags(self) -> list[str]:
@@ -78,15 +78,10 @@ class Parser(argparse.ArgumentParser):
 
 def parse_duration(text: str) -> float:
     """Return the seconds of a duration such as "90", "90s", "5m" or "1.5h"."""
-    found = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
-    if found is None:
+    seconds = read_duration(text)
+    if not isinstance(seconds, float):
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration")
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, list(known), n=1)
-    return f"did you mean {near[0]}?" if near else ""
+    return seconds
 
 
 LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")
@@ -98,7 +93,7 @@ def collect_flags(args: argparse.Namespace) -> dict[str, Any]:
 
     settings = Settings.model_fields.keys() - {"roles"}
     given = {name: value for name, value in vars(args).items() if value is not None and name in settings}
-    if args.role:
+    if getattr(args, "role", None):
         given["roles"] = dict(map(_role, args.role))
     if getattr(args, "set", None):
         given["workflows"] = _options(args.set)
@@ -127,7 +122,7 @@ def check_options(texts: Iterable[str], workflows: Iterable[str]) -> None:
             if name not in WORKFLOWS and any(":" in one for one in used):
                 raise UsageError(what, fix="a workflow of your own takes no --set; write its options into its class")
             known = f"add --workflow {name}, or remove the option" if name in WORKFLOWS else ""
-            raise UsageError(what, fix=known or _near(name, [*used, *WORKFLOWS]) or "leave the option out")
+            raise UsageError(what, fix=known or suggest(name, [*used, *WORKFLOWS]) or "leave the option out")
 
 
 def _role(text: str) -> tuple[str, dict[str, str]]:

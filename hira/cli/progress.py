@@ -139,7 +139,7 @@ class CellCounts:
             parts.append(f"{rate:.1f} a second" if rate >= 1 else f"{60 * rate:.1f} a minute")
         parts.append(f"${cost:.4f}" if cost else "")
         if new and self.finished < self.total:
-            parts.append(f"about {format_seconds((self.total - self.finished) / rate)} left")
+            parts.append(f"about {format_duration((self.total - self.finished) / rate)} left")
         return " · ".join(filter(None, parts))
 
 
@@ -217,11 +217,12 @@ def brief(text: str, width: int = WIDTH) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def format_seconds(seconds: float) -> str:
-    """Such as `30 s`, `10 min`, `2.0 h`."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+def format_duration(seconds: float) -> str:
+    """Return a duration such as 0.4 s, 12 s, 3 min 20 s, 1 h 5 min."""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def format_usage(usage: Usage) -> str:
@@ -262,7 +263,8 @@ def _describe_start(event: RunStarted) -> str:
 
 def _describe_result(event: ToolEnded) -> str:
     outcome = "" if event.ok else f": {event.text}"
-    return f"{event.conversation} {event.tool} {'done' if event.ok else 'failed'}, {event.seconds:.1f} s{outcome}"
+    end = "done" if event.ok else "failed"
+    return f"{event.conversation} {event.tool} {end}, {format_duration(event.seconds)}{outcome}"
 
 
 def _describe_wait(event: ApprovalAwaited) -> str:
@@ -288,7 +290,9 @@ def _after(reason: str) -> str:
 _DESCRIBED: Mapping[type[Event], Callable[[Any], str]] = {
     DocumentsRead: format_reading,
     RunStarted: _describe_start,
-    TurnEnded: lambda one: f"{one.conversation} wrote · {one.usage.tokens:,} tokens, {one.usage.seconds:.1f} s",
+    TurnEnded: lambda one: (
+        f"{one.conversation} wrote · {one.usage.tokens:,} tokens, {format_duration(one.usage.seconds)}"
+    ),
     ToolStarted: lambda one: f"{one.conversation} calls {one.tool}: {format_call(one)}",
     ToolEnded: _describe_result,
     SubtaskIssued: lambda one: f"subtask {one.subtask}: {one.text}",

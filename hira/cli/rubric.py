@@ -5,7 +5,6 @@ import asyncio
 import json
 from typing import Any
 
-from hira.agents.rubrics import Rubric, Scores, generate
 from hira.agents.run_context import RunContext
 from hira.cli import OK, PARTIAL, explain
 from hira.cli.parser import collect_flags
@@ -17,6 +16,7 @@ from hira.journal.decoding import read_json
 from hira.runtime.endpoints import NOTHING_FOUND, find_model
 from hira.runtime.factory import configure_roles
 from hira.runtime.settings import Settings, load
+from hira.workflows.mams.rubrics import Rubric, Scores, generate
 
 NO_MODEL = "no model is connected: `offline` only compares words; --model NAME connects one (hira doctor)"
 

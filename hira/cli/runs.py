@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from hira.cli import OK
-from hira.cli.parser import collect_flags
+from hira.cli.options import AskOptions
 from hira.cli.progress import brief
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
+from hira.core.options import SHARED
 from hira.core.policy import Usage
 from hira.core.sanitize import without_userinfo
 from hira.journal import Entry, Journal
@@ -25,9 +26,9 @@ from hira.runtime.trace.conversations import conversations, write_lines
 
 
 @contextmanager
-def open_journal(args: argparse.Namespace, shell: Shell) -> Iterator[Journal]:
-    """The journal that the flags and settings name. Raises `UsageError` where nothing was recorded yet."""
-    flags = {"journal": args.journal} if args.journal else {}
+def open_journal(name: str | None, shell: Shell) -> Iterator[Journal]:
+    """The journal that the flag `--journal` or the settings name. Raises `UsageError` where nothing was recorded."""
+    flags = {"journal": name} if name else {}
     path = load(flags, shell.environ, shell.folder, shell.home).journal
     if path is None:
         raise UsageError("nothing is recorded: the journal is off", fix="name its file with --journal")
@@ -48,21 +49,13 @@ def day(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
-def took(seconds: float) -> str:
-    """A duration as a person reads it: 0.4 s, 12 s, 3 min 20 s, 1 h 5 min."""
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
 DAY = 86400.0
 
 
 def runs(args: argparse.Namespace, shell: Shell) -> int:
     if args.limit < 1:
         raise UsageError(f"--limit must be at least 1, got {args.limit}", fix="give 1 or more")
-    with open_journal(args, shell) as journal:
+    with open_journal(args.journal, shell) as journal:
         if args.what == "export":
             return _export(journal, args, shell)
         if args.what == "delete":
@@ -131,26 +124,23 @@ def _delete(journal: Journal, args: argparse.Namespace, shell: Shell) -> int:
 
 
 _OF_MODEL = ("model", "base_url", "api_key", "api", "adapter", "roles", "verify", "dialect", "continuation")
-_OF_WORKFLOW = ("workflow", "max_subtasks", "parallel", "without")
+_OF_WORKFLOW = ("workflow", *SHARED)
 
 
-def load_settings(args: argparse.Namespace, shell: Shell) -> Settings:
-    """The settings of a command that asks; with `--continue`, the recorded ones hold where no flag says otherwise.
-
-    Replaces `last` or the beginning of an id by the id of the run.
-    """
-    flags = collect_flags(args)
-    if args.continues is None:
-        return load(flags, shell.environ, shell.folder, shell.home)
-    with open_journal(args, shell) as journal:
-        entry = journal.entry(args.continues)
-    args.continues = entry.id
+def load_settings(options: AskOptions, shell: Shell) -> tuple[Settings, str]:
+    """The settings of a command that asks, and the id of the run that `--continue` names, empty if it names none. The
+    settings of that run hold where no flag says otherwise."""
+    flags = options.settings
+    if options.continues is None:
+        return load(flags, shell.environ, shell.folder, shell.home), ""
+    with open_journal(options.journal, shell) as journal:
+        entry = journal.entry(options.continues)
     kept = dict(as_flags(entry, load({}, shell.environ, shell.folder, shell.home)))
     if flags.keys() & {"model", "base_url", "profile"}:
         kept = {name: value for name, value in kept.items() if name not in _OF_MODEL}
     if "workflow" in flags:
         kept = {name: value for name, value in kept.items() if name not in _OF_WORKFLOW}
-    return load_recorded(kept, flags, shell)
+    return load_recorded(kept, flags, shell), entry.id
 
 
 def load_recorded(
@@ -183,6 +173,8 @@ def as_flags(entry: Entry, today: Settings) -> Mapping[str, Any]:
             del values[name]
     if "base_url" in values and entry.settings.get("base_url_from", "").endswith(FILE):
         values["api_key"] = ""
+    if values.get("experts") == today.to_json()["experts"]:  # today's have their passwords
+        values["experts"] = {name: expert.model_dump() for name, expert in today.experts.items()}
     roles = {}
     for name, own in values.pop("roles", {}).items():
         given = {key: value for key, value in own.items() if value not in ("", None)}

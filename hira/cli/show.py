@@ -6,15 +6,16 @@ import asyncio
 import json
 from collections.abc import Iterator, Sequence
 
+from hira.agents.model_verifier import ModelVerifier
 from hira.agents.run_context import RunContext
-from hira.agents.verifier import ModelVerifier
 from hira.cli import NO_EVIDENCE, OK
 from hira.cli.output import check_output_path, format_source, write_file
 from hira.cli.parser import collect_flags
-from hira.cli.progress import brief, format_usage
-from hira.cli.runs import as_json, day, open_journal, took
+from hira.cli.progress import brief, format_duration, format_usage
+from hira.cli.runs import as_json, day, open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
+from hira.core.events import Events, Notice
 from hira.core.sanitize import without_userinfo
 from hira.evidence import Citation, find_lacking, is_accepted, is_refusal, verify_answer
 from hira.evidence import verify as verify_lexically
@@ -34,7 +35,7 @@ WIDTH = 110
 
 
 def show(args: argparse.Namespace, shell: Shell) -> int:
-    with open_journal(args, shell) as journal:
+    with open_journal(args.journal, shell) as journal:
         reading = read(journal, args.run)
     if args.json:
         shell.say(json.dumps(_as_json(reading), ensure_ascii=False, indent=2, default=str))
@@ -48,7 +49,7 @@ def _lines(reading: Reading) -> Iterator[str]:
     yield brief(entry.question, WIDTH)
     models = ", ".join(dict.fromkeys(turn.model for turn in reading.turns))
     yield " · ".join(part for part in (entry.id, day(entry.began), entry.workflow, models) if part)
-    ended = f" · {took(entry.ended - entry.began)}" if entry.ended else ""
+    ended = f" · {format_duration(entry.ended - entry.began)}" if entry.ended else ""
     yield f"{entry.state.replace('_', ' ')} · {format_usage(reading.usage)}{ended}"
     yield ""
     yield from _conversation(reading, "")
@@ -84,7 +85,7 @@ def _subtask(reading: Reading, subtask: ReadSubtask, *, last: bool) -> Iterator[
     yield f"{stem}{subtask.id}. {brief(subtask.text, WIDTH)}"
     parts = [
         subtask.expert or "not assigned",
-        took(reading.span(subtask.id)),
+        format_duration(reading.span(subtask.id)),
         format_usage(reading.usage_of(subtask.id)),
     ]
     if subtask.recalled:
@@ -104,11 +105,11 @@ def _conversation(reading: Reading, subtask: str) -> Iterator[str]:
     for step in sorted(own, key=lambda step: step.began or float("inf")):
         if isinstance(step, ReadTurn):
             outcome = f"failed: {step.failure}" if step.failure else f"{step.usage.tokens:,} tokens"
-            yield f"{step.role} · {outcome} · {took(step.seconds)}"
+            yield f"{step.role} · {outcome} · {format_duration(step.seconds)}"
         else:
             called = ", ".join(map(str, step.arguments.values()))
             outcome = "" if step.ok else " · failed" if step.ok is False else " · not finished"
-            yield f"  {step.name} {brief(called, 80)} · {took(step.seconds)}{outcome}"
+            yield f"  {step.name} {brief(called, 80)} · {format_duration(step.seconds)}{outcome}"
 
 
 def _as_json(reading: Reading) -> dict[str, object]:
@@ -145,7 +146,7 @@ def _as_json(reading: Reading) -> dict[str, object]:
 
 
 def verify(args: argparse.Namespace, shell: Shell) -> int:
-    with open_journal(args, shell) as journal:
+    with open_journal(args.journal, shell) as journal:
         reading = read(journal, args.run)
     record = reading.rollout
     citations: Sequence[Citation] = record.citations
@@ -153,7 +154,7 @@ def verify(args: argparse.Namespace, shell: Shell) -> int:
         citations = verify_lexically(record.answer, record.sources, record.question)
     elif args.verify or args.model or args.base_url or args.role:
         settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
-        citations, reasons = asyncio.run(verify_by_model(reading, settings))
+        citations, reasons = asyncio.run(verify_by_model(reading, settings, shell))
         for reason in reasons:
             shell.tell(f"hira: not fully checked: {reason}")
     if args.json:
@@ -171,13 +172,16 @@ def verify(args: argparse.Namespace, shell: Shell) -> int:
     return OK if accepted else NO_EVIDENCE
 
 
-async def verify_by_model(reading: Reading, settings: Settings) -> tuple[list[Citation], list[str]]:
-    """The citations as a model judges every claim, and the reasons why some are unchecked."""
+async def verify_by_model(reading: Reading, settings: Settings, shell: Shell) -> tuple[list[Citation], list[str]]:
+    """The citations as a model judges every claim, and the reasons why some are unchecked. Prints notices, such as that
+    the model failed its exam."""
     configs, own = configure_roles(await find_model(settings), {})
     roles = with_facts(configs, await asyncio.to_thread(EndpointFacts, settings.cache))
     record = reading.rollout
     try:
-        verifier = ModelVerifier(RunContext(roles, exam=settings.verifier_exam))
+        context = RunContext(roles, exam=settings.verifier_exam)
+        context.events = Events(lambda event: shell.tell(f"hira: {event.text}") if isinstance(event, Notice) else None)
+        verifier = ModelVerifier(context)
         return await verify_answer(record.answer, record.sources, record.question, verifier)
     finally:
         for policy in own:
@@ -188,7 +192,7 @@ PAGES = (".html", ".htm")
 
 
 def trace(args: argparse.Namespace, shell: Shell) -> int:
-    with open_journal(args, shell) as journal:
+    with open_journal(args.journal, shell) as journal:
         reading = read(journal, args.run)
     if args.output is None and args.otel is None:
         raise UsageError("no output is named", fix="name the page with -o FILE, or a collector with --otel")

@@ -27,7 +27,7 @@ rollout, the others for the person at the terminal: what failed, where, and what
 """
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 SCARCE = {
     errno.EAGAIN: "This user's processes and threads are at their limit (ulimit -u): end some, or raise it.",
@@ -38,6 +38,11 @@ SCARCE = {
 """Resources that a machine may have again in a moment, and the fix if it has not."""
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """A full disk, a user's quota, a file over the size limit."""
+
+
+def uncapitalise(message: str) -> str:
+    """Return a message as the rest of a sentence: its first letter is small, the values in it stay as they are."""
+    return message[:1].lower() + message[1:] if message[1:2].islower() else message
 
 
 class HiraError(Exception):
@@ -179,3 +184,22 @@ def of_the_machine(error: BaseException) -> HiraError | None:
     if number not in SCARCE:
         return None
     return HiraError(f"the machine is at a limit: {error or 'no memory is left'}", fix=SCARCE[number])
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the known name that `name` was probably meant to be, empty if none is near."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.6)), "")
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Suggest the nearest known name, empty if none is near."""
+    near = nearest(name, known)
+    return f"did you mean {near!r}?" if near else ""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Suggest the nearest known name, or all of them."""
+    names = list(known)
+    return suggest(name, names) or f"known are: {', '.join(names)}"

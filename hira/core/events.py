@@ -7,7 +7,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, TypeAlias
 
-from hira.core.policy import Count, Seconds, Usage
+from hira.core.policy import Count, Seconds, Usage, fields_of
 from hira.core.sanitize import redact
 
 
@@ -271,5 +271,5 @@ def record(event: Event) -> dict[str, Any]:
     names, values_of = _fields_of(kind)  # type: ignore[arg-type]  # a class is hashable
     values: dict[str, Any] = {"event": kind.__name__, **dict(zip(names, values_of(event), strict=False))}
     if kind is TurnEnded or kind is RunEnded:
-        values["usage"] = values["usage"].record
+        values["usage"] = fields_of(values["usage"])
     return values

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 Speaker = Literal["system", "user", "assistant", "tool"]
 
@@ -90,3 +90,24 @@ def user(text: str, *media: Media) -> Message:
 
 def assistant(text: str, calls: tuple[ToolCall, ...] = ()) -> Message:
     return Message("assistant", text, calls=calls)
+
+
+def read_message(wire: Mapping[str, Any]) -> Message:
+    """Return a message from its wire form; `prompt` may name its prompt, as in the journal."""
+    content = wire.get("content") or ""
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    text = "".join(part["text"] for part in parts if part["type"] == "text")
+    media = tuple(_read_media(part) for part in parts if part["type"] != "text")
+    calls = tuple(
+        ToolCall(call.get("id", ""), call["function"]["name"], call["function"]["arguments"])
+        for call in wire.get("tool_calls") or ()
+    )
+    return Message(wire["role"], text, media, calls, wire.get("tool_call_id", ""), wire.get("prompt", ""))
+
+
+def _read_media(part: Mapping[str, Any]) -> Media:
+    if part["type"] == "input_audio":
+        sound = part["input_audio"]
+        return Media("audio", f"data:audio/{sound['format']};base64,{sound['data']}", sound["format"])
+    kind = cast("Literal['image', 'video']", part["type"].removesuffix("_url"))
+    return Media(kind, part[part["type"]]["url"])

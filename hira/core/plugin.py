@@ -15,8 +15,8 @@ from importlib.machinery import (
 )
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import CodeType
-from typing import Any
+from types import CodeType, MappingProxyType
+from typing import Any, Protocol, runtime_checkable
 
 from hira.core.errors import UsageError
 
@@ -24,8 +24,17 @@ TOOLS, WORKFLOWS = "hira.tools", "hira.workflows"
 """The groups of entry points in which packages name their tools and workflows."""
 
 
-def load_object(name: str) -> Any:
-    """Load the object that `name` points to, such as `"checks:Strict"`; a class is called without arguments.
+@runtime_checkable
+class Configurable(Protocol):
+    """An object that takes options from the settings."""
+
+    def configure(self, options: Mapping[str, Any]) -> Any: ...
+
+    def check(self) -> None: ...
+
+
+def load_object(name: str, options: Mapping[str, Any] = MappingProxyType({})) -> Any:
+    """Load the object that `name` points to, such as `"checks:Strict"`; a class is called with the options.
 
     Modules are found as Python finds them, and in the current folder, but there only until this one is loaded. Raises
     `UsageError` if there is no such object or its module cannot be loaded.
@@ -42,7 +51,8 @@ def load_object(name: str) -> Any:
         found: Any = import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-        return found() if isinstance(found, type) else found
+        if isinstance(found, type):
+            return found(**options)
     except (Exception, SystemExit) as error:
         what = f"{name!r} cannot be loaded: {type(error).__name__}: {error}"
         raise UsageError(what, fix="check the name, and that its packages are installed") from error
@@ -51,6 +61,9 @@ def load_object(name: str) -> Any:
             sys.path.remove(folder)
         if _open_folder in sys.path_hooks:
             sys.path_hooks.remove(_open_folder)
+    if options and not isinstance(found, Configurable):
+        raise UsageError(f"{name!r} takes no options", fix="name a class whose parameters they are, or remove them")
+    return found.configure(options) if options else found
 
 
 class _SourceLoader(SourceFileLoader):

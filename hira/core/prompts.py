@@ -9,37 +9,68 @@ from hira.core.errors import PromptError
 from hira.core.messages import Filled
 from hira.core.sanitize import clean
 
-_SLOT = re.compile(r"\{\{(\w+)\}\}")
+_TOKEN = re.compile(r"\{\{(?:#if (?P<test>\w+)|(?P<word>else|/if)|(?P<slot>\w+))\}\}")
+_BLOCK_LINE = re.compile(r"\n(\{\{(?:#if \w+|else|/if)\}\})(?=\n|\Z)")
+_HEADING = re.compile(r"^## (\w+)$", re.MULTILINE)
 
 
 class Prompt:
-    """The text of one `.md` file with `{{slots}}`. Read when first used.
+    """The text of a `.md` file with `{{slots}}` and parts that depend on a value. Read when first used.
 
     >>> Prompt(__file__, "planner").fill(question="…", limit=10)  # reads planner.md next to the module
 
-    A slot without a value and a value without a slot raise `PromptError`; slots in a value are never filled. Values
-    that hira did not write (`Filled`) are cleaned, so that they can form no token of any dialect; the user's words and
-    those of our own roles are passed as `sanitize(…)`, which leaves code and markup alone.
+    `{{#if notes}} … {{else}} … {{/if}}` shows its first part where `notes` has a value, otherwise its second; a line of
+    its own for such a mark adds no line. A file of short texts has each under a heading with its name:
+    `Prompt(__file__, "remarks", "empty")`.
+
+    A name without a value and a value without a name in the text raise `PromptError`. All is filled in one pass, so
+    that slots in a value are never filled. Values that hira did not write (`Filled`) are cleaned, so that they can form
+    no token of any dialect; the user's words and those of our own roles are passed as `sanitize(…)`, which leaves code
+    and markup alone.
     """
 
-    def __init__(self, beside: str, name: str) -> None:
-        self.name: str = name
-        self.path: Path = Path(beside).with_name(f"{name}.md")
+    def __init__(self, beside: str, file: str, section: str = "") -> None:
+        self.name: str = section or file
+        self.section = section
+        self.path: Path = Path(beside).with_name(f"{file}.md")
 
     @cached_property
     def text(self) -> str:
-        """The file's text with its leading empty lines, for a paragraph that follows another text."""
-        return self.path.read_text(encoding="utf-8").rstrip()
+        """The text of the file, or of its section."""
+        text = self.path.read_text(encoding="utf-8")
+        if not self.section:
+            return _BLOCK_LINE.sub(r"\1", text.rstrip())
+        _, *parts = _HEADING.split(text)
+        sections = dict(zip(parts[::2], parts[1::2], strict=True))
+        if self.section not in sections:
+            raise PromptError(f"{self.path.name} has no section {self.section!r}")
+        return _BLOCK_LINE.sub(r"\1", sections[self.section].strip())
 
     @cached_property
     def slots(self) -> frozenset[str]:
-        return frozenset(_SLOT.findall(self.text))
+        """The names that need a value."""
+        return frozenset(name for token in _TOKEN.finditer(self.text) if (name := token["test"] or token["slot"]))
 
     def fill(self, **values: Any) -> Filled:
         if values.keys() != self.slots:
             missing, extra = sorted(self.slots - values.keys()), sorted(values.keys() - self.slots)
             raise PromptError(f"prompt {self.name!r}: missing values {missing}, values without a slot {extra}")
-        return Filled(_SLOT.sub(lambda slot: safe(values[slot[1]]), self.text), self.name, values)
+        written: list[str] = []
+        shown, begin = [True], 0
+        for token in _TOKEN.finditer(self.text):
+            if all(shown):
+                written += self.text[begin : token.start()], safe(values[token["slot"]]) if token["slot"] else ""
+            begin = token.end()
+            if token["test"]:
+                shown.append(bool(values[token["test"]]))
+            elif token["word"] and len(shown) == 1:
+                raise PromptError(f"prompt {self.name!r}: {token[0]} without {{{{#if …}}}}")
+            elif token["word"]:
+                last = shown.pop()
+                shown += [not last] if token["word"] == "else" else []
+        if len(shown) > 1:
+            raise PromptError(f"prompt {self.name!r}: {{{{#if …}}}} without {{{{/if}}}}")
+        return Filled("".join(written) + self.text[begin:], self.name, values)
 
 
 def safe(value: Any) -> str:

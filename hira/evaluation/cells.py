@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 from hira.core.errors import UsageError
-from hira.runtime.settings import Part, Settings
+from hira.core.options import PARTS
+from hira.runtime.settings import Settings
 
-PARTS: tuple[str, ...] = get_args(Part)
-"""The parts that HiRA's Table 2 removes, one at a time."""
 BETWEEN = " · "
 
 

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean
 from hira.evaluation.files import Item, items_of
 from hira.evaluation.mini import DOCS, QUESTIONS
 from hira.evaluation.public import REPORTS, SETS, TABLE_1, draw, load_public, load_table_1
-from hira.runtime.settings import did_you_mean
 
 MINI = "mini"
 KINDS = (".jsonl", ".json", ".csv", ".tsv")

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean
 from hira.evaluation.cells import BETWEEN, Cell
 from hira.evaluation.record import Record, read
 from hira.evaluation.run import PLAN, RECORDS
 from hira.evaluation.statistics import Interval, bootstrap, cohens_d, mcnemar, permutation_p_value
 from hira.journal.decoding import DamagedRecord, read_json, validate
-from hira.runtime.settings import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from hira.agents.rubrics import Rubric, generate
 from hira.agents.run_context import RunContext, together
 from hira.core.concurrency import map_concurrently
-from hira.core.errors import DialectError, UsageError
+from hira.core.errors import DialectError, UsageError, did_you_mean
 from hira.evaluation.files import require_columns, rows_of
 from hira.evaluation.record import Record, read
 from hira.evaluation.report import format_table
@@ -22,7 +21,8 @@ from hira.evaluation.rewards.rubrics import write_general
 from hira.evaluation.run import RECORDS
 from hira.evaluation.scorers import begin_judgement, open_judge
 from hira.evaluation.statistics import Interval, bootstrap, cohens_d, wilson
-from hira.runtime.settings import Settings, did_you_mean
+from hira.runtime.settings import Settings
+from hira.workflows.mams.rubrics import Rubric, generate
 
 NEEDED = ("query", "accepted", "rejected")
 SHARES = (8, 1, 1)

@@ -1,9 +1,8 @@
 """The record of each question: one line of JSON, written when it is finished."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hira.core.errors import UsageError
@@ -55,10 +54,6 @@ class Record:
     def interactions(self) -> int:
         """The number of tool calls."""
         return sum(made for made, _ in self.tools.values())
-
-    @property
-    def line(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True)
 
 
 def record_of(

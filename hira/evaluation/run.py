@@ -19,12 +19,14 @@ from hira.api import Hira
 from hira.core.concurrency import map_concurrently
 from hira.core.errors import AccessDenied, HiraError, Stop, UsageError
 from hira.core.events import Event, Reader, ToolEnded
+from hira.core.files import replace_file
 from hira.evaluation.cells import Cell
 from hira.evaluation.files import Item
 from hira.evaluation.record import Record, Score, read, record_of
 from hira.evaluation.scorers import Scorer, check
 from hira.journal import NoJournal, StillGoing
 from hira.journal.decoding import read_json
+from hira.journal.lines import append_lines, repair_last_line
 from hira.runtime.batch import Batch, Done, Question
 from hira.runtime.ray_batch import RayBatch
 from hira.runtime.settings import Settings
@@ -149,7 +151,7 @@ class Evaluation:
             what = f"{folder} holds another evaluation (different: {different})"
             raise UsageError(what, fix="name another folder with --output")
         if known is None:
-            (folder / PLAN).write_text(json.dumps(shown, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+            replace_file(folder / PLAN, json.dumps(shown, ensure_ascii=False, indent=2).encode() + b"\n")
         self._name = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
         self._done = {(one.cell, one.id) for one in self.records}
         self._recorded: frozenset[str] | None = None
@@ -178,13 +180,12 @@ class Evaluation:
 
     async def each(self) -> AsyncGenerator[Record, None]:
         """Ask the missing questions, and yield their records as they are written."""
-        with (self.folder / RECORDS).open("a", encoding="utf-8") as file:
-            _whole_lines(self.folder / RECORDS, file)
+        with (self.folder / RECORDS).open("a+b") as file:
+            repair_last_line(file)
             async with aclosing(self._ask_on_ray() if self.ray else self._ask_missing()) as finished:
                 async for record in finished:
                     if record is not None:
-                        file.write(record.line + "\n")
-                        file.flush()
+                        append_lines(file, [record])
                         self._done.add((record.cell, record.id))
                         yield record
 
@@ -269,10 +270,3 @@ def _read_plan(folder: Path) -> Mapping[str, Any] | None:
     except (OSError, ValueError) as error:
         raise UsageError(f"the plan cannot be read: {error}", where=f"in {path}", fix="name another folder") from None
     return known if known is None or isinstance(known, dict) else {}
-
-
-def _whole_lines(path: Path, file: Any) -> None:
-    """Remove a line that a crash has cut off, so that the next record begins a new line."""
-    if path.stat().st_size and not path.read_bytes().endswith(b"\n"):
-        kept = path.read_bytes().rpartition(b"\n")[0]
-        file.truncate(len(kept) + (1 if kept else 0))

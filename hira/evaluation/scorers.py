@@ -6,11 +6,10 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from hira.agents.rubrics import Rubric
+from hira.agents.model_verifier import ModelVerifier
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
-from hira.agents.verifier import ModelVerifier
-from hira.core.errors import AccessDenied, EndpointError, UsageError
+from hira.core.errors import AccessDenied, EndpointError, UsageError, did_you_mean
 from hira.core.sanitize import clean, without_userinfo
 from hira.evaluation.files import Item
 from hira.evaluation.record import Score
@@ -19,14 +18,15 @@ from hira.evaluation.rewards.match import best, contains, equal, exact, extract_
 from hira.evaluation.rewards.report_judge import Dimension, criteria_of, judge_race, score
 from hira.evidence import SourcedClaim
 from hira.journal.decoding import read_json
-from hira.policies import OPENAI_URL, has_own_place, names_of
+from hira.policies.names import OPENAI_URL, has_own_place, names_of
 from hira.runtime.answer import Answer
 from hira.runtime.endpoints import find_model
 from hira.runtime.factory import configure_roles
 from hira.runtime.registry import JUDGE
 from hira.runtime.session import budget_of
-from hira.runtime.settings import RoleSettings, Settings, did_you_mean
+from hira.runtime.settings import RoleSettings, Settings
 from hira.runtime.settings.keys import find_place
+from hira.workflows.mams.rubrics import Rubric
 
 Scorer = Callable[[Item, Answer], Awaitable[Score]]
 

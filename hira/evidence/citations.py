@@ -59,6 +59,13 @@ def unpack_claims(packed: PackedClaims) -> list[SourcedClaim]:
     ]
 
 
+def _read_plain_values(judged: "Judgement | Citation") -> None:
+    """Accept a judgement or a citation of a journal or a plug-in: a plain string as its verdict, lists of words."""
+    object.__setattr__(judged, "verdict", Verdict(judged.verdict))
+    object.__setattr__(judged, "missing", tuple(judged.missing))
+    object.__setattr__(judged, "lacking", tuple(judged.lacking))
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """A verifier's judgement of one claim.
@@ -79,10 +86,7 @@ class Judgement:
     lacking: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Read a judgement of a journal or of a plug-in, whose verdict may be a plain string."""
-        object.__setattr__(self, "verdict", Verdict(self.verdict))
-        object.__setattr__(self, "missing", tuple(self.missing))
-        object.__setattr__(self, "lacking", tuple(self.lacking))
+        _read_plain_values(self)
 
 
 # Blanks are matched possessively, so that a bracket before a million of them is tried only once.
@@ -123,10 +127,7 @@ class Citation:
     place: str = ""
 
     def __post_init__(self) -> None:
-        """Read a citation of a journal, whose verdict is a plain string and whose words are a list."""
-        object.__setattr__(self, "verdict", Verdict(self.verdict))
-        object.__setattr__(self, "missing", tuple(self.missing))
-        object.__setattr__(self, "lacking", tuple(self.lacking))
+        _read_plain_values(self)
 
     def explain(self, *, chinese: bool = False) -> str:
         """Name the words of the claim that the source does not have, `SHOWN` at most; empty if it has all."""

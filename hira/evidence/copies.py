@@ -17,7 +17,18 @@ from typing import NamedTuple
 
 from hira.core.patterns import compile_lazily
 from hira.evidence.citations import Judgement
-from hira.evidence.passages import CONDITIONS, JOINS, Cell, Passages, Word, is_related, is_row, read_words
+from hira.evidence.passages import (
+    CONDITIONS,
+    JOINS,
+    Cell,
+    Passages,
+    Word,
+    begins_with_pointer,
+    is_related,
+    is_row,
+    read_words,
+    takes_back,
+)
 from hira.evidence.verdicts import Verdict
 
 BY = "lexical"
@@ -62,6 +73,8 @@ class Question:
 
     words: tuple[Word, ...]
     wanted: tuple[Word, ...]
+    role: Word | None = None
+    """"president" of "who is the president of Orland?": whose bearer is asked for."""
 
 
 def read_question(text: str) -> Question:
@@ -82,7 +95,13 @@ def read_question(text: str) -> Question:
     wanted = tuple(
         word for place, word in enumerate(words) if not (word.light or lower[place] in _ASKING or place in kinds)
     )
-    return Question(words, wanted)
+    return Question(words, wanted, _find_role(wanted) if _COPULA.match(text) else None)
+
+
+def _find_role(wanted: Sequence[Word]) -> Word | None:
+    """Return the head of the first phrase, None if that is a name."""
+    end = next((place for place, word in enumerate(wanted) if place and not word.close), len(wanted))
+    return wanted[end - 1] if wanted and wanted[end - 1].kind == "word" else None
 
 
 @dataclass(frozen=True)
@@ -111,6 +130,12 @@ class Sentence:
         """The keys of the headings and of the title."""
         headings = self.passages.list_headings(self.place)
         return self.context.union(word.key for place in headings for word in self.passages.words(place))
+
+    @cached_property
+    def is_denied(self) -> bool:
+        """True if the next sentence takes this one back: "This is a myth."."""
+        following = self.passages.sentences[self.place + 1 : self.place + 2]
+        return any(begins_with_pointer(other) and takes_back(read_words(other)) for other in following)
 
     @cached_property
     def conditions(self) -> set[str]:
@@ -183,13 +208,17 @@ def find_subject(words: Sequence[Word]) -> list[Word]:
 
 
 def is_condition(word: Word) -> bool:
-    """Return whether a statement with this word says something else without it."""
+    """Return whether a statement with this word says something else without it. The month of May is no condition."""
+    if word.kind == "number":
+        return False
     lower = word.text.lower()
     return lower in CONDITIONS or lower.endswith(("n't", "n’t")) or (word.dense and word.text[0] in CONDITIONS)
 
 
 def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
     """Return whether a sentence says the claim in the claim's words."""
+    if sentence.is_denied:
+        return False
     ours, theirs = ([(word.key, word.link) for word in some] for some in (claim, sentence.words))
     if ours == theirs and not sentence.conditions:
         return True
@@ -412,10 +441,24 @@ class _Alignment:
         rest = self.words[place + 1 :]
         if rest and ((rest[0].close and not rest[0].dense) or {"or", "than"} & set(rest[0].link.split())):
             return False
+        if rest and self._qualifies(place, rest[0]):
+            return False
         clause = next((at for at, word in enumerate(rest) if word.marked or begins_another(word)), len(rest))
         ours = {word.key for word in self.claim if is_condition(word)}
         theirs = {word.key for word in [*self.words[: place + 1], *rest[:clause]] if is_condition(word)}
-        return ours == theirs | self.sentence.conditions
+        return ours == theirs | self.sentence.conditions and not takes_back(rest)
+
+    def _qualifies(self, place: int, word: Word) -> bool:
+        """Return whether a word limits the quantity that ends at `place`: "5 percent at most", "30 euros an hour",
+        "12 euros for children"."""
+        last = self.words[place]
+        unit = place > 0 and last.close and self.words[place - 1].kind == "number"
+        if word.marked or not (unit or last.kind == "number"):
+            return False
+        links = set(word.link.split())
+        limits = {"per", "of", "for"} if unit else {"per", "of"}
+        each = unit and word.determined and not links
+        return each or bool(links & limits) or ("in" in links and word.text in ("most", "least"))
 
 
 def begins_another(word: Word) -> bool:
@@ -514,7 +557,8 @@ def check_words(
         return Judgement(Verdict.UNCHECKED, by=BY)
     above = frozenset(word.key for word in read_words(context))
     called = None if record is None else read_keys(record)
-    wanted = read_question(question).wanted
+    asks = read_question(question)
+    wanted = asks.wanted
     if called is not None:
         words = [word for word in words if word.text != "="]
     compared = Comparison(words, passages, above, called)
@@ -535,7 +579,20 @@ def check_words(
         return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY, missing=compared.missing)
     whole = [word.key for word in words] == [word.key for word in compared.sentence.words]
     lacking = find_lacking(wanted, words, compared.sentence)
+    if asks.role and asks.role.text not in lacking and _names_other_role(words, asks):
+        lacking = (asks.role.text, *lacking)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY, lacking=lacking)
+
+
+def _names_other_role(claim: Sequence[Word], question: Question) -> bool:
+    """Return whether a claim has the role that a question asks for as a part of another one only: "the vice president"
+    and "the son of the president" are not the president."""
+    asked = {word.key for word in question.words}
+    places = [place for place, word in enumerate(claim) if question.role and word.key == question.role.key]
+    return bool(places) and all(
+        place and ((claim[place].close and claim[place - 1].key not in asked) or "of" in claim[place].link.split())
+        for place in places
+    )
 
 
 def _replace_pronoun(words: Sequence[Word], wanted: Sequence[Word]) -> Sequence[Word]:
@@ -612,15 +669,26 @@ def holds_values(claim: str, quote: str, text: str, context: str) -> bool:
         if theirs in ours:
             inside |= read.keys | read.around
         else:
-            groups.append(set(read.keys | read.around))
+            groups.append(
+                set(read.around | (read.keys if read.is_row else {word.key for word in find_subject(read.words)}))
+            )
     words = read_words(claim)
     named = words[1:2] and words[1].kind == "name" and words[1].close
+    named = named or (words[:1] and _is_name(words[0], passages))
     values = {
         word.key
         for place, word in enumerate(words)
         if word.kind == "number" or (word.kind == "name" and (place or named))
     }
     return any(values <= inside | group for group in groups or [set()])
+
+
+def _is_name(word: Word, passages: Passages) -> bool:
+    """Return whether the first word of a claim is a name in the text, where it is always capitalised, also within a
+    sentence."""
+    inside = [other for place in passages.postings.get(word.key, ()) for other in passages.words(place)[1:]]
+    kinds = {other.kind for other in inside if other.key == word.key}
+    return word.kind == "name" and kinds == {"name"}
 
 
 def is_comparable(claim: str, passages: Passages) -> bool:

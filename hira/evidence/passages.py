@@ -5,9 +5,9 @@ become pairs of characters. Everything here takes time linear in the length of t
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
 from hira.core.bm25 import stem
@@ -93,6 +93,15 @@ CONDITIONS = NEGATIONS | frozenset(
     " unlikely forecast myth rumour rumoured denied".split()
 )
 """Words that a statement cannot lose or gain without becoming another one."""
+DENIALS = frozenset(
+    "wrong false untrue incorrect mistaken erroneous disproved disproven refuted denied denies disputed disputes"
+    " doubtful fake hoax myth legend rumour rumor falsch".split()
+)
+"""Words of a later clause, or of a next sentence about the statement, that take a statement back."""
+_LABELLED = frozenset("version release revision section chapter figure table article paragraph clause".split())
+"""Words whose numbers are labels."""
+_TRUTH = frozenset("true correct right so confirmed proved proven case".split())
+"""Words that take a statement back after a negation ("but this is not true")."""
 PRONOUNS = frozenset("he she it they er sie es il elle ils elles هو هي 他 她 它".split())
 POSSESSIVES = frozenset("his her hers him its their theirs them".split())
 POINTERS = PRONOUNS | POSSESSIVES | frozenset("this that these those dieser diese dieses 其 该 這 这".split())
@@ -235,7 +244,22 @@ def read_words(text: str) -> list[Word]:
             elif len(words) > 1 and words[-1].close and words[-2].key in _CURRENCIES and words[-1].kind == "number":
                 _put_number_first(words)
             link, determined, marked, close = "", False, False, True
-    return words
+    return [_label(words, place) if "." in word.text else word for place, word in enumerate(words)]
+
+
+def _label(words: Sequence[Word], place: int) -> Word:
+    """Return the number of a version or a section with the key of a label: "version 1.10" is not 1.1, whereas 1.10
+    metres are 1.1 metres."""
+    word = words[place]
+    labels = word.kind == "number" and word.close and place and words[place - 1].text.lower() in _LABELLED
+    return word._replace(key=f"label {word.text}") if labels else word
+
+
+def takes_back(words: Sequence[Word]) -> bool:
+    """Return whether words say of a statement before them that it is not true."""
+    lower = [word.text.lower() for word in words]
+    denied = any(one in NEGATIONS and other in _TRUTH for one, other in pairwise(lower))
+    return denied or not DENIALS.isdisjoint(lower)
 
 
 def _bind_light(link: str, role: str) -> str:
@@ -300,10 +324,11 @@ def split_sentences(text: str) -> Iterator[str]:
     """Yield the sentences, each on one line, in order; a sentence longer than `LONGEST` is cut at spaces."""
     for begin, end in find_sentences(text):
         block = text[begin:end]
-        sentence = CELL.join(block.strip().split("\t")) if is_row(block) else block
+        row = is_row(block)
+        sentence = CELL.join(block.strip().split("\t")) if row else block
         sentence = " ".join(sentence.split())
         start = 0
-        while len(sentence) - start > LONGEST and not is_row(sentence):
+        while len(sentence) - start > LONGEST and not row:
             space = sentence.rfind(" ", start + 1, start + LONGEST)
             yield sentence[start : space if space > 0 else start + LONGEST]
             start = space + 1 if space > 0 else start + LONGEST

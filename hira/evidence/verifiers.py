@@ -1,7 +1,7 @@
 """The check of an answer: its claims and their sources go to a verifier, and the judgements become citations.
 
 A verifier is any object with a `name` and `async verify(claims, question)`. `LexicalVerifier` needs no model; the one
-that asks a model is in `hira.agents.verifier`, adapters for published fact checkers are in `hira.evidence.adapters`.
+that asks a model is in `hira.agents.model_verifier`, adapters for published fact checkers in `hira.evidence.adapters`.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ SECONDS = 300.0
 """A slower verifier is abandoned: models on one processor judge a dozen claims in two minutes."""
 CANDIDATES = 5
 """The number of sources that an uncited claim is compared with: those that share the most of its rare words."""
-_SEVERAL = compile_lazily(r"\band\b|[,;，、；]", re.IGNORECASE)
+_SEVERAL = compile_lazily(r"\band\b|[,;，、；]|[?？]\s*\w", re.IGNORECASE)
 LONG = 10
 """An answer with at least this number of claims is a report: it has no main claim, and half of its claims must be
 supported."""
@@ -147,8 +147,8 @@ def check(claim: str, source: Source, question: str = "") -> Citation:
 
 def find_lacking(citations: Sequence[Citation], question: str) -> tuple[str, ...]:
     """Return the words of the question that no supported claim speaks of, alone or together with the supported claims
-    that name the same thing. If the question asks about several things ("and"), all supported claims count together. An
-    answer that holds may answer another question."""
+    that name the same thing. If the question asks about several things ("and", or a second question), all supported
+    claims count together. An answer that holds may answer another question."""
     several = bool(_SEVERAL.search(question))
     held = [citation for citation in citations if citation.verdict.holds]
     names = [{word.key for word in read_words(citation.claim) if word.kind == "name"} for citation in held]

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import from_json
 from typing_extensions import TypedDict
 
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, uncapitalise
 from hira.core.events import KINDS, Event
 from hira.core.messages import Speaker
 from hira.core.policy import Completion, Count, Dollars, Sampling, Seconds
@@ -95,7 +95,7 @@ def validate(kind: Any, value: Any, name: str = "") -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"][:6]))
-        why = ": ".join(part for part in (place, first["msg"].lower()) if part)
+        why = ": ".join(part for part in (place, uncapitalise(first["msg"])) if part)
         raise DamagedRecord(f"{name} cannot be read: {why}" if name else why) from None
 
 
@@ -168,7 +168,7 @@ class _Function(TypedDict):
 
 
 class _WireCall(TypedDict):
-    id: str
+    id: NotRequired[str]
     function: _Function
 
 
@@ -205,7 +205,7 @@ class WireMessage(TypedDict):
     """A message in its wire form, with the name of its prompt."""
 
     role: Speaker
-    content: str | list[_Text | _Image | _Video | _Audio] | None
+    content: NotRequired[str | list[_Text | _Image | _Video | _Audio] | None]
     tool_calls: NotRequired[list[_WireCall]]
     tool_call_id: NotRequired[str]
     prompt: NotRequired[str]
@@ -279,17 +279,11 @@ def decode_result(kind: str, raw: Any) -> Any:
     if isinstance(result, dict) and "failed" in result:
         return validate(FailureRecord, result)
     if kind == "policy":
-        decode_completion(result)
+        validate(Completion, result)
         return result
     if isinstance(result, dict):
         validate(_ToolResult, result)
     return result
-
-
-def decode_completion(record: Any) -> Completion:
-    """Return a recorded reply. Raises `DamagedRecord`."""
-    completion: Completion = validate(Completion, record)
-    return completion
 
 
 def decode_passages(result: Any) -> list[PassageRecord]:

@@ -5,13 +5,13 @@ import hashlib
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any, NamedTuple
 
-from pydantic_core import to_json
+from pydantic_core import to_json, to_jsonable_python
 
 from hira.core.messages import Message
-from hira.core.policy import Completion, Request, Sampling
+from hira.core.policy import Request, fields_of
 
 MOST_BEGINNINGS = 64
 """Beginnings of digests that are kept for conversations to come."""
@@ -98,31 +98,17 @@ def digest_of_tool(name: str, arguments: Mapping[str, Any]) -> str:
     return hashlib.blake2b(f"{name} {spelled}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-_SAMPLED = tuple(Sampling.__dataclass_fields__)
-
-
 def dump_request(model: str, request: Request, kept: int) -> dict[str, Any]:
     """Return the stored form of a request that shares its first `kept` messages with the previous one of its
     conversation."""
-    added = [{**message.wire, "prompt": message.prompt} for message in request.messages[kept:]]
-    sampling = {name: value for name in _SAMPLED if (value := getattr(request.sampling, name)) is not None}
+    sampling = {name: value for name, value in fields_of(request.sampling).items() if value is not None}
+    added = [*map(dump_message, request.messages[kept:])]
     return {"model": model, "kept": kept, "added": added, "sampling": sampling, "stop": request.stop}
 
 
-def dump_completion(completion: Completion) -> dict[str, Any]:
-    """The completion as JSON values. Written out, because `asdict` walks through every token id."""
-    tokens = completion.tokens
-    return {
-        "text": completion.text,
-        "reasoning": completion.reasoning,
-        "calls": [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in completion.calls],
-        "finish": completion.finish,
-        "stop": completion.stop,
-        "usage": completion.usage.record,
-        "model": completion.model,
-        "tokens": tokens and {"prompt": tokens.prompt, "sampled": tokens.sampled, "logprobs": tokens.logprobs},
-        "notes": completion.notes,
-    }
+def dump_message(message: Message) -> dict[str, Any]:
+    """Return the wire form of a message with the name of its prompt, for `read_message`."""
+    return {**message.wire, "prompt": message.prompt}
 
 
 COMPRESSED = 8192
@@ -130,12 +116,23 @@ COMPRESSED = 8192
 
 
 def pack(value: Any) -> bytes:
-    """Write the value as JSON. Values that pydantic cannot write, such as halves of characters, take the slower way."""
+    """Write the value, dataclasses too, as JSON. Values that pydantic cannot write, such as halves of characters, take
+    the slower way."""
     try:
         return to_json(value)
     except ValueError:
-        text = json.dumps(value, ensure_ascii=False, check_circular=False, separators=(",", ":"), default=str)
+        text = json.dumps(value, ensure_ascii=False, check_circular=False, separators=(",", ":"), default=spell_value)
         return text.encode("utf-8", "surrogatepass")
+
+
+def spell_value(value: Any) -> Any:
+    """Return what `json` writes for a value that it does not know."""
+    return fields_of(value) if is_dataclass(value) else str(value)
+
+
+def dump(value: Any) -> Any:
+    """Return the value, dataclasses too, as JSON values."""
+    return to_jsonable_python(value)
 
 
 def compress(raw: bytes) -> bytes:

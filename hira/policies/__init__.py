@@ -1,119 +1,14 @@
 """Policies by name. Each is loaded at its first use, because their SDKs are heavy."""
 
-import ipaddress
 from collections.abc import Mapping
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
+from typing import Any
 
 from hira.core.errors import UsageError
 from hira.core.policy import Policy
-from hira.policies.retrying import USUAL, Retrying, Timeout
-
-if TYPE_CHECKING:
-    from hira.policies.chat import Continuation
-
-# The APIs of OpenAI that an endpoint may speak.
-Api = Literal["chat", "responses"]
-OFFLINE = "offline"
-LITELLM = "litellm/"
-# Weights in this process: a folder, or a model of the Hub.
-IN_PROCESS = "hf:"
-# A GGUF file, served by llama.cpp on this machine.
-GGUF = "gguf:"
-OLLAMA_URL = "http://127.0.0.1:11434/v1"
-OPENAI, OLLAMA = "openai", "ollama"
-# Providers whose models litellm asks, by its own names for them.
-PROVIDERS = frozenset(
-    "anthropic azure bedrock cerebras cohere databricks deepseek fireworks_ai gemini groq huggingface mistral "
-    "nvidia_nim openrouter perplexity together_ai vertex_ai watsonx xai".split()
-)
-# Models that are known by how their names begin.
-FAMILIES = {"claude-": "anthropic", "gemini-": "gemini"}
-# Providers that may also stand before a colon. Others would be mistaken for models of Ollama such as `mistral:7b`.
-_BEFORE_COLON = frozenset({OPENAI, OLLAMA, "anthropic", "gemini"})
-
-
-def has_own_place(model: str) -> bool:
-    """Return whether the model needs no endpoint that hira has to know."""
-    return model == OFFLINE or model.startswith((LITELLM, IN_PROCESS, GGUF))
-
-
-def resolve_name(name: str) -> str:
-    """The model that a name means where no endpoint is named for it; the name itself if it names no provider.
-
-    Raises `UsageError` for a provider that litellm asks, if litellm is not installed.
-
-    >>> resolve_name("openai:gpt-5"), resolve_name("ollama/qwen3:8b"), resolve_name("qwen3-32b")
-    ('gpt-5', 'qwen3:8b@http://127.0.0.1:11434/v1', 'qwen3-32b')
-    """
-    if has_own_place(name):
-        return name
-    provider, model = _provider_of(name)
-    if provider == OPENAI:
-        return model
-    if provider == OLLAMA:
-        return f"{model}@{OLLAMA_URL}"
-    if not provider:
-        return name
-    if find_spec("litellm") is None:
-        what = f"{name!r} is a model of {provider}, which needs litellm, and litellm is not installed"
-        fix = "pip install 'hira[litellm]', or name an OpenAI-compatible endpoint that has it with --base-url"
-        raise UsageError(what, fix=fix)
-    return f"{LITELLM}{provider}/{model}"
-
-
-def _provider_of(name: str) -> tuple[str, str]:
-    """The provider that a name names, and its model there; an empty provider if it names none."""
-    for sign, known in (("/", PROVIDERS | _BEFORE_COLON), (":", _BEFORE_COLON)):
-        provider, found, model = name.partition(sign)
-        if found and model and provider in known:
-            return provider, model
-    family = next((provider for begins, provider in FAMILIES.items() if name.startswith(begins)), "")
-    return family, name
-
-
-def names_of(model: str) -> list[str]:
-    """The models of a setting such as "gpt-5, qwen3-32b", the first choice first.
-
-    >>> names_of("gpt-5, qwen3-32b")
-    ['gpt-5', 'qwen3-32b']
-    """
-    return [name.strip() for name in model.split(",") if name.strip()]
-
-
-def place_of(name: str) -> tuple[str, str]:
-    """Model and base URL of one entry of such a setting; the URL is empty where the entry has none.
-
-    >>> place_of("qwen3-32b@http://127.0.0.1:8000/v1")
-    ('qwen3-32b', 'http://127.0.0.1:8000/v1')
-    """
-    model, at, rest = name.partition("@http")
-    return model, f"http{rest}" if at else ""
-
-
-OPENAI_URL = "https://api.openai.com/v1"
-# Where model servers usually listen: Ollama, LM Studio, vLLM, llama.cpp, SGLang.
-LOCAL_PORTS = (11434, 1234, 8000, 8080, 30000)
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-def is_nearby(base_url: str) -> bool:
-    """Return whether an endpoint is on this machine or in its network, judging by its address."""
-    host = urlsplit(base_url).hostname or ""
-    try:
-        return not ipaddress.ip_address(host).is_global
-    except ValueError:
-        return bool(host) and ("." not in host or host.endswith((".local", ".internal")))
+from hira.policies.names import GGUF, IN_PROCESS, LITELLM, OFFLINE, OPENAI_URL, Api, Continuation
+from hira.policies.waiting import USUAL, Timeout
 
 
 def open_policy(  # noqa: PLR0913 - each says one thing of the place
@@ -122,7 +17,7 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     base_url: str = "",
     api_key: str = "",
     key_origin: str = "",
-    continuation: "Continuation" = "none",
+    continuation: Continuation = "none",
     extra_body: Mapping[str, Any] | None = None,
     patient: bool = True,
     adapter: str = "",
@@ -173,19 +68,19 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
 
 
 def _open_local(name: str, adapter: str, timeout: Timeout) -> Policy:
-    from hira.policies.fitting import ContextTrimmer
+    from hira.policies.endpoint import Endpoint
     from hira.policies.local.loading import OpenedLocally
 
     policy = OpenedLocally(name, adapter, timeout.reply)
     missing = next((name for name in ("torch", "transformers") if find_spec(name) is None), "")
     if missing:
         raise UsageError(f"models named {IN_PROCESS}… need {missing}", fix="pip install 'hira[train]'")
-    return ContextTrimmer(policy)
+    return Endpoint(policy, attempts=1)
 
 
 def _harden(policy: Policy, endpoint: str, where: str, *, patient: bool) -> Policy:
     """The policy, retried, and within the limits of its endpoint and its window."""
-    from hira.policies.fitting import ContextTrimmer
+    from hira.policies.endpoint import Endpoint
     from hira.policies.limited import gate_at
 
-    return ContextTrimmer(Retrying(policy, partial(gate_at, endpoint), where, patient))
+    return Endpoint(policy, partial(gate_at, endpoint), where, patient)

@@ -7,7 +7,7 @@ from typing import Literal
 from hira.core.errors import EndpointError
 from hira.core.messages import Media, assistant, user
 from hira.core.policy import Request, Sampling
-from hira.policies.chat import Continuation
+from hira.policies.names import Continuation
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.reply import ReplyParts
 
@@ -71,7 +71,7 @@ async def _run_check(check: Callable[[], Awaitable[bool | str]]) -> bool | str:
 
 
 async def _check_stream(policy: OpenAIPolicy, check: Callable[[ReplyParts], bool]) -> bool:
-    return check(await policy.ask(_COUNT, lambda _: None))
+    return check(await policy.ask(_COUNT, stream=True))
 
 
 async def _calls(policy: OpenAIPolicy) -> bool:

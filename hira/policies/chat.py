@@ -12,6 +12,7 @@ from hira.core.messages import Message
 from hira.core.patterns import compile_lazily
 from hira.core.policy import Request
 from hira.policies.failures import OVERFLOW, codes_in, message_in, number, tools_refused
+from hira.policies.names import Continuation
 
 _REFUSED = compile_lazily(
     r"unsupported|not supported|not? support|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed|extra"
@@ -188,7 +189,6 @@ def media_refused(kind: str, *, where: str, status: int = 0, said: str = "") -> 
     return MediaRefused(what, where=where, fix=f"use a model that takes {MEDIA[kind]} for the role look", status=status)
 
 
-Continuation = Literal["none", "continue_final_message", "prefix", "completions"]
 TURN_ENDS = "<|im_end|>"
 
 

@@ -1,9 +1,9 @@
 """Facts that hira learned about models at their endpoints, kept in one file of the cache folder."""
 
-import tempfile
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from json import dump, loads
+from json import dumps, loads
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ class EndpointFacts:
     def __init__(self, folder: Path | None = None) -> None:
         self._path = folder / "endpoints.json" if folder else None
         self._known = self._read()
+        self._locks: dict[str, asyncio.Lock] = {}
 
     def get(self, base_url: str, model: str, name: str) -> Any:
         """Return a fact, None if it is not known."""
@@ -34,6 +35,10 @@ class EndpointFacts:
         facts = {**self._known.get(_key(base_url, model), {}), name: value}
         self._known[_key(base_url, model)] = {name: value for name, value in facts.items() if value}
         self._write()
+
+    def lock(self, base_url: str, model: str) -> asyncio.Lock:
+        """Return the lock of a model, to be held while a fact is found out that several runs need at once."""
+        return self._locks.setdefault(_key(base_url, model), asyncio.Lock())
 
     def about(self, base_url: str, model: str) -> "ModelFacts":
         """Return the facts about one model."""
@@ -51,11 +56,12 @@ class EndpointFacts:
     def _write(self) -> None:
         if self._path is None:
             return
+        from hira.core.files import replace_file  # most runs learn nothing new
+
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=self._path.parent, delete=False) as file:
-                dump(self._known, file, ensure_ascii=False, indent=1, sort_keys=True)
-            Path(file.name).replace(self._path)
+            content = dumps(self._known, ensure_ascii=False, indent=1, sort_keys=True)
+            replace_file(self._path, content.encode("utf-8", "replace"), private=True)
         except OSError:
             return
 
@@ -79,3 +85,7 @@ class ModelFacts:
     def keep(self, name: str, value: Any) -> None:
         """Remember a fact, and forget it if the value is None or empty."""
         self.known.keep(self.base_url, self.model, name, value)
+
+    def lock(self) -> asyncio.Lock:
+        """Return the lock of the model, to be held while a fact is found out that several runs need at once."""
+        return self.known.lock(self.base_url, self.model)

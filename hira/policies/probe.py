@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import httpx
 
-from hira.policies import LOCAL_PORTS, is_nearby
+from hira.policies.names import LOCAL_PORTS, is_nearby
 from hira.policies.reply import whole
 from hira.policies.transport import StreamTransport, transport_for
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, overload
 from typing_extensions import TypeVar
 
 from hira.agents.history import Earlier
-from hira.agents.output import OutputType
+from hira.agents.output_type import OutputType
 from hira.core.errors import UsageError
 from hira.journal import Journal
 from hira.runtime.answer import Answer

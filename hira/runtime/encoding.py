@@ -9,15 +9,13 @@ from hira.core.errors import OutOfBudget, UsageError
 from hira.core.events import Events, Notice
 from hira.core.policy import Usage
 from hira.core.prices import Price
-from hira.policies import GGUF, IN_PROCESS, LITELLM, OPENAI_URL
+from hira.policies.names import GGUF, IN_PROCESS, LITELLM, OPENAI_URL
+from hira.runtime.registry import EMBED, RERANK
 from hira.runtime.settings import RoleSettings, Settings
 from hira.runtime.settings.keys import find_place
 
 if TYPE_CHECKING:
     from hira.tools.documents.encoder import Encoder, Endpoint, Reranker
-
-EMBED, RERANK = "embed", "rerank"
-"""The roles whose settings hold the endpoints."""
 
 
 def open_encoder(settings: Settings) -> "Encoder | None":
@@ -59,7 +57,7 @@ def _open(role: str, setting: str, what: str, settings: Settings) -> "Endpoint |
 
 @dataclass(slots=True)
 class EncoderUse:
-    """What one run does with the encoder: it charges the budget, and goes on with words after the first failure."""
+    """The use of the encoder in one run: it charges the budget, and continues with words after the first failure."""
 
     budget: Budget
     events: Events
@@ -85,4 +83,4 @@ class EncoderUse:
         """Tell the person once why words alone are searched from now on."""
         if not self.failure:
             self.failure = why
-            self.events(Notice(f"{why}; the search goes on with words alone", important=True))
+            self.events(Notice(f"{why}; the search continues with words alone", important=True))

@@ -4,10 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hira.core.errors import AccessDenied, EndpointError, UsageError
+from hira.core.errors import AccessDenied, EndpointError, UsageError, suggest
 from hira.core.policy import Policy
 from hira.core.sanitize import without_userinfo
-from hira.policies import (
+from hira.policies import open_policy
+from hira.policies.names import (
     IN_PROCESS,
     LOCAL_PORTS,
     OFFLINE,
@@ -15,12 +16,11 @@ from hira.policies import (
     Api,
     has_own_place,
     names_of,
-    open_policy,
     place_of,
     resolve_name,
 )
-from hira.policies.retrying import USUAL, Fallback, Timeout
-from hira.runtime.settings import Continuation, RoleSettings, Settings, nearest
+from hira.policies.waiting import USUAL, Timeout
+from hira.runtime.settings import Continuation, RoleSettings, Settings
 from hira.runtime.settings.keys import EndpointPlace, find_place
 
 WANTS_KEY = frozenset({401, 403})
@@ -159,8 +159,8 @@ def _no_key(settings: Settings, served: Sequence[str]) -> AccessDenied:
 
 def _suggest(name: str, served: Sequence[str] = ()) -> str:
     """Suggest what to do about a model without an endpoint: its name may be misspelt."""
-    near = nearest(name, [OFFLINE, *served])
-    return f"did you mean {near!r}? Else {_KEYED}" if near else _KEYED
+    suggestion = suggest(name, [OFFLINE, *served])
+    return f"{suggestion} Else {_KEYED}" if suggestion else _KEYED
 
 
 def _key_told(settings: Settings) -> str:
@@ -192,4 +192,8 @@ class Places(NamedTuple):
             )
             for place in self.places
         ]
-        return policies[0] if len(policies) == 1 else Fallback(tuple(policies))
+        if len(policies) == 1:
+            return policies[0]
+        from hira.policies.fallback import Fallback  # few roles have several models
+
+        return Fallback(tuple(policies))

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hira.agents.expert import Expert
+from hira.agents.role import VERIFIER
 from hira.agents.run_context import Continuation, RoleConfig, Verify
-from hira.agents.verifier import ROLE
 from hira.core.budget import ReplyBound
 from hira.core.errors import UsageError
 from hira.core.events import Notice
@@ -16,10 +16,10 @@ from hira.core.policy import Policy, Sampling
 from hira.core.prices import FREE, Price, Prices, litellm_table
 from hira.evidence import Verifier
 from hira.journal import Journal
-from hira.policies import LOCAL_PORTS, OFFLINE, OPENAI_URL, is_nearby, names_of
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect
 from hira.policies.facts import EndpointFacts
-from hira.policies.retrying import Timeout
+from hira.policies.names import LOCAL_PORTS, OFFLINE, OPENAI_URL, is_nearby, names_of
+from hira.policies.waiting import Timeout
 from hira.runtime.endpoints import Places, find_model, with_client
 from hira.runtime.registry import (
     AnyOf,
@@ -123,7 +123,7 @@ def choose_verify(settings: Settings, policies: Mapping[str, Policy], roles: Map
     A program's `policies` are often scripts that count their calls: they are asked only if the settings say so. Raises
     `UsageError` if the settings require a model and no model is connected.
     """
-    role = ROLE if ROLE in roles else "*"
+    role = VERIFIER if VERIFIER in roles else "*"
     offline = roles[role].policy.model == OFFLINE
     if settings.verify == "model" and offline:
         what = "no model is connected to verify answers"

@@ -2,31 +2,30 @@
 
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from hira.agents.expert import Expert
 from hira.agents.experts import EXPERTS
-from hira.agents.output import ROLE as OUTPUT
+from hira.agents.role import OUTPUT, VERIFIER
 from hira.agents.run_context import RunContext
-from hira.agents.verifier import ROLE as VERIFIER
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean, nearest, uncapitalise
+from hira.core.options import SHARED
 from hira.core.plugin import TOOLS, find_installed, load_named, load_object, package_of
 from hira.core.plugin import WORKFLOWS as INSTALLED
 from hira.core.policy import Policy
 from hira.policies.dialects import DIALECTS, NATIVE, Dialect
-from hira.runtime.encoding import EMBED, RERANK
-from hira.runtime.settings import McpSettings, Settings, did_you_mean, nearest
+from hira.runtime.settings import ExpertSettings, McpSettings, Settings
 from hira.runtime.validation import TAKEN, check_experts, check_workflow
 from hira.tools import Tool
 from hira.workflows import WORKFLOWS, BuiltIn, Workflow
 
-GENERAL = ("max_subtasks", "parallel", "without")
-"""Settings that mean the same in every workflow that has them; without a value the workflow's own holds."""
 JUDGE = "judge"
 """The role that scores answers and reports; no workflow has it."""
+EMBED, RERANK = "embed", "rerank"
+"""The roles whose settings hold the endpoints of the encoder and the reranker."""
 ANYWHERE = frozenset({VERIFIER, OUTPUT, EMBED, RERANK})
 """Roles of every workflow: those that check the answer, write its value, and encode and order passages."""
 MAY_BE_ZERO = frozenset({"pages", "papers"})
@@ -54,7 +53,7 @@ def make_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
     make = WORKFLOWS[name]
     has = options_of(make)
     given: dict[str, Any] = {}
-    for general in GENERAL:
+    for general in SHARED:
         value = getattr(settings, general)
         if value and general in has:
             given[general] = value
@@ -64,10 +63,25 @@ def make_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
     for option, value in settings.workflows.get(name, {}).items():
         given[option] = _option(name, has, option, value)
     if "experts" in typing.get_type_hints(make):
-        own = [*experts, *map(load_object, settings.experts)]
+        own = [*experts, *(load_expert(name, table) for name, table in settings.experts.items())]
         check_experts(own)
         given["experts"] = (*EXPERTS, *own)
     return make(**given)
+
+
+def load_expert(name: str, table: ExpertSettings) -> Expert:
+    """Load an expert of the settings with its options; a function takes the name of its table."""
+    from hira.agents.function_expert import FunctionExpert  # few runs have experts of their own
+
+    loaded: Any = load_object(table.object, table.options)
+    if ":" in name:
+        return cast("Expert", loaded)
+    if isinstance(loaded, FunctionExpert):
+        return replace(loaded, name=name)
+    if getattr(loaded, "name", name) != name:
+        what = f"{table.object!r} is an expert with the name {loaded.name!r}"
+        raise UsageError(what, where=f"table [experts.{name}]", fix=f"write [experts.{loaded.name}]")
+    return cast("Expert", loaded)
 
 
 def load_tools(names: Sequence[str]) -> tuple[list[Tool], list[str]]:
@@ -124,7 +138,7 @@ def _option(workflow: str, has: Mapping[str, Any], option: str, value: Any) -> A
     try:
         read = TypeAdapter(has[option]).validate_python(value)
     except ValidationError as error:
-        says = error.errors(include_input=False)[0]["msg"].lower()
+        says = uncapitalise(error.errors(include_input=False)[0]["msg"])
         what = f"option {option!r} of workflow {workflow!r}: {says}, got {value!r}"
         raise UsageError(what, fix="correct it, or remove the option") from None
     least = 0 if option in MAY_BE_ZERO else 1

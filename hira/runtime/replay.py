@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hira.agents.output import find_recorded_output
+from hira.agents.output_type import find_recorded_output
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import UsageError

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from hira.core.budget import Budget
 from hira.core.concurrency import Once
-from hira.core.errors import ToolError, UsageError
+from hira.core.errors import ToolError, UsageError, did_you_mean
 from hira.core.events import DocumentsRead, Events, Notice
 from hira.core.prices import Price
 from hira.core.sanitize import flatten_name
-from hira.runtime.encoding import EncoderUse, open_encoder, open_reranker
-from hira.runtime.settings import SEARCH_KEYS, Settings, did_you_mean
+from hira.runtime.settings import SEARCH_KEYS, Settings
 from hira.runtime.workspace import ReadableFiles, find_readable, work_folder
 from hira.tools import Observation, Tool, Toolbox
 from hira.tools.python import open_python, refusal
@@ -72,7 +71,8 @@ class Toolset:
             attached = {flatten_name(str(file)) for file in files}
             seen = any(name not in attached and not name.lower().endswith(".pdf") for name in readable.shown)
             await self._read(self.index, events, seen=seen)
-            documents = await self._encode(self.index, EncoderUse(budget, events, self.prices, self.settings.embed))
+            if documents and not self.index.is_only_words:
+                documents = await self._encode(self.index, documents[1], budget, events)
         while self.notices:
             events(self.notices.pop(0))
         search, browse, scholar = self._find_tools(question, events, documents)
@@ -113,11 +113,6 @@ class Toolset:
             image=own.sandbox_image or IMAGE,
         )
 
-    @property
-    def prices(self) -> dict[str, Price]:
-        """The prices of models that the settings name."""
-        return {name: Price(own.input, own.output, own.cached) for name, own in self.settings.prices.items()}
-
     async def aclose(self) -> None:
         await self.stack.aclose()
 
@@ -156,19 +151,21 @@ class Toolset:
                 events(Notice(line, important=True))
             self._read_at = time.monotonic()
 
-    async def _encode(self, index: "Index", use: EncoderUse) -> tuple[Tool, Tool] | None:
-        """Encode the passages that have no vector yet, for one run at a time, and return the tools of the run. Without
-        an encoder and a reranker they are those of all runs."""
-        if self.documents is None or index.is_only_words:
-            return self.documents
+    async def _encode(self, index: "Index", browse: Tool, budget: Budget, events: Events) -> tuple[Tool, Tool]:
+        """Encode the passages that have no vector yet, for one run at a time, and return "search" and "browse" of the
+        run."""
+        from hira.runtime.encoding import EncoderUse
         from hira.tools.documents import EncoderFailed, search_documents
 
+        own = self.settings
+        prices = {name: Price(price.input, price.output, price.cached) for name, price in own.prices.items()}
+        use = EncoderUse(budget, events, prices, own.embed)
         async with self._reading:
             try:
-                await index.encode(_Progress(use.events, "passages"), use.spend)
+                await index.encode(_Progress(events, "passages"), use.spend)
             except EncoderFailed as error:
                 use.fail(str(error))
-        return search_documents(index, spend=use.spend, on_failure=use.fail), self.documents[1]
+        return search_documents(index, spend=use.spend, on_failure=use.fail), browse
 
     def _find_tools(
         self, question: str, events: Events, documents: tuple[Tool, Tool] | None
@@ -198,7 +195,11 @@ async def open_toolset(settings: Settings, extra: Sequence[Tool] = (), *, sees: 
         found = await asyncio.to_thread(walk, settings.docs, settings.exclude)
         if not (found.files or (sees and any(map(can_be_sent, found.media)))):
             raise _unseen(settings.docs) if found.media else _unread(settings.docs, found.warnings)
-        encoder, reranker = open_encoder(settings), open_reranker(settings)
+        encoder, reranker = None, None
+        if settings.embed or settings.rerank or not {"embed", "rerank"}.isdisjoint(settings.roles):
+            from hira.runtime.encoding import open_encoder, open_reranker
+
+            encoder, reranker = open_encoder(settings), open_reranker(settings)
         index = Index(settings.docs, settings.cache, exclude=settings.exclude, encoder=encoder, reranker=reranker)
         stack.push_async_callback(index.aclose)
         stack.callback(index.close)

@@ -9,6 +9,7 @@ from typing import Any
 from hira.agents.experts import EXPERTS
 from hira.core.errors import UsageError
 from hira.core.hooks import Hooks
+from hira.core.plugin import Configurable
 from hira.core.sanitize import is_text, printable
 from hira.evidence import Verifier
 from hira.runtime.settings import Settings
@@ -153,6 +154,8 @@ def check_experts(experts: Any) -> None:
             )
         if not inspect.iscoroutinefunction(getattr(one, "work", None)):
             raise UsageError(f"the expert {_name_of(one)} has no async method work", fix=_EXPERT)
+        if isinstance(one, Configurable):
+            one.check()
     _no_name_twice([*(one.name for one in EXPERTS), *(one.name for one in experts)], "experts, with hira's own,")
 
 

@@ -22,7 +22,7 @@ from hira.server.wire import STILL, about, as_refusal, content_of, describe_prog
 async def complete_chat(state: AppState, request: Request) -> Response:
     """One chat completion, whole or as a stream."""
     client = state.client(request)
-    asked = chat.read_chat(await body_of(request))
+    asked = chat.read_chat(await body_of(request, state.bodies))
     question = read_question(asked.messages, "messages")
     state.runs.session(asked.model)
     earlier = await find_earlier(state, client, question.before)
@@ -44,7 +44,7 @@ async def complete_chat(state: AppState, request: Request) -> Response:
 async def create_response(state: AppState, request: Request) -> Response:
     """One response, whole or as a stream."""
     client = state.client(request)
-    asked = responses.read_response_request(await body_of(request))
+    asked = responses.read_response_request(await body_of(request, state.bodies))
     messages = responses.messages_of(asked)
     question = read_question(messages, "input", len(asked.instructions or ""))
     state.runs.session(asked.model)

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from hira.core.page import add_palette, make_page
 from hira.core.policy import Policy
 from hira.core.sanitize import without_userinfo
-from hira.policies import OPENAI_URL, has_own_place, names_of
+from hira.policies.names import OPENAI_URL, has_own_place, names_of
 from hira.policies.probe import Probe, probe
 from hira.runtime.factory import open_session
 from hira.runtime.registry import AnyOf, make_workflow

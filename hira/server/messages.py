@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from hira.agents.output import OutputType
+from hira.agents.output_type import OutputType
 from hira.core.errors import UsageError
 from hira.server.keys import RejectedRequest
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hira.agents.output import OutputType
+from hira.agents.output_type import OutputType
 from hira.core.policy import Usage
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest

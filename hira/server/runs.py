@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.agents.history import Earlier
-from hira.agents.output import OutputType
+from hira.agents.output_type import OutputType
 from hira.agents.trajectory import Rejected, Subtask
 from hira.core.errors import HiraError, Interrupted
 from hira.core.events import Event, RunEnded, record
@@ -179,13 +179,14 @@ class WatchedRun:
                 yield ()
 
     def describe(self) -> dict[str, Any]:
-        """The run in a line of a list."""
+        """The run in a line of a list. `seconds` are those since it began, as long as it works."""
         return {
             "id": self.id,
             "question": self.question,
             "workflow": self.workflow,
             "status": self.status,
             "began": self.began,
+            "seconds": None if self.ended else round(time.time() - self.began, 1),
             "resumable": self.run.resumable and self.status in GOES_ON,
         }
 

@@ -17,6 +17,10 @@ from hira.server.wire import as_refusal, error_of
 
 LARGEST = 32 * 2**20
 """Bytes of a request."""
+SMALL = 256 * 2**10
+"""Bytes of a request that is read even while others fill the memory for bodies."""
+MOST = 8 * LARGEST
+"""Bytes of the larger bodies of all requests together, until their requests have been answered."""
 BODY_SECONDS = 120.0
 LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]", "::1", "testserver"})
 Handler = Callable[["AppState", Request], Awaitable[Response]]
@@ -37,6 +41,8 @@ class AppState:
     folder: Path
     hosts: frozenset[str] | None = LOCAL
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    bodies: dict[int, int] = field(default_factory=dict)
+    """Bytes of the bodies that are larger than `SMALL`, by request."""
 
     def client(self, request: Request) -> Client:
         """Who asks. A page of another site cannot, even where no key is needed: one that has its name point here comes
@@ -73,6 +79,8 @@ def guard(state: AppState, handler: Handler) -> Callable[[Request], Awaitable[Re
             log.exception("a fault in hira at %s %s", request.method, request.url.path)
             what = f"a fault in hira ({type(error).__name__}); see the log of this server"
             return refusal(RejectedRequest(500, what, kind="server_error"))
+        finally:
+            state.bodies.pop(id(request), None)
 
     return respond
 
@@ -94,18 +102,18 @@ def _is_json(request: Request) -> bool:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
 
 
-async def body_of(request: Request, seconds: float = BODY_SECONDS) -> bytes:
-    """Return the body. Raises `RejectedRequest` if it is too large, before reading all of it, or if it does not arrive
-    in time."""
+async def body_of(request: Request, bodies: dict[int, int], seconds: float = BODY_SECONDS) -> bytes:
+    """Return the body, and enter its size into `bodies`. Raises `RejectedRequest` if it is too large, alone or together
+    with the others, before reading all of it, or if it does not arrive in time."""
     length = request.headers.get("content-length", "")
     try:
         async with asyncio.timeout(seconds):
-            return await _read(request, int(length) if length.isdecimal() else 0)
+            return await _read(request, int(length) if length.isdecimal() else 0, bodies)
     except TimeoutError:
         raise RejectedRequest(408, f"the body did not come within {seconds:g} seconds") from None
 
 
-async def _read(request: Request, size: int) -> bytes:
+async def _read(request: Request, size: int, bodies: dict[int, int]) -> bytes:
     read = bytearray()
     too_large = RejectedRequest(413, f"the body is larger than {LARGEST // 2**20} MB")
     if size > LARGEST:
@@ -114,4 +122,9 @@ async def _read(request: Request, size: int) -> bytes:
         read += part
         if len(read) > LARGEST:
             raise too_large
+        if len(read) > SMALL:
+            bodies[id(request)] = len(read)
+        if len(read) > SMALL and sum(bodies.values()) > MOST:
+            what = f"the requests being answered hold {MOST // 2**20} MB already; send this one again later"
+            raise RejectedRequest(503, what, kind="server_error")
     return bytes(read)

@@ -40,7 +40,7 @@ async def begin(state: AppState, request: Request) -> Response:
     """Begin a run for the page. It continues when the page is closed."""
     client = state.client(request)
     try:
-        asked = _Begun.model_validate_json(await body_of(request))
+        asked = _Begun.model_validate_json(await body_of(request, state.bodies))
     except ValidationError:
         what = 'write {"question": "…", "workflow": "hira", "approve": false}'
         raise RejectedRequest(400, what) from None
@@ -100,9 +100,11 @@ async def one_run(state: AppState, request: Request) -> Response:
 
 
 def _describe_answer(answer: Answer) -> dict[str, Any]:
-    """Describe an answer, with the texts of its sources."""
+    """Describe an answer, with the texts of its sources and, for each citation, the words that its source lacks."""
     texts = {source.id: source.text for source in answer.sources}
     values = {**answer.json(), "answer": answer.flagged, "error": trouble(answer)}
+    for described, citation in zip(values["citations"], answer.citations, strict=True):
+        described["why"] = citation.explain()
     return {"answer": values, "texts": texts, "status": answer.status}
 
 
@@ -160,7 +162,7 @@ async def approve(state: AppState, request: Request) -> Response:
     """Decide on subtasks that wait: `text` changes one, `rejected` gives the reason against it."""
     watched = state.runs.of(state.client(request), request.path_params["run"])
     try:
-        decisions = json.loads(await body_of(request))["decisions"]
+        decisions = json.loads(await body_of(request, state.bodies))["decisions"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise RejectedRequest(400, SHAPE) from None
     if not isinstance(decisions, list) or not decisions:

@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from hira.core.messages import Message, ToolCall
+from hira.core.messages import ToolCall, read_message
 from hira.core.policy import Completion, Request, Sampling
 
 StopStyle = Literal["strip", "keep", "name"]
@@ -20,7 +20,7 @@ def request_of(body: Mapping[str, Any]) -> Request:
     schema = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
     messages = body.get("messages") or [{"role": "user", "content": body.get("prompt", "")}]
     return Request(
-        tuple(_message(said) for said in messages),
+        tuple(map(read_message, messages)),
         Sampling(
             temperature=body.get("temperature"),
             top_p=body.get("top_p"),
@@ -115,17 +115,6 @@ def _call(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
-def _message(said: Mapping[str, Any]) -> Message:
-    content = said.get("content") or ""
-    if isinstance(content, list):
-        content = "".join(part.get("text", "") for part in content)
-    calls = tuple(
-        ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
-        for call in said.get("tool_calls") or ()
-    )
-    return Message(said["role"], content, calls=calls, call_id=said.get("tool_call_id", ""))
-
-
 _STATUS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
@@ -144,7 +133,7 @@ def chat_body(body: Mapping[str, Any]) -> dict[str, Any]:
         elif kind == "function_call_output":
             messages.append({"role": "tool", "content": item["output"], "tool_call_id": item["call_id"]})
         elif kind == "message":
-            messages.append({"role": item["role"], "content": item["content"]})
+            messages.append({"role": item["role"], "content": _chat_content(item["content"])})
     chat = {name: body[name] for name in ("model", "temperature", "top_p", "tool_choice", "stream") if name in body}
     chat |= {"messages": messages, "max_tokens": body.get("max_output_tokens")}
     chat["tools"] = [
@@ -158,6 +147,18 @@ def chat_body(body: Mapping[str, Any]) -> dict[str, Any]:
     if form := (body.get("text") or {}).get("format"):
         chat["response_format"] = {"type": "json_schema", "json_schema": {"schema": form.get("schema")}}
     return chat
+
+
+def _chat_content(content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+    """Content of the Responses API in the shape of the chat API."""
+    if isinstance(content, str):
+        return content
+    return [
+        {"type": "image_url", "image_url": {"url": part["image_url"]}}
+        if part["type"] == "input_image"
+        else part | ({"type": "text"} if "text" in part else {})
+        for part in content
+    ]
 
 
 def response_of(reply: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from hira.agents import marsrl
-from hira.agents.marsrl import Review, Solution
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Rollout
 from hira.evaluation.rewards.answers import RIGHT, Reward, RolloutScore, of_solution, of_verdict
@@ -23,6 +21,8 @@ from hira.trainers.metrics import make_transcript, measure_parts, measure_rollou
 from hira.trainers.rollouts import Problem, Rollouts, choose_problems
 from hira.trainers.rows import Collected, Group, ScoredRollout
 from hira.workflows.marsrl import MarsRL
+from hira.workflows.marsrl import steps as marsrl
+from hira.workflows.marsrl.steps import Review, Solution
 
 STEPS = ("solver", "verifier", "corrector", "verifier", "corrector")
 """The role at each step. In training a problem has at most five (section 3.1)."""

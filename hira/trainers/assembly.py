@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -11,7 +12,7 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from hira.agents.run_context import RoleConfig
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean
 from hira.evaluation import data
 from hira.evaluation.data import Selection
 from hira.evaluation.preferences import pairs_of
@@ -22,13 +23,15 @@ from hira.evaluation.rewards.match import contains, equal, exact, f1
 from hira.evaluation.rewards.rubrics import GENERAL_RUBRICS
 from hira.journal.decoding import read_json, validate
 from hira.runtime.registry import make_workflow
-from hira.runtime.settings import Settings, did_you_mean
+from hira.runtime.settings import Settings
 from hira.runtime.settings import load as load_settings
 from hira.trainers.configuration import Configuration, DataConfig, ModelConfig, RewardConfig
 from hira.trainers.credit import Credit
+from hira.trainers.credit.checks import run_credit
 from hira.trainers.credit.masking import drop_mastered, drop_overlong
-from hira.trainers.recipes import RECIPES, Data, Judges, Recipe
+from hira.trainers.recipes import Data, Judges, Recipe, find_recipe
 from hira.trainers.records import unwritable
+from hira.trainers.rewards import ByFunction, GainOver, Ranked
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Credited, Group
 from hira.workflows import BuiltIn
@@ -87,22 +90,21 @@ def make_plan(configuration: Configuration, folder: Path, environ: Mapping[str, 
 def draft_plan(configuration: Configuration, folder: Path, environ: Mapping[str, str], home: Path) -> TrainingPlan:
     """Return the plan without questions: the names of recipe, settings, workflow, roles and credit are checked, and no
     file that the configuration names is read. Raises `UsageError` with the nearest name."""
-    recipe = RECIPES.get(configuration.recipe)
-    if recipe is None:
-        fix = did_you_mean(configuration.recipe, RECIPES)
-        raise UsageError(f"unknown recipe {configuration.recipe!r}", fix=fix)
+    recipe = find_recipe(configuration.recipe)
     if not configuration.model.name:
         fix = 'write name = "…" below [model], or model.name=FOLDER on the command line'
         raise UsageError("no model is named", fix=fix)
     configuration = configuration.model_copy(update={"model": resolve_folders(configuration.model, folder)})
     settings = settings_of(configuration, recipe, folder, environ, home)
-    workflow = recipe.own() if recipe.own else make_workflow(settings)
+    workflow = recipe.make() if recipe.make else make_workflow(settings)
     if recipe.roles and not recipe.roles <= workflow.roles:
         what = f"the recipe {recipe.name!r} trains {', '.join(sorted(recipe.roles))}"
         raise UsageError(
             f"{what}, which the workflow {workflow.name!r} has not", fix=f'use workflow = "{recipe.workflow}"'
         )
     _check_credit(configuration, recipe)
+    if configuration.reward.over:
+        make_workflow(settings.with_values({"workflow": configuration.reward.over}, "reward.over"))
     out = folder / configuration.out
     plan = TrainingPlan(configuration, recipe, settings, workflow, (), (), out, read_start(out))
     if strange := [role for role in configuration.model.adapters if role != "*" and role not in workflow.roles]:
@@ -182,7 +184,10 @@ def read_problems(
         return tuple(Problem(one.id, one.query, (one.accepted, one.rejected)) for one in pairs), 0
     items = data.load(name, Selection(limit=limit, columns=part.columns, split=split, config=config), folder).items
     if kind == "queries":
-        return tuple(Problem(item.id, item.question, (), item.files) for item in items), 0
+        return tuple(
+            Problem(item.id, item.question, (item.answers or (item.gold,)) if item.answerable else (), item.files)
+            for item in items
+        ), 0
     if lacking := next((item for item in items if not (item.answerable or item.unanswerable)), None):
         fix = 'name its column: data.columns.answer = "NAME"; where nothing can be known, write "answer": []'
         raise UsageError(f"question {lacking.id!r} of {name} has no answer", fix=fix)
@@ -195,7 +200,21 @@ def read_problems(
 
 
 def reward_of(plan: TrainingPlan) -> Reward:
+    """Return the reward of the recipe, over that of `reward.over` if it is set."""
+    over = plan.configuration.reward.over
+    reward = _reward_of(plan)
+    if hasattr(reward, "score_group") and (over or plan.recipe.staged):
+        what = "a reward that ranks a group has no value of its own"
+        fix = 'remove reward.over, and train steps with a reward of single rollouts: recipe = "marsrl"'
+        raise UsageError(what, where=f"recipe {plan.recipe.name!r}", fix=fix)
+    return GainOver(reward, over) if over else reward
+
+
+def _reward_of(plan: TrainingPlan) -> Reward:
     part: RewardConfig = plan.configuration.reward
+    own = plan.recipe.reward
+    if own is not None:
+        return own if isinstance(own, GainOver | Ranked) else ByFunction(own)
     judge = _open_judge(plan, part.judge, part.judge_url, "judge")
     if plan.recipe.judged is not None:
         written = "" if part.generator == GENERAL_RUBRICS else part.generator
@@ -224,7 +243,7 @@ def credit_of(plan: TrainingPlan) -> Credit:
         options["roles"] = frozenset(part.roles)
 
     def credit(groups: Sequence[Group]) -> Credited:
-        credited = plan.recipe.credit(groups, **options)
+        credited = run_credit(partial(plan.recipe.credit, **options), groups)
         if plan.recipe.staged and part.masking:
             credited = drop_mastered(credited, tau=part.mastered, target=part.entropy)
         return drop_overlong(credited) if plan.configuration.train.mask_overlong else credited

@@ -9,12 +9,15 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hira.agents.trajectory import Rollout
 from hira.core.errors import (
     BadReply,
     ContextOverflow,
+    DialectError,
     EndpointError,
     HiraError,
     MediaRefused,
+    OutOfBudget,
     ToolDown,
     ToolsRefused,
     Withheld,
@@ -22,6 +25,7 @@ from hira.core.errors import (
 from hira.core.policy import Completion, Policy, Request, Sampling, Watch
 from hira.tools import Observation, Tool, Toolbox
 from hira.tools.toolbox import OpenPython
+from hira.trainers.rows import Status
 
 
 def seed_of(*parts: object) -> int:
@@ -42,6 +46,19 @@ def set_training_sampling(sampling: Sampling, temperature: float = 1.0) -> Sampl
 def own_fault(error: EndpointError) -> bool:
     """Return whether the agent caused the failure itself: a prompt over the window, a refusal, nothing but thought."""
     return isinstance(error, ContextOverflow | Withheld) or (isinstance(error, BadReply) and not error.status)
+
+
+def status_of(record: Rollout) -> Status:
+    """Return the status of a rollout: who caused its failure, if it failed.
+
+    A prompt over the window, a refusal and an unreadable reply are the agent's own failures. An exhausted budget is
+    `ok`: its answer is judged. Everything else is the infrastructure's.
+    """
+    failure = record.failure
+    if failure is None or isinstance(failure, OutOfBudget):
+        return "ok"
+    own = isinstance(failure, DialectError) or (isinstance(failure, EndpointError) and own_fault(failure))
+    return "agent_failed" if own else "infra_failed"
 
 
 @dataclass(slots=True)

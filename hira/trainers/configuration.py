@@ -22,8 +22,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from hira.core.errors import UsageError
-from hira.runtime.settings import did_you_mean
+from hira.core.errors import UsageError, did_you_mean
 from hira.trainers.schedule import ScheduleLimits
 
 HALF = 16
@@ -141,7 +140,8 @@ class RewardConfig(_StrictConfig):
     `criteria` of a paper, by default the recipe's. `format` is the share of the reward for calls that succeed, by
     default MATPO's 0.1 in its recipe and 0 elsewhere. `generator` writes the rubrics of reports: a model, by default
     the judge, or `general` for the same rubric everywhere; either gets `at_once` calls at a time. `preference`,
-    `quality` and `judge_scale` weigh the hybrid reward of rubrics."""
+    `quality` and `judge_scale` weigh the hybrid reward of rubrics. The reward of the untrained model in the workflow
+    `over` is subtracted."""
 
     match: Literal["contains", "exact", "f1", "number"] = "contains"
     judge: str = ""
@@ -154,6 +154,7 @@ class RewardConfig(_StrictConfig):
     quality: float = Field(default=1.0, ge=0)
     judge_scale: float = Field(default=1.0, ge=0)
     format: float | None = Field(default=None, ge=0, le=1)
+    over: str = ""
     variant: Literal["paper", "released"] = "paper"
 
 

@@ -14,9 +14,9 @@ from typing_extensions import TypedDict
 
 from hira.agents.trajectory import Rollout, Trajectory
 from hira.core.errors import UsageError
-from hira.core.messages import Message, ToolCall, assistant
+from hira.core.messages import Message, assistant, read_message
 from hira.core.policy import Count, Request, Tokens
-from hira.journal.decoding import read_json, validate
+from hira.journal.decoding import WireMessage, read_json, validate
 from hira.policies.local.template import Template
 from hira.trainers.rows import Row, join_turns
 
@@ -70,7 +70,7 @@ def read_demonstrations(
     for number, line in enumerate(filter(str.strip, lines), 1):
         try:
             one = validate(_ConversationRecord, read_json(line))
-            threads = [(tuple(map(_message, messages)), since) for messages, since in _threads(one)]
+            threads = [(tuple(map(_read_text_message, messages)), since) for messages, since in _threads(one)]
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             fix = "each line must be a JSON object with `messages`, as `hira runs export` writes it"
@@ -182,12 +182,8 @@ def _render_reply(template: Template, message: Message, before: str, until: Sequ
     return said[: said.index(end) + len(end)] if end and end in said else said
 
 
-def _message(wire: Mapping[str, Any]) -> Message:
-    calls = tuple(
-        ToolCall(str(one.get("id", "")), str(one["function"]["name"]), str(one["function"]["arguments"]))
-        for one in wire.get("tool_calls") or ()
-    )
-    content = wire.get("content") or ""
-    if not isinstance(content, str):
+def _read_text_message(wire: Mapping[str, Any]) -> Message:
+    message = read_message(validate(WireMessage, wire))
+    if message.media:
         raise TypeError("a message with media")
-    return Message(wire["role"], content, calls=calls, call_id=str(wire.get("tool_call_id", "")))
+    return message

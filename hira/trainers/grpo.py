@@ -1,8 +1,9 @@
-"""The trainer: TRL's GRPOTrainer with hira's rollouts, credit and packing. The only module that imports TRL.
+"""The trainer: transformers' Trainer with hira's rollouts, credit, packing and loss.
 
-TRL keeps the loss, the optimiser, checkpoints and logging. The differences: an update is one optimiser step, however
-many rows it has; each row carries its weight in the mask and the update one normaliser, so that results do not depend
-on packing; a micro-batch is of one role, whose adapter is active; the reference is the base without adapter.
+The Trainer keeps the optimiser, checkpoints and logging. An update is one optimiser step, however many rows it has;
+each row carries its weight and the update one normaliser, so that results do not depend on packing; a micro-batch is of
+one role, whose adapter is active; the reference is the base without adapter. No private name of transformers, PEFT,
+accelerate or TRL is read or overridden; TRL's public fused head scores tokens on a GPU.
 """
 
 import math
@@ -15,16 +16,15 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from datasets import Dataset  # type: ignore[import-untyped]
-from transformers import PrinterCallback, TrainerCallback
-from trl.trainer.grpo_config import GRPOConfig
-from trl.trainer.grpo_trainer import GRPOTrainer
+from accelerate.utils import gather_object  # type: ignore[import-untyped]
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments, default_data_collator
 
 from hira.core.errors import HiraError
 from hira.trainers import records
-from hira.trainers.batches import Micro, make_tensors, pack_rows, pick_canary, score_tokens, take_share
+from hira.trainers.batches import Micro, make_tensors, pack_rows, pick_canary, take_share
 from hira.trainers.configuration import HALF, Configuration
 from hira.trainers.credit import Credit
+from hira.trainers.loss import Batch, Scores, policy_loss, score_tokens, score_tokens_fused
 from hira.trainers.metrics import Means, measure_update
 from hira.trainers.records import COMPLETE, last_checkpoint, print_progress, step_of
 from hira.trainers.rows import Collect, Collected, Credited, Group, samples
@@ -42,19 +42,12 @@ from hira.trainers.weights import (
     too_little,
 )
 
-PER_ROW = ("entropy", "kl", "clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean")
 START = {"cpu": 32, "gpu": 4096}
 """The tokens that could be computed in the fixed time of a micro-batch: measured on a CPU with 135 M parameters, for
 GPUs estimated from the start of their kernels."""
-Batch = dict[str, Any]
 
 
-def _refuse_scoring(**_: Any) -> list[float | None]:
-    """Raise: TRL requires a reward function, but rewards come with the rollouts."""
-    raise HiraError("rewards come with the rollouts")
-
-
-class RoleTrainer(GRPOTrainer):
+class RoleTrainer(Trainer):
     """Trains the adapters of `model`, a PEFT model that has those of `configuration.model`.
 
     `collect` makes the rollouts of an update, `credit` their advantages; `on_update` gets the number of steps so far
@@ -80,41 +73,43 @@ class RoleTrainer(GRPOTrainer):
         self.on_update = on_update
         self.record = RecordCallback(folder)
         self.show_progress = partial(print_progress, 30.0, lambda _: None)
+        self.over = False
         self._held: list[tuple[Micro, Batch]] | None = None
         self._measures: dict[str, float] = {}
-        self.over = False
-        self._scored: torch.Tensor | None = None
+        self._figures: dict[str, torch.Tensor] = {}
         self._canary: tuple[str, list[int]] | None = None
         self._effective = False
         self._base = ""
+        self._pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
         arguments = arguments_of(configuration, folder)
-        # One placeholder prompt per step and process: `collect` chooses the questions.
-        asked = [{"prompt": str(at)} for at in range(config.steps * arguments.world_size)]
+        prepare_weights(model, configuration)
         super().__init__(
             model=model,
-            reward_funcs=_refuse_scoring,
             args=arguments,
-            train_dataset=Dataset.from_list(asked),
+            train_dataset=Placeholders(config.steps * arguments.world_size),
+            data_collator=default_data_collator,
             processing_class=tokenizer,
             callbacks=[self.record, _AfterStep(self)],
         )
-        self.beta = arguments.beta = config.beta  # after TRL looked for an adapter of a fixed name to copy
         self.remove_callback(PrinterCallback)
-        all_trainable(self._bare)
 
     @property
     def _bare(self) -> Any:
         return self.accelerator.unwrap_model(self.model)
 
-    def _send_telemetry(self) -> None:
-        """Send nothing anywhere."""
+    def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
+        """Create the optimiser of all adapters: PEFT has frozen the others when it loaded one."""
+        all_trainable(self._bare)
+        return super().create_optimizer(model)
 
-    def create_model_card(self, *_: Any, **__: Any) -> None:
-        """Write none: TRL's describes its own method and an unnamed base."""
+    def floating_point_ops(self, inputs: Any) -> int:
+        """Return 0: the inputs of a step are placeholders."""
+        del inputs
+        return 0
 
     # --- rollouts, credit, packing
 
-    def _prepare_inputs(self, _: Any) -> Any:
+    def prepare_update(self) -> list[tuple[Micro, Batch]]:
         """Return the micro-batches of this step. A new set of rollouts begins when the last one has had its
         iterations."""
         step = self.state.global_step
@@ -148,21 +143,21 @@ class RoleTrainer(GRPOTrainer):
         return [group for part in parts for group in part]
 
     def _batches(self, credited: Credited) -> list[tuple[Micro, Batch]]:
-        rows = [one for one in credited.rows if one.weight and (one.advantage or self.beta)]
-        own, processes = self.accelerator.process_index, self.accelerator.num_processes
+        rows = [weighted for weighted in credited.rows if weighted.weight and (weighted.advantage or self.config.beta)]
+        process, processes = self.accelerator.process_index, self.accelerator.num_processes
         start = START["cpu" if self.accelerator.device.type == "cpu" else "gpu"]
         whole = pack_rows(rows, self.config.budget, self.adapters, start=start, processes=processes)
-        micros = [take_share(micro, own, processes) for micro in whole]
-        weight = sum(one.weight * one.row.tokens for one in rows)
-        scale = sum(one.row.tokens for one in rows) / weight if weight else 1.0
+        micros = [take_share(micro, process, processes) for micro in whole]
+        weight = sum(weighted.weight * weighted.row.tokens for weighted in rows)
+        scale = sum(weighted.row.tokens for weighted in rows) / weight if weight else 1.0
         made: list[tuple[Micro, Batch]] = []
         for micro, many in micros:
             batch = make_tensors(
                 micro,
                 rows=many,
-                pad=self._tokenizer.pad_token_id,
+                pad=self._pad,
                 scale=scale,
-                items=max(credited.normaliser * scale, 1.0),
+                items=credited.normaliser * scale / processes,
                 device=self.accelerator.device,
                 old=self.config.old == "sampler",
             )
@@ -177,39 +172,19 @@ class RoleTrainer(GRPOTrainer):
         """Add log-probabilities that do not change with the weights: the reference's and the old policy's."""
         bare = self._bare
         with torch.no_grad():
-            if self.beta:
+            if self.config.beta:
                 with base_alone(bare):
-                    batch["ref_per_token_logps"] = self._logps(bare, batch)
+                    batch["ref_logps"] = self.score(bare, batch).logps
             if self.config.iterations > 1 and self.config.old == "trainer":
                 activate(bare, micro.adapter or self._first_adapter)
-                batch["old_per_token_logps"] = self._logps(bare, batch)
+                batch["old_logps"] = self.score(bare, batch).logps
 
-    def _logps(self, model: Any, batch: Batch) -> torch.Tensor:
-        ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], dim=1)
-        seen = torch.cat([batch["prompt_mask"], batch["completion_mask"]], dim=1)
-        logps, _, _ = self._get_per_token_logps_and_entropies(model, ids, seen, batch["completion_ids"].size(1))
-        return logps  # type: ignore[no-any-return]
-
-    def _get_per_token_logps_and_entropies(
-        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, *args: Any, **kwargs: Any
-    ) -> Any:
-        """Replace TRL's method, for rows padded on the right only: causal attention alone ignores the padding, so no
-        mask keeps flash attention out; `attention_mask` marks the scored tokens."""
-        if kwargs.get("compute_aux_loss"):
-            return super()._get_per_token_logps_and_entropies(
-                model, input_ids, torch.ones_like(attention_mask), logits_to_keep, *args, **kwargs
-            )
-        if input_ids.device.type == "cpu":
-            logps, entropies = score_tokens(model, input_ids, attention_mask[:, -logits_to_keep:])
-            self._scored = logps.detach()
-            return logps, entropies, None
-        labels = input_ids.masked_fill(attention_mask == 0, -100)
-        labels[:, :-logits_to_keep] = -100
+    def score(self, model: Any, batch: Batch) -> Scores:
+        """Return the log-probabilities and entropies of a micro-batch."""
+        if batch["ids"].device.type == "cpu":
+            return score_tokens(model, batch["ids"], batch["scored"])
         with self.accelerator.autocast():
-            found = model(input_ids=input_ids, labels=labels, fused_lm_head=True)
-        logps = found.log_probs[:, -logits_to_keep:]
-        self._scored = logps.detach()
-        return logps, found.entropy[:, -logits_to_keep:], None
+            return score_tokens_fused(model, batch["ids"], batch["scored"])
 
     @property
     def _first_adapter(self) -> str:
@@ -219,8 +194,8 @@ class RoleTrainer(GRPOTrainer):
 
     def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> torch.Tensor:
         """Run forward and backward through all micro-batches of the update; the Trainer then takes its one step."""
-        del num_items_in_batch
-        batches = self._prepare_inputs(inputs)
+        del inputs, num_items_in_batch
+        batches = self.prepare_update()
         began = time.perf_counter()
         model.train()
         means = Means()
@@ -228,13 +203,13 @@ class RoleTrainer(GRPOTrainer):
         done: list[Micro] = []
         with self.show_progress(lambda: f"{len(done)} of {len(batches)} micro-batches of the update done"):
             for micro, batch in batches:
-                with self._alone(model, last=len(done) == len(batches) - 1), too_little(micro, self.config.budget):
+                with self._alone(model), too_little(micro, self.config.budget):
                     activate(self._bare, micro.adapter or self._first_adapter)
                     with self.compute_loss_context_manager():
                         loss = self.compute_loss(model, batch)
                     self.accelerator.backward(loss)
                 total += loss.detach()
-                self._measure(micro, batch, means)
+                self._measure(micro, means)
                 done.append(micro)
         if self.accelerator.num_processes > 1:
             average_gradients(self._bare, self.accelerator.num_processes, self.accelerator.device)
@@ -242,33 +217,41 @@ class RoleTrainer(GRPOTrainer):
         self._tell(means, batches, time.perf_counter() - began)
         return total
 
-    def _alone(self, model: Any, *, last: bool) -> Any:
-        """Sum gradients on each process and share them once at the end."""
-        self.accelerator.gradient_state._set_sync_gradients(last)  # noqa: SLF001 - as the Trainer itself does
-        if self.accelerator.num_processes == 1:
-            return nullcontext()
-        return self.accelerator.no_sync(model)
+    def compute_loss(
+        self,
+        model: Any,
+        inputs: Batch,
+        return_outputs: bool = False,  # noqa: FBT001, FBT002 - as the Trainer calls it
+        num_items_in_batch: Any = None,
+    ) -> Any:
+        """Return the loss of a micro-batch."""
+        del num_items_in_batch
+        scores = self.score(model, inputs)
+        clip = (self.config.clip_low, self.config.clip_high)
+        loss, self._figures = policy_loss(inputs, scores, clip=clip, beta=self.config.beta, ratio=self.config.ratio)
+        return (loss, scores) if return_outputs else loss
+
+    def _alone(self, model: Any) -> Any:
+        """Sum gradients on each process; `average_gradients` shares them once at the end."""
+        return self.accelerator.no_sync(model) if self.accelerator.num_processes > 1 else nullcontext()
 
     # --- metrics and records
 
-    def _measure(self, micro: Micro, batch: Batch, means: Means) -> None:
-        """Add TRL's measurements of its last micro-batch, by role, and the distance between sampler and trainer."""
-        found = self._metrics["train"]
-        weight = float(sum(one.row.tokens for one in micro.rows))
-        for name in PER_ROW:
-            if found[name] and micro.rows:
-                means.add(f"{micro.role}/{name.removesuffix('_mean')}", found[name][-1], weight)
-                means.add(name.removesuffix("_mean"), found[name][-1], weight)
-        if self._scored is not None and micro.rows:
-            own = (batch["tool_mask"] > 0).float()
-            apart = float(((self._scored - batch["sampled"]).abs() * own).sum() / own.sum().clamp(min=1))
-            means.add(f"{micro.role}/sampler_drift", apart, weight)
+    def _measure(self, micro: Micro, means: Means) -> None:
+        """Add the figures of the last micro-batch, for its role and for all."""
+        weight = float(sum(weighted.row.tokens for weighted in micro.rows))
+        values = torch.stack([value.double() for value in self._figures.values()]).tolist()  # waits once
+        for name, value in zip(self._figures, values, strict=True):
+            means.add(f"{micro.role}/{name}", value, weight)
+            if name != "sampler_drift":
+                means.add(name, value, weight)
 
     def _tell(self, means: Means, batches: Sequence[tuple[Micro, Batch]], took: float) -> None:
         real = sum(one.row.length for micro, _ in batches for one in micro.rows)
-        padded = sum(len(batch["prompt_ids"]) * micro.width for micro, batch in batches)
+        padded = sum(batch["ids"].numel() for _, batch in batches)
+        everybodys = Means.join(gather_object([means])) if self.accelerator.num_processes > 1 else means
         self._measures |= {
-            **means.values,
+            **everybodys.values,
             "micro_batches": len(batches),
             "largest_micro_batch": max((micro.padded for micro, _ in batches), default=0),
             "padding": 1 - real / padded if padded else 0.0,
@@ -276,9 +259,11 @@ class RoleTrainer(GRPOTrainer):
             "update_tokens_per_second": real / took,
         }
         self._measures |= in_gib("update", peak())
-        self._metrics["train"].clear()
-        for name, value in self._measures.items():
-            self._metrics["train"][name].append(float(value))
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Log the figures of the step together with the Trainer's."""
+        super().log({**logs, **{name: float(value) for name, value in self._measures.items()}}, start_time)
+        self._measures = {}
 
     def _record(self, collected: Collected, credited: Credited) -> None:
         """Record sample rollouts with their credit before the update, so that they exist if it fails."""
@@ -295,20 +280,13 @@ class RoleTrainer(GRPOTrainer):
         if self.accelerator.is_main_process:
             for name in (records.METRICS, records.ROLLOUTS):
                 records.cut(self.folder / name, since)
-        return self.train(resume_from_checkpoint=str(place) if place else None)
-
-    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        super()._load_from_checkpoint(resume_from_checkpoint, model)
-        all_trainable(self._bare)
-
-    def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        """Write TRL's checkpoint."""
-        place = self.folder / f"checkpoint-{self.state.global_step}"
-        activate(self._bare, self._first_adapter)
         try:
-            super()._save_checkpoint(model, trial)  # type: ignore[no-untyped-call]
+            return self.train(resume_from_checkpoint=str(place) if place else None)
         except OSError as error:
-            raise records.unwritable(error, place) from error
+            checkpoint = self.folder / f"checkpoint-{self.state.global_step}"
+            if records.is_full(error) or Path(str(error.filename)).is_relative_to(checkpoint):
+                raise records.unwritable(error, checkpoint) from error
+            raise
 
     def remember_base(self) -> None:
         self._base = fingerprint(self._bare)
@@ -322,9 +300,11 @@ class RoleTrainer(GRPOTrainer):
             check_sound(self._bare, ids, adapter, self.accelerator.device, step)
         self.on_update(step)
         moved = step > min(self.config.warmup, 1)  # the first step of a warm-up has a rate of 0
-        if self._canary and not self._effective and moved and self._get_learning_rate() > 0:
+        rates = [group["lr"] for group in self.optimizer.param_groups] if self.optimizer else []
+        if self._canary and not self._effective and moved and max(rates, default=0.0) > 0:
             check_effect(self._bare, ids, adapter, self.accelerator.device)
             self._effective = True
+        activate(self._bare, self._first_adapter)  # a checkpoint follows, and is loaded into that adapter first
 
     def check_end(self) -> None:
         """Raise `HiraError` if the base has changed: an adapter was merged, or more than adapters was trained."""
@@ -392,24 +372,41 @@ class _AfterStep(TrainerCallback):
         self.trainer.check_end()
 
 
-def arguments_of(configuration: Configuration, folder: Path) -> GRPOConfig:
-    """Return TRL's settings. Its numbers of prompts and generations are placeholders: `collect` decides."""
+class Placeholders(torch.utils.data.Dataset[dict[str, int]]):
+    """An item for each step and process: `collect` chooses the questions."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, place: int) -> dict[str, int]:
+        return {"place": place}
+
+
+def prepare_weights(model: Any, configuration: Configuration) -> None:
+    """Make the adapters trainable; over a base in 4 bits they are bf16 (QLoRA, 2305.14314, section 3). On a GPU the
+    head never holds the logits of a whole micro-batch."""
+    all_trainable(model)
+    if configuration.model.bits == 4:
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter.data = parameter.data.to(torch.bfloat16)
+    if torch.cuda.is_available():
+        from trl.trainer import add_fused_lm_head  # type: ignore[attr-defined]
+
+        add_fused_lm_head(model.get_base_model(), outputs=("log_probs", "entropy"))
+
+
+def arguments_of(configuration: Configuration, folder: Path) -> TrainingArguments:
+    """Return the Trainer's settings. Its batches are placeholders: `collect` decides."""
     config = configuration.train
-    return GRPOConfig(
+    return TrainingArguments(
         output_dir=str(folder),
         max_steps=config.steps,
-        per_device_train_batch_size=2,
+        per_device_train_batch_size=1,
         gradient_accumulation_steps=1,
-        steps_per_generation=1,
-        num_generations=2,
-        loss_type="dapo",
-        importance_sampling_level=config.ratio,
-        scale_rewards="none",
-        beta=0.0,
-        epsilon=config.clip_low,
-        epsilon_high=config.clip_high,
-        use_bias_correction_kl=False,
-        temperature=1.0,
         learning_rate=config.lr,
         lr_scheduler_type=config.schedule,
         warmup_steps=config.warmup,
@@ -428,5 +425,6 @@ def arguments_of(configuration: Configuration, folder: Path) -> GRPOConfig:
         report_to=list(config.report_to) or "none",
         disable_tqdm=True,
         remove_unused_columns=False,
-        log_completions=False,
+        train_sampling_strategy="sequential",
+        dataloader_pin_memory=False,
     )

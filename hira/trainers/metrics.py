@@ -28,6 +28,16 @@ class Means:
             self.sums[name] += value * weight
             self.weights[name] += weight
 
+    @classmethod
+    def join(cls, parts: "Sequence[Means]") -> "Means":
+        """Return the means over all parts."""
+        whole = cls()
+        for part in parts:
+            for name, weight in part.weights.items():
+                whole.sums[name] += part.sums[name]
+                whole.weights[name] += weight
+        return whole
+
     @property
     def values(self) -> dict[str, float]:
         return {name: self.sums[name] / weight for name, weight in self.weights.items()}
@@ -87,8 +97,10 @@ def _shares(credited: Credited) -> dict[str, float]:
 
 
 def measure_rollouts(scored: Sequence[ScoredRollout]) -> dict[str, float]:
-    """Measure tools, endings, parts of the reward, and rows that broke or were dropped."""
+    """Measure tools, endings, parts of the reward, and rows that broke or were dropped. `tool_calls/TOOL` is the number
+    of calls of a rollout."""
     means = Means()
+    used = sorted({tool for one in scored for _, tool in one.tools})
     for one in scored:
         means.add("row_breaks", one.cut.breaks)
         means.add("rows_dropped", one.cut.dropped)
@@ -98,6 +110,10 @@ def measure_rollouts(scored: Sequence[ScoredRollout]) -> dict[str, float]:
             means.add("answered", float(bool(one.record.answer)))
             means.add("conversations", len(one.record.trajectories))
             means.add("calls", one.record.usage.calls)
+            means.add("turns", sum(len(trajectory.turns) for trajectory in one.record.trajectories.values()))
+            for name in used:
+                calls = sum(len(ended) for (_, tool), ended in one.tools.items() if tool == name)
+                means.add(f"tool_calls/{name}", calls)
         for (role, tool), ended in one.tools.items():
             for ok in ended:
                 means.add(f"{role}/tool_success", float(ok))

@@ -5,10 +5,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean
 from hira.policies.llama import TEMPLATE, find_file, read_model
 from hira.policies.local.loading import hide_renaming_warnings
-from hira.runtime.settings import did_you_mean
 from hira.trainers.configuration import ModelConfig
 from hira.trainers.preflight import check_bits, check_starts
 from hira.trainers.profile import adapters_of

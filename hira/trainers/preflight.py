@@ -6,14 +6,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hira.core.errors import EndpointError, UsageError
+from hira.core.errors import EndpointError, UsageError, did_you_mean
 from hira.core.sanitize import without_userinfo
 from hira.journal.decoding import read_json
-from hira.policies import OPENAI_URL, has_own_place
 from hira.policies.local.loading import hide_renaming_warnings
+from hira.policies.names import OPENAI_URL, has_own_place
 from hira.policies.offline import OfflinePolicy
 from hira.runtime.factory import open_session
-from hira.runtime.settings import did_you_mean
 from hira.tools.documents.walk import roots_of
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def _values(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-NEEDED = ("torch", "transformers", "peft", "trl", "accelerate", "datasets")
+NEEDED = ("torch", "transformers", "peft", "trl", "accelerate")
 
 
 def check_installed() -> None:

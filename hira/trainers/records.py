@@ -1,6 +1,5 @@
 """JSON lines that a training run writes, its checkpoints, and a progress line during long steps."""
 
-import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -8,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.errors import FULL, HiraError
-from hira.journal.decoding import DamagedRecord, read_json
+from hira.core.files import replace_file
+from hira.journal.lines import append_lines, encode_line, read_lines
 
 METRICS, ROLLOUTS, EXAMS = "metrics.jsonl", "rollouts.jsonl", "exams.jsonl"
 
 
 def append(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """Append one line for each record. Raises `HiraError` if the disk is full; the next resume drops a cut line."""
-    lines = "".join(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n" for record in records)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(lines)
+        with path.open("ab") as file:
+            append_lines(file, records, allow_nan=False)
     except OSError as error:
         raise unwritable(error, path) from error
 
@@ -28,11 +27,9 @@ def cut(path: Path, step: int) -> None:
     """Drop the records after a step, and an incomplete last line."""
     if not path.is_file():
         return
-    kept = [line for line in path.read_text(encoding="utf-8").splitlines() if _until(line, step)]
-    fresh = path.with_suffix(".part")
+    kept = [encode_line(record) for record in read(path) if int(record.get("step", 0)) <= step]
     try:
-        fresh.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
-        fresh.replace(path)
+        replace_file(path, b"".join(kept))
     except OSError as error:
         raise unwritable(error, path) from error
 
@@ -41,7 +38,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     """Return the records, without an incomplete last line."""
     if not path.is_file():
         return []
-    return [found for line in path.read_text(encoding="utf-8").splitlines() if (found := _whole(line)) is not None]
+    return [record for _, record in read_lines(path.read_bytes()) if record is not None]
 
 
 def count_of(number: int, noun: str) -> str:
@@ -67,19 +64,6 @@ def is_full(error: BaseException) -> bool:
     if isinstance(error, OSError):
         return error.errno in FULL
     return any(f"(os error {one})" in str(error) for one in (28, 122, 27)) or "inline_container" in str(error)
-
-
-def _until(line: str, step: int) -> bool:
-    record = _whole(line)
-    return record is not None and int(record.get("step", 0)) <= step
-
-
-def _whole(line: str) -> dict[str, Any] | None:
-    try:
-        found = read_json(line)
-    except DamagedRecord:
-        return None
-    return found if isinstance(found, dict) else None
 
 
 @contextmanager

@@ -18,10 +18,7 @@ from hira.agents.run_context import RoleConfig, RunContext, together
 from hira.agents.trajectory import Rollout
 from hira.core.errors import (
     AccessDenied,
-    DialectError,
-    EndpointError,
     HiraError,
-    OutOfBudget,
     UsageError,
 )
 from hira.core.events import Event, Reader, ToolEnded, TurnEnded
@@ -29,16 +26,17 @@ from hira.evaluation.rewards.answers import Reward, RolloutScore
 from hira.trainers.calls import (
     OpenCalls,
     SeededPolicy,
-    own_fault,
     seed_of,
     set_training_sampling,
+    status_of,
     watch_tools,
 )
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit.grpo import FLOOR, deviation
 from hira.trainers.metrics import make_transcript, measure_rollouts
 from hira.trainers.records import print_progress
-from hira.trainers.rows import Attempt, Collected, Cut, Group, ScoredRollout, Status, rows_of
+from hira.trainers.rewards import check_score
+from hira.trainers.rows import Attempt, Collected, Cut, Group, ScoredRollout, rows_of
 from hira.workflows.workflow import Workflow, rollout
 
 
@@ -127,7 +125,29 @@ class Rollouts:
             done.append(scored)
             return scored
 
-        return await together([attempt(number) for number in range(self.config.attempts)])
+        return await self._rank(await together([attempt(number) for number in range(self.config.attempts)]))
+
+    async def _rank(self, group: list[ScoredRollout]) -> list[ScoredRollout]:
+        """Return the group with the scores of a reward that compares its rollouts (`score_group`)."""
+        rank = getattr(self.reward, "score_group", None)
+        answered = [one.record for one in group if one.attempt.status == "ok" and one.record is not None]
+        if rank is None or not answered:
+            return group
+        try:
+            async with asyncio.timeout(self.config.reward_seconds):
+                scores = await rank(answered)
+        except TimeoutError:
+            why = f"no ranking within {self.config.reward_seconds:g} seconds"
+            scores = [RolloutScore(None, why=why) for _ in answered]
+        ranked = {record.run: score for record, score in zip(answered, scores, strict=True)}
+
+        def rescore(one: ScoredRollout) -> ScoredRollout:
+            score = ranked.get(one.record.run) if one.record is not None else None
+            if score is None:
+                return one
+            return replace(one, attempt=replace(one.attempt, reward=score.value), score=score)
+
+        return [rescore(one) for one in group]
 
     async def examine(self, attempts: int = 1) -> list[RolloutScore]:
         """Ask every problem `attempts` times, with the same seeds in each exam, and score the answers. Infrastructure
@@ -201,9 +221,10 @@ class Rollouts:
     async def _score(self, record: Rollout, problem: Problem) -> RolloutScore:
         """Return the reward, without a value if a judge is down or late. Raises `HiraError` for a fault in the reward
         function."""
+        where = f"question {problem.id!r}, answer {record.answer[:200]!r}"
         try:
             async with asyncio.timeout(self.config.reward_seconds):
-                return await self.reward(record, problem.references)
+                score = await self.reward(record, problem.references)
         except TimeoutError as late:
             waited = getattr(late.__cause__, "__notes__", ())
             return RolloutScore(
@@ -214,9 +235,10 @@ class Rollouts:
         except Exception as error:
             raise HiraError(
                 f"the reward raised {type(error).__name__}: {error}",
-                where=f"question {problem.id!r}, answer {record.answer[:200]!r}",
+                where=where,
                 fix="correct the reward function, then resume with --resume; return no value where a judge fails",
             ) from error
+        return check_score(score, where)
 
     def check(self, scored: Sequence[ScoredRollout]) -> None:
         """Raise `HiraError` if more rollouts broke or stayed unscored than `trust` allows, or if all ended before any
@@ -267,19 +289,6 @@ class Outcomes:
             self._roles[event.conversation] = event.role
         elif isinstance(event, ToolEnded):
             self.tools[self._roles.get(event.conversation, event.conversation), event.tool].append(event.ok)
-
-
-def status_of(record: Rollout) -> Status:
-    """Return the status of a rollout: who caused its failure, if it failed.
-
-    A prompt over the window, a refusal and an unreadable reply are the agent's own failures. An exhausted budget is
-    `ok`: its answer is judged. Everything else is the infrastructure's.
-    """
-    failure = record.failure
-    if failure is None or isinstance(failure, OutOfBudget):
-        return "ok"
-    own = isinstance(failure, DialectError) or (isinstance(failure, EndpointError) and own_fault(failure))
-    return "agent_failed" if own else "infra_failed"
 
 
 def choose_problems(problems: Sequence[Problem], update: int, questions: int, seed: int) -> list[Problem]:

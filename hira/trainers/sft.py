@@ -86,10 +86,6 @@ class SftTrainer(Trainer):
         )
         self.remove_callback(PrinterCallback)
 
-    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        del train_dataset
-        return torch.utils.data.SequentialSampler(range(len(self.train_dataset)))  # type: ignore[arg-type]
-
     def _collate(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
         width = max(row.length for row in rows)
         ids = torch.zeros((len(rows), width), dtype=torch.long)  # no row attends to its padding: any id will do
@@ -146,6 +142,7 @@ def arguments_of(configuration: Configuration, folder: Path) -> TrainingArgument
         report_to=list(configuration.train.report_to) or "none",
         disable_tqdm=True,
         remove_unused_columns=False,
+        train_sampling_strategy="sequential",
         dataloader_pin_memory=torch.cuda.is_available(),
     )
 

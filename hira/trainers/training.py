@@ -31,6 +31,7 @@ from hira.trainers.models import open_model
 from hira.trainers.pipeline import PipelinedCollector, Segmented
 from hira.trainers.profile import ADAPTERS, BEST, save_adapters
 from hira.trainers.records import last_checkpoint, print_progress, step_of
+from hira.trainers.rewards import open_reward
 from hira.trainers.rollouts import Collector, Rollouts
 from hira.trainers.schedule import Gate, ScheduleLimits
 from hira.workflows.workflow import Workflow
@@ -108,7 +109,10 @@ class Training:
         sampling = Segmented(engine, gate, self.configuration.marsrl.segment or None) if self.limits else engine
         live = LivePolicy(model.name, self.tokenizer, sampling, dict(model.adapters))
         context = runner.run(open_session(self.plan.settings, policies={"*": live}, workflow=self.plan.workflow))
+        untrained = LivePolicy(model.name, self.tokenizer, sampling)
         try:
+            for reward in (self.reward, self.exam_reward):
+                runner.run(open_reward(reward, context, untrained))
             yield context, engine, gate
         finally:
             runner.run(context.aclose())

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _CLASSES = {
     "hira": "hira:HiRA",
+    "auto": "auto:Auto",
     "mars": "mars:MARS",
     "marsrl": "marsrl:MarsRL",
     "matpo": "matpo:MATPO",

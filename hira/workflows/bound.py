@@ -3,11 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hira.agents import verifier
-from hira.agents.distiller import LONGEST
 from hira.agents.expert import CALLS, Expert
 from hira.agents.experts import QUERIES
-from hira.agents.loop import REPEATS
+from hira.agents.recovery import REPEATS
 from hira.agents.retrieval import PAGES
 from hira.core.policy import Usage
 
@@ -59,9 +57,11 @@ def bound_loop(calls: int, result: int, sizes: Sizes) -> Usage:
 
 def bound_verifier(sizes: Sizes) -> Usage:
     """Bound the model that checks the answer."""
-    calls = verifier.CALLS * ASKED_TWICE
-    prompt = sizes.prompt + verifier.BATCH * verifier.EXCERPTS * verifier.EXCERPT // 4
-    return Usage(calls, calls * prompt, calls * verifier.REPLY * (verifier.BATCH + 1))
+    from hira.agents import model_verifier, ruling  # a question that no model verifies needs neither
+
+    calls = model_verifier.CALLS * ASKED_TWICE
+    prompt = sizes.prompt + model_verifier.BATCH * ruling.EXCERPTS * ruling.EXCERPT // 4
+    return Usage(calls, calls * prompt, calls * ruling.REPLY * (model_verifier.BATCH + 1))
 
 
 def multiply(usage: Usage, times: int) -> Usage:
@@ -78,6 +78,8 @@ def _bound_expert(expert: Expert, sizes: Sizes) -> Usage:
 
 def _bound_coordinator(sizes: Sizes) -> Usage:
     """Bound assigning, recalling and distilling for one subtask."""
+    from hira.agents.distiller import LONGEST  # only what distils loads it
+
     short = 2 * ASKED_TWICE * sizes.prompt + 2 * sizes.reply
     distilled = ASKED_TWICE * (sizes.prompt + LONGEST) + sizes.reply
     calls = 3 * ASKED_TWICE

@@ -8,19 +8,18 @@ results, reflects and corrects, until it answers (eq. 2) or reaches the limit of
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from hira.agents.approved import ask_approval
 from hira.agents.coordinator import Coordinator
 from hira.agents.expert import Expert, Looping, is_offered
 from hira.agents.experts import EXPERTS
-from hira.agents.planner import Planner
+from hira.agents.planner import Attempt, Planner
 from hira.agents.run_context import RunContext
 from hira.core.errors import UsageError
+from hira.core.options import Part
 from hira.core.policy import Usage
 from hira.workflows.bound import Sizes, bound_hierarchy
-
-Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class HiRA:
         experts = [expert for expert in self.experts if expert.ability not in self.without]
         return frozenset(expert.name for expert in experts if isinstance(expert, Looping) and expert.loops)
 
-    async def run(self, question: str, context: RunContext) -> str:
+    async def run(self, question: str, context: RunContext, attempt: Attempt | None = None) -> str:
         experts, memory = self.available(context), context.rollout.memory
         planner = Planner(
             context,
@@ -66,7 +65,7 @@ class HiRA:
             remember="memory" not in self.without,
             faithful=self.faithful,
         )
-        thought = await planner.begin(question)
+        thought = await planner.begin(question, attempt)
         while thought.subtasks:
             findings = await ask_approval(thought.subtasks, context, partial(coordinator.delegate, memory=memory))
             thought = await planner.resume(findings)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Protocol
 
 from hira.agents.history import Earlier, add_history
-from hira.agents.output import describe_wanted, settle_output
+from hira.agents.output_type import describe_wanted
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout, Status
 from hira.agents.verifier import check_answer
@@ -69,6 +69,8 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
         _close(record, context)
         await settle(record, context)
         if context.output:
+            from hira.agents.output import settle_output
+
             await settle_output(context, context.output)
     except asyncio.CancelledError:
         record.status, record.failure = "interrupted", Interrupted("cancelled")

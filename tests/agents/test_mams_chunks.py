@@ -6,8 +6,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hira.agents.mams import write
-from hira.agents.mams.chunking import split, split_into_chunks
 from hira.core.events import Notice
 from hira.core.policy import Completion
 from hira.core.tokens import count
@@ -15,6 +13,8 @@ from hira.evidence import Source
 from hira.policies.dialects.answer import find_section
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
+from hira.workflows.mams.chunking import split, split_into_chunks
+from hira.workflows.mams.steps import write
 
 DOCUMENT = """# Mills
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hira.agents.calls import frame_source
-from hira.agents.mars.system1 import shorten_document
 from hira.agents.packing import JOINT, beginning, first_fit_decreasing, pack
 from hira.core.tokens import count
 from hira.evidence import Source
+from hira.workflows.mars.system1 import shorten_document
 
 LENGTHS = st.lists(st.integers(1, 60), max_size=60)
 

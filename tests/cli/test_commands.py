@@ -56,9 +56,11 @@ def endpoint() -> Iterator[Endpoint]:
 def test_stdout_is_the_answer_and_its_sources_and_nothing_else(place: Command, asked: tuple[str, ...]) -> None:
     said = place(*asked)
     assert said.code == 0
-    answer, empty, source = said.out.splitlines()
+    answer, empty, source, quote = said.out.splitlines()
     assert "8 August 1967" in answer
     assert (empty, source) == ("", "[s1] asean — asean.txt (supported)")
+    assert quote.startswith("     “")
+    assert "8 August 1967" in quote
     assert "subtask 1: " in said.err
 
 
@@ -100,11 +102,12 @@ def test_the_answer_is_written_into_a_file_by_its_suffix_too(place: Command, ask
 @pytest.mark.parametrize(
     ("argv", "what", "fix"),
     [
-        (["ask", "x", "--modle", "m"], "unrecognized arguments: --modle m", "did you mean --model?"),
+        (["ask", "x", "--modle", "m"], "unrecognized arguments: --modle m", "did you mean '--model'?"),
         (["what is this?"], "invalid choice", 'hira ask "question"'),
         (["ask", "x", "--workflow", "hria"], "unknown workflow 'hria'", "did you mean 'hira'?"),
         (["ask", "x", "--role", "planner"], "--role 'planner' does not name a model", "planner=MODEL"),
         (["ask", "x", "--docs", "nowhere"], "no such file or folder", "exist"),
+        (["ask", "x", "--docs", "https://example.org/a"], "files and folders, not addresses", "--search"),
         (["ask", "x", "--output", "a.pdf"], "unknown kind of file '.pdf'", ".json, .md, .txt"),
         (["ask", "x", "--max-tokens", "many"], "invalid int value: 'many'", "write a whole number after --max-tokens"),
         (["ask", "x", "--max-time", "long"], "'long' is not a duration", "write 90, 90s, 5m or 1h"),
@@ -115,7 +118,7 @@ def test_the_answer_is_written_into_a_file_by_its_suffix_too(place: Command, ask
         (["ask", "x", "--model", "hf:./nowhere"], "there is no folder './nowhere'", "config.json"),
         ([], "required: COMMAND", 'hira ask "question"'),
         (["eval", "broken.jsonl"], "not valid JSON", "correct the line"),
-        (["runs", "delete", "--oldr=3"], "unrecognized arguments: --oldr=3", "did you mean --older?"),
+        (["runs", "delete", "--oldr=3"], "unrecognized arguments: --oldr=3", "did you mean '--older'?"),
         (["serve", "--api-key", ""], "--api-key is empty", "long random text"),
         (["serve", "--host", "0.0.0.0"], "no key protects it", "--api-key"),
         (["ask", "When", "was", "it?"], "unrecognized arguments", "put the question in quotes, and repeat the flag"),

@@ -190,3 +190,96 @@ def test_files_that_a_journal_of_the_folder_names_elsewhere_are_read_only_with_c
     refused = hira("resume", "last", "-q")
     assert (refused.code, refused.out, f"reads {secret}" in refused.err) == (2, "", True)
     assert "swordfish" in hira("resume", "last", "-q", HIRA_TRUST=str(secret)).out
+
+
+SHOP = '''
+import sqlite3
+from hira import expert
+from hira.agents.expert import Task
+from hira.agents.run_context import RunContext
+from hira.evidence import Source
+
+@expert(ability="data")
+async def database(task: Task, context: RunContext, *, url: str, most: int = 5) -> str:
+    """Answers questions about orders from the shop's database."""
+    with sqlite3.connect(url.rpartition("@")[2]) as connection:
+        rows = connection.execute("select buyer, total from orders limit ?", (most,)).fetchall()
+    text = " ".join(f"{buyer} ordered goods for {total} euros." for buyer, total in rows)
+    source = context.read(Source("shop", "Orders", text))
+    return f"{text} [{source.id}]"
+
+number = 5
+
+class Warehouse:
+    name, ability, cost, needs = "warehouse", "data", 9, frozenset()
+    description = "Knows what is in store."
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    async def work(self, task, context):
+        raise NotImplementedError
+'''
+ORDERS = "How much did Ida Lorn order goods for?"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
+    """A shop with a database and a module of experts."""
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as connection, connection:
+        connection.execute("create table orders (buyer text, total integer)")
+        connection.executemany("insert into orders values (?, ?)", [("Ida Lorn", 120), ("Ove Berg", 35)])
+    (tmp_path / "shop_of_a_test.py").write_text(SHOP, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    yield Command(tmp_path, {"HIRA_MODEL": "offline"})
+    sys.modules.pop("shop_of_a_test", None)
+
+
+def configure(shop: Command, text: str) -> None:
+    """Write the user's own configuration, which needs no consent."""
+    own = shop.folder / "home" / ".config" / "hira"
+    own.mkdir(parents=True, exist_ok=True)
+    (own / "hira.toml").write_text(text, encoding="utf-8")
+
+
+def test_a_table_of_the_configuration_gives_an_expert_its_name_and_its_options(shop: Command) -> None:
+    url = f"sqlite://keeper:hunter2-hunter2@{shop.folder / 'shop.db'}"
+    configure(shop, f'[experts.sql]\nobject = "shop_of_a_test:database"\nurl = "{url}"\nmost = 1\n')
+    said = shop("ask", "-q", ORDERS)
+    assert said.out.startswith("Ida Lorn ordered goods for 120 euros. [s1]"), said.err
+    assert "Ove Berg" not in said.out, "the option `most` did not reach the expert"
+    assert "sql" in shop("show", "last").out
+    assert b"hunter2" not in shop.journal.read_bytes(), "the password in the URL was recorded"
+    assert shop("replay", "last", "-q").out.startswith("Ida Lorn ordered goods for 120 euros.")
+
+
+def test_options_of_an_expert_that_a_projects_file_names_need_consent_of_their_own(shop: Command) -> None:
+    table = '[experts.sql]\nobject = "shop_of_a_test:database"\nurl = "{}"\n'
+    write(shop, table.format(shop.folder / "shop.db"))
+    refused = shop("ask", "-q", ORDERS)
+    assert refused.code == 2
+    assert "sets options of the experts sql" in refused.err
+    consent = refused.err.partition("HIRA_TRUST=")[2].split()[0]
+    assert shop("ask", "-q", ORDERS, HIRA_TRUST=consent).out.startswith("Ida Lorn ordered goods for 120 euros.")
+    write(shop, table.format(shop.folder / "other.db"))
+    changed = shop("ask", "-q", ORDERS, HIRA_TRUST=consent)
+    assert (changed.code, "sets options of the experts sql" in changed.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ('[experts.sql]\nobject = "shop_of_a_test:database"\nurl = "x"\nmots = 3\n', "did you mean 'most'?"),
+        ('[experts.sql]\nobject = "shop_of_a_test:database"\nurl = 3\n', "option 'url' of the expert 'database': "),
+        ('[experts.sql]\nobject = "shop_of_a_test:database"\n', "the expert 'sql' lacks the option 'url'"),
+        ('[experts.sql]\nurl = "x"\n', "experts.sql.object: field required"),
+        ('[experts.store]\nobject = "shop_of_a_test:Warehouse"\nplace = "x"\n', "write [experts.warehouse]"),
+        ('[experts.warehouse]\nobject = "shop_of_a_test:Warehouse"\nshelf = "x"\n', "unexpected keyword argument"),
+        ('[experts.x]\nobject = "shop_of_a_test:number"\nurl = "x"\n', "takes no options"),
+    ],
+)
+def test_a_wrong_table_of_an_expert_is_refused_before_any_call(shop: Command, table: str, says: str) -> None:
+    configure(shop, table)
+    said = shop("ask", "-q", ORDERS)
+    assert (said.code, said.out) == (2, "")
+    assert says in said.err

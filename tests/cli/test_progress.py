@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from hira.cli.live import CountTable, Drawing, RunTree
-from hira.cli.progress import CellCounts, Lines, brief, format_seconds
+from hira.cli.progress import CellCounts, Lines, brief, format_duration
 from hira.cli.shell import Shell, short_pauses
 from hira.core.events import (
     DocumentsRead,
@@ -113,7 +113,12 @@ def test_counts_tell_failures_rate_cost_and_time_left() -> None:
     counts.add("failed", 10, 0.25)
     lines.update()
     assert told.getvalue() == "  10.0 s  1 of 4 · 1 failed · 6.0 a minute · $0.2500 · about 30 s left\n"
-    assert [format_seconds(seconds) for seconds in (30, 600, 7200)] == ["30 s", "10 min", "2.0 h"]
+    assert [format_duration(seconds) for seconds in (0.42, 30, 620, 7500)] == [
+        "0.4 s",
+        "30 s",
+        "10 min 20 s",
+        "2 h 5 min",
+    ]
 
 
 def test_a_line_is_short_and_holds_no_control_characters() -> None:
@@ -142,7 +147,7 @@ def test_the_tree_shows_planner_subtasks_experts_and_tools() -> None:
         "├── 1. find the year\n"
         "│   └── simple_search: a page states it\n"
         "│       ├── search founding year (0.2 s)\n"
-        "│       ├── browse url 'a.txt', intent 'year' (failed, 0.1 s)\n"
+        "│       ├── browse url 'a.txt', intent 'year': browse failed: no such document (failed, 0.1 s)\n"
         "│       └── It was 1967.\n"
         "├── note: all 10 calls are used\n"
         "└── insufficient evidence · 3 calls · 2,100 tokens · $0.0123"

@@ -51,12 +51,13 @@ def test_init_writes_what_it_finds_no_key_and_over_no_file(place: Command) -> No
     assert other.read_text(encoding="utf-8") == "kept\n"
 
 
-def test_init_asks_a_connected_model_a_test_question(place: Command) -> None:
+def test_init_asks_a_connected_model_a_test_question_and_examines_it_as_a_verifier(place: Command) -> None:
     with Endpoint(lambda _: "They are about apples.") as endpoint:
         connected = {"HIRA_MODEL": endpoint.model, "HIRA_BASE_URL": endpoint.base_url, "HIRA_API_KEY": "k"}
         said = place("init", **connected)
         assert said.code == 0, said.err
         assert "They are about apples." in said.out
+        assert "the verifier's exam: 0 of 12 true claims recognised" in said.err
         asked = len(endpoint.requests)
         assert place("init", "--force", "--no-try", **connected).code == 0
         assert len(endpoint.requests) == asked

@@ -79,6 +79,16 @@ def test_verify_shows_the_verdicts_of_the_run_without_a_network_and_judges_again
     assert (hira("replay", "last", "--quiet").code, hira("show", "last").code) == (0, 0)
 
 
+def test_verify_says_that_words_alone_decide_if_the_model_fails_the_exam(hira: Command) -> None:
+    with Endpoint(answering(INVENTED)) as endpoint:
+        ask(hira, endpoint)
+        said = hira("verify", "last", *at(endpoint), HIRA_VERIFIER_EXAM="true")
+    assert said.code == 4
+    assert "the model did not pass the exam of verifiers" in said.err
+    assert "words alone decide" in said.err
+    assert "(lexical, attributed)" in said.out
+
+
 SCHEMA = {"type": "object", "properties": {"year": {"type": "integer"}}, "required": ["year"]}
 BUILT = r"\boxed{The mill of Orsk was built in 1742 [s1].}"
 

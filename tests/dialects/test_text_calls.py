@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hira.core.policy import Completion, Delta
@@ -160,6 +160,7 @@ PLAIN = st.text(
 @pytest.mark.parametrize("form", FORMATS)
 def test_what_is_rendered_is_read_back_whatever_the_arguments_are(form: str) -> None:
     @given(PLAIN if form in XML_FORMATS else TEXT.filter(bool), st.integers(0, 99), st.booleans())
+    @example("tower" if form in XML_FORMATS else "a <tool_response> token", 3, True)
     def check(value: str, days: int, twice: bool) -> None:
         calls: Calls = [("weather", {"city": value, "days": days}), *([("search", {"query": "x"})] if twice else [])]
         assert read(FORMATS[form](calls)) == calls

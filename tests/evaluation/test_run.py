@@ -21,6 +21,7 @@ from hira.evaluation.record import Record, Score, read
 from hira.evaluation.run import JOURNAL, RECORDS, Evaluation, EvaluationPlan
 from hira.evaluation.scorers import match
 from hira.evaluation.summary import rows
+from hira.journal.lines import encode_line
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint
 from hira.workflows import WORKFLOWS
@@ -135,7 +136,7 @@ def test_a_record_is_read_back_whatever_separates_the_lines_of_an_answer(tmp_pat
     kept = [
         record("hira/seed-0", at, True, answer=f"one{sign}two") for at, sign in enumerate("\u2028\u2029\x85\x0b\n", 1)
     ]
-    (tmp_path / RECORDS).write_text("".join(f"{one.line}\n" for one in kept), encoding="utf-8")
+    (tmp_path / RECORDS).write_bytes(b"".join(map(encode_line, kept)))
     assert read(tmp_path / RECORDS) == kept
 
 
@@ -185,8 +186,8 @@ async def test_a_difference_without_spread_is_valid_json(tmp_path: Path) -> None
     plan = plan_of(tmp_path, wanted=Selection(limit=3))
     for name, right in (("a", False), ("b", True)):
         evaluation = Evaluation(plan, tmp_path / name, match)
-        lines = [record(plan.cells[0].name, at, right).line for at in range(3)]
-        (evaluation.folder / RECORDS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        lines = [encode_line(record(plan.cells[0].name, at, right)) for at in range(3)]
+        (evaluation.folder / RECORDS).write_bytes(b"".join(lines))
     (pair,) = compare_folders(tmp_path / "a", tmp_path / "b")
     assert pair.difference.value == 1
     assert pair.effect is None

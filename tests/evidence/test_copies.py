@@ -8,7 +8,7 @@ import pytest
 
 from hira.core.sources import Source, Sources
 from hira.evidence import Judgement, check, verify
-from hira.evidence.copies import MOST, check_words
+from hira.evidence.copies import MOST, check_words, holds_values
 from hira.evidence.passages import Passages, read_number
 
 LOCK = (
@@ -405,6 +405,73 @@ def test_a_claim_that_holds_names_the_words_of_the_question_that_it_does_not_spe
     judged = judge("The designer of the pier was Anselm Gorm", text, asked, context="The Lorn pier")
     assert (judged.verdict, judged.lacking) == ("supported", ("born",))
     assert judge("The designer of the pier was Anselm Gorm", text, "Who designed the pier?").lacking == ()
+
+
+@pytest.mark.parametrize(
+    ("claim", "question", "lacking"),
+    [
+        ("The vice warden of Hask is Tova Lindt", "Who is the warden of Hask?", ("warden",)),
+        ("The clerk of the warden was Tova Lindt", "Who was the warden?", ("warden",)),
+        ("The vice warden of Hask is Tova Lindt", "Who is the vice warden of Hask?", ()),
+        ("The warden of Hask is Tova Lindt", "Who is the warden of Hask?", ()),
+        ("The old warden of Hask built the gate", "What did the warden of Hask build?", ()),
+    ],
+)
+def test_the_bearer_of_another_role_does_not_answer_who_has_the_one_asked_for(
+    claim: str, question: str, lacking: tuple[str, ...]
+) -> None:
+    judged = judge(claim, f"{claim}.", question)
+    assert (judged.verdict, judged.lacking) == ("supported", lacking)
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("The toll is 4 percent", "The toll is 4 percent at most."),
+        ("The toll is 20 crowns", "The toll is 20 crowns per cart."),
+        ("The toll is 20 crowns", "The toll is 20 crowns a day."),
+        ("The toll is 20 crowns", "The toll is 20 crowns for merchants."),
+        ("The toll takes 4 percent", "The toll takes 4 percent of the cargo."),
+        ("The leak was closed in version 1.4", "The leak was closed in version 1.40."),
+        ("The gate was burnt in 1604", "The gate was burnt in 1604, which is wrong."),
+        ("The gate was burnt in 1604", "The gate was burnt in 1604, but that was never confirmed."),
+        ("The gate was burnt in 1604", "The gate was burnt in 1604. This is a myth."),
+    ],
+)
+def test_a_claim_that_loses_a_limit_or_a_denial_is_no_copy(claim: str, text: str) -> None:
+    assert judge(claim, text).verdict == "unsupported"
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("The wall is 40 metres long", "The wall is 40 metres long and carries a path."),
+        ("The guild sold 40 carts", "The guild sold 40 carts in spring."),
+        ("The beam is 1.50 metres long", "The beam is 1.5 metres long."),
+        ("The leak was closed in version 1.40", "The leak was closed in version 1.40."),
+        ("The gate was burnt", "The gate was burnt in May 1604."),
+        ("The gate was burnt in 1604", "The gate was burnt in 1604. This ruined the guild."),
+    ],
+)
+def test_a_claim_that_loses_only_a_place_or_a_date_is_a_copy(claim: str, text: str) -> None:
+    assert judge(claim, text).verdict == "supported"
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote", "held"),
+    [
+        ("Berta Holt sold 900 lamps", "Berta Holt sold", False),
+        ("Berta Holt sold 90 lamps", "Berta Holt sold 90 lamps", True),
+        ("Berta Holt opened a shop in Kolm in 1931", "opened a shop in Kolm in 1931", True),
+        ("Kolm sold 90 lamps", "sold 90 lamps", False),
+        ("Lamps came to 90", "sold 90 lamps", True),
+    ],
+)
+def test_a_short_quotation_of_a_model_has_the_names_and_numbers_itself_or_leans_on_its_subject(
+    claim: str, quote: str, held: bool
+) -> None:
+    text = "Berta Holt sold 90 lamps, and her rival sold 900 lamps. Berta Holt opened a shop in Kolm in 1931."
+    assert holds_values(claim, quote, text, "") is held
 
 
 def test_without_a_text_and_without_a_content_word_nothing_is_checked() -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from hira import Hira
 from hira.agents.exam import FACT, ExamPart, ExamScore, find_score, load_exam, pass_exam, read_score
+from hira.agents.model_verifier import ModelVerifier
+from hira.agents.ruling import ask_model
 from hira.agents.run_context import RoleConfig, RunContext
-from hira.agents.verifier import ModelVerifier, ask_model
 from hira.core.budget import Budget
 from hira.core.errors import RateLimited
 from hira.core.events import Events, Notice
@@ -335,8 +336,9 @@ async def test_the_setting_skips_the_exam(tmp_path: Path) -> None:
     assert not (tmp_path / "cache" / "endpoints.json").exists()
 
 
-async def test_runs_at_the_same_time_take_the_exam_and_agree(tmp_path: Path) -> None:
+async def test_runs_at_the_same_time_take_the_exam_once_and_agree(tmp_path: Path) -> None:
     with Endpoint(by_role(verifier())) as endpoint:
         async with Hira(settings=settings(tmp_path, endpoint.base_url)) as hira:
             answers = await asyncio.gather(*(hira.ask(QUESTION) for _ in range(3)))
+        assert len(endpoint.calls) == 2 + 3 * 2
     assert {answer.status for answer in answers} == {"answered"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hira import Hira
-from hira.agents.verifier import BATCH, CALLS, ModelVerifier
+from hira.agents.model_verifier import BATCH, CALLS, ModelVerifier
 from hira.core.budget import Budget
 from hira.core.errors import RateLimited
 from hira.core.policy import Request

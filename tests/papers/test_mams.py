@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hira.agents.mams.state import Memory, MemoryEntry, Update, WrittenEntry, find_unsourced, ids, merge, missing
 from hira.core.errors import EndpointError, OutOfBudget
 from hira.core.events import Notice
 from hira.core.messages import ToolCall
@@ -21,6 +20,7 @@ from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.workflows import MaMs, rollout
+from hira.workflows.mams.state import Memory, MemoryEntry, Update, WrittenEntry, find_unsourced, ids, merge, missing
 
 TOPIC = "The mills of Orlen"
 FILLER = " ".join(f"Word{at}" for at in range(50))
@@ -135,6 +135,7 @@ class Gate:
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         name = request.conversation
         self.begun.append(name)
+        await asyncio.sleep(0)  # as any endpoint, it lets others begin
         if name == self.last:
             self.open.set()
         if name == "1.1/report":
@@ -270,7 +271,7 @@ async def test_memory_keeps_every_old_fact_over_50_chunks_of_a_state_agent_that_
     chunks = [name for name in record.trajectories if name.endswith("/state")]
     assert len(chunks) == 50
     told = [one.text for one in heard if isinstance(one, Notice)]
-    lost = [text for text in told if "Notes would be lost by this" in text]
+    lost = [text for text in told if "This update would lose notes" in text]
     repaired = [text for text in told if ", which the update had dropped" in text]
     assert len(lost) == count[0] > 20, "each loss is noticed"
     assert count[1] > 20, "and asked for again"
@@ -297,7 +298,7 @@ async def test_what_would_be_lost_is_named_when_it_is_asked_for_again() -> None:
     record = await rollout(SMALL, TOPIC, make_context(policy, dialect="native", tools=searching(*PAGES)))
     again = next(one for one in policy.requests if one.conversation == "1.2/state" and len(one.messages) == 3)
     complaint = again.messages[-1].text
-    assert "m1 is merged, but its note does not say any more: 1871, orlen, built." in complaint
+    assert "m1 is merged, but its note no longer says: 1871, orlen, built." in complaint
     (fact,) = record.memory.facts
     assert fact.text == "The mill of Orlen, built of oak in 1871, sawed."
     assert fact.sources == ("s1", "s2"), "the source of a merged entry goes on"

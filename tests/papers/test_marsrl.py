@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from hira.agents.marsrl import MarsProblem, Solution, correct, solve, verify
 from hira.agents.run_context import RoleConfig, RunContext, together
 from hira.cli import main
 from hira.cli.shell import Shell
@@ -24,6 +23,7 @@ from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.tools.documents import Index, search_documents
 from hira.workflows import rollout
 from hira.workflows.marsrl import MarsRL, best
+from hira.workflows.marsrl.steps import MarsProblem, Solution, correct, solve, verify
 
 ASEAN = Path(__file__).parent.parent / "data" / "asean"
 QUESTION = "What is the sum of the first ten odd numbers?"

@@ -10,7 +10,6 @@ import httpx
 import pytest
 
 from hira import Hira, Settings
-from hira.agents.matpo import browsing
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import EndpointError
@@ -26,6 +25,7 @@ from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.tools.search import open_backend, search_tool
 from hira.workflows.matpo import MATPO
+from hira.workflows.matpo.agents import browsing
 from hira.workflows.workflow import rollout
 
 ASEAN = Path(__file__).parent.parent / "data" / "asean"
@@ -168,9 +168,9 @@ async def test_each_agent_closes_with_a_summary_of_its_own_making() -> None:
     assert closing["planner"].prompt == "matpo_planner_summary"
     assert closing["1/worker"].prompt == "matpo_worker_summary"
     for heading in ("Conclusion", "Supporting Information", "Observations", "Contribution to Main Task"):
-        assert all(f" {heading}, " in message.text for message in closing.values())
+        assert all(f"- {heading}: " in message.text for message in closing.values())
     assert QUESTION in closing["planner"].text
-    assert "subtask was: Height" in closing["1/worker"].text
+    assert "Subtask: Height" in closing["1/worker"].text
     assert record.answer == "It is 31 m high [s1].", "the summary is the answer, not what was said before it"
 
 

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from hira.agents.rubrics import (
+from hira.core.errors import EndpointError
+from hira.core.events import Notice
+from hira.core.policy import Request
+from hira.evaluation.rewards.report_judge import pairwise, pointwise, quality, score
+from hira.testing import ScriptedPolicy
+from hira.testing.script import make_context
+from hira.workflows.mams.rubrics import (
     WEIGHTS,
     Rubric,
     Scores,
@@ -17,12 +23,6 @@ from hira.agents.rubrics import (
     value_of,
     weighted_mean,
 )
-from hira.core.errors import EndpointError
-from hira.core.events import Notice
-from hira.core.policy import Request
-from hira.evaluation.rewards.report_judge import pairwise, pointwise, quality, score
-from hira.testing import ScriptedPolicy
-from hira.testing.script import make_context
 
 QUERY = "Compare tidal and wind power for small islands"
 
@@ -118,7 +118,7 @@ async def test_a_rubric_is_written_by_any_policy_and_asked_for_again_with_all_it
     assert rubric == RUBRIC
     first, second = policy.requests
     assert QUERY in first.messages[0].text
-    assert "Between 7 and 20" in first.messages[0].text
+    assert "7 to 20 items" in first.messages[0].text
     told = second.messages[-1].text
     assert "item 1: its weight is 4, but one that begins with Key Criterion weighs 5" in told
     assert "item 8: its keys are title" in told

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from hira.runtime.settings import Settings
 from hira.server.connections import TimedConnection
 from hira.server.keys import RejectedRequest
-from hira.server.state import body_of
+from hira.server.state import LARGEST, MOST, SMALL, body_of
 
 QUESTION = {"role": "user", "content": "How high is the tower of Alta?"}
 ASKED = {"model": "direct", "messages": [QUESTION]}
@@ -280,8 +280,34 @@ async def test_a_body_that_does_not_come_is_not_waited_for_for_ever() -> None:
         raise AssertionError
 
     with pytest.raises(RejectedRequest, match="did not come within") as found:
-        await body_of(Request({"type": "http", "method": "POST", "headers": []}, receive), seconds=0.01)
+        await body_of(Request({"type": "http", "method": "POST", "headers": []}, receive), {}, seconds=0.01)
     assert found.value.status == 408
+
+
+async def test_large_bodies_have_a_bound_together_and_small_ones_are_always_read() -> None:
+    bodies: dict[int, int] = {}
+
+    async def send(size: int) -> tuple[Request, bytes]:
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": bytes(size), "more_body": False}
+
+        request = Request({"type": "http", "method": "POST", "headers": []}, receive)
+        return request, await body_of(request, bodies)
+
+    held = [await send(LARGEST) for _ in range(MOST // LARGEST)]
+    with pytest.raises(RejectedRequest, match="hold 256 MB already") as found:
+        await send(LARGEST)
+    assert found.value.status == 503
+    assert len((await send(SMALL))[1]) == SMALL
+    del held
+
+
+def test_a_server_forgets_the_bodies_of_requests_that_it_has_answered(server: Served) -> None:
+    for _ in range(10):
+        body = b'{"question": "' + b" " * (LARGEST - 100) + b'"}'
+        refused(
+            post(f"{server.url}/api/runs", content=body, headers={"content-type": "application/json"}), 400, "empty"
+        )
 
 
 def test_a_run_that_has_its_answer_is_not_gone_on_with(server: Served) -> None:

@@ -52,6 +52,38 @@ def test_a_question_grows_into_an_answer_whose_passage_can_be_opened_and_is_foun
         assert driven.run("return document.querySelectorAll('.subtask').length") >= 1
 
 
+def answer_without_marks(request: Request) -> str:
+    return "\\boxed{The tower of Alta is 31 metres high. The mayor of Alta was Edda Brand.}"
+
+
+def test_a_claim_that_the_answer_cites_nothing_for_has_its_verdict_missing_words_quotation_and_place(
+    driven: Browser, docs: Path, tmp_path: Path
+) -> None:
+    with Endpoint(answer_without_marks) as endpoint:
+        settings = Settings(
+            model="m", base_url=endpoint.base_url, api_key="k", docs=(docs,), verify="lexical",
+            journal=tmp_path / "j.sqlite",
+        )  # fmt: skip
+        with served(settings) as server:
+            body = {"question": "How high is the tower of Alta?", "workflow": "rag"}
+            run = httpx.post(f"{server.url}/api/runs", json=body).json()["id"]
+            go(driven, f"{server.url}/#/{run}")
+            shown = until(driven, "return document.querySelector('.claims[open]')?.textContent")
+            assert shown.startswith("2 claims: 1 supported, 1 unsupported")
+            assert "“The tower of Alta is 31 metres high.” 1 · Towers" in shown
+            assert "the source does not say: mayor" in shown
+            assert "cites no source for this claim" in shown
+            assert "(unsupported; the source does not say: mayor)" in driven.run(
+                "return document.querySelector('.answer').textContent"
+            )
+            driven.run("document.querySelector('.claims .where').click()")
+            until(driven, "return document.querySelector('#source:not([hidden]) mark')?.textContent")
+            driven.press("\ue00c")
+            driven.size(360, 740)
+            assert driven.run("return document.documentElement.scrollWidth") <= 360
+            driven.size(1280, 900)
+
+
 def scripted(request: Request) -> Any:
     """A planner that hands out a subtask, and answers once it has to."""
     return "\\boxed{nothing yet}" if request.choose == "none" else calling("subtask", task="Find the tower's height.")

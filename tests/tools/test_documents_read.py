@@ -198,6 +198,13 @@ def test_names_in_an_archive_are_told_one_a_line_and_lead_nowhere(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["a.zip"]
 
 
+def test_a_pdf_that_does_not_say_where_its_parts_are_is_read(tmp_path):
+    whole = pdf(tmp_path / "a.pdf", ["The first page"]).read_bytes()
+    table, end = whole.index(b"xref"), whole.index(b"startxref")
+    for lost in (whole[:end], whole[:table] + whole[whole.index(b"trailer") : end]):
+        assert "The first page" in read_file(written(tmp_path / "b.pdf", lost)).text
+
+
 def test_what_cannot_be_read_is_one_clear_line(tmp_path):
     assert "does not exist" in refusal(tmp_path / "none.txt")
     assert "is a folder" in refusal(tmp_path)

@@ -212,7 +212,7 @@ def test_without_its_encoder_a_run_says_so_once_and_searches_words(folder: Path,
     told = hira("ask", "When does the physician come?", "--json")
     assert [source["location"] for source in json.loads(told.out)["sources"]] == ["clinic.txt"]
     assert told.err.count("the encoder 'meanings' at 127.0.0.1:") == 1
-    assert "the search goes on with words alone" in told.err
+    assert "the search continues with words alone" in told.err
 
 
 def test_what_the_encoder_reads_counts_in_the_budget(folder: Path, tmp_path: Path) -> None:

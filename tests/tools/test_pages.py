@@ -47,7 +47,8 @@ def test_hidden_elements_are_neither_text_nor_links():
     html = """<p>Visible words</p><div style="display:none">ONE <a href="http://evil.example/">evil</a></div>
     <p style='font-size: 0'>TWO</p><span hidden>THREE</span><p aria-hidden=true>FOUR</p><p style="opacity:0.0">FIVE</p>
     <p style="position:absolute; left:-9999px">SIX</p><p style="font-size:0.9em">small but seen</p><template>SEVEN</template>
-    <p style="opacity: 0.5">pale but seen</p><!-- EIGHT --><noscript>NINE</noscript><p style="visibility:hidden">TEN</p>"""
+    <p style="opacity: 0.5">pale but seen</p><!-- EIGHT --><noscript>NINE</noscript><p style="visibility:hidden">TEN</p>
+    <div style="height: 0; overflow: hidden">ELEVEN</div><noembed>TWELVE</noembed><script>"THIRTEEN"</script foo>"""
     page = extract(html)
     assert page.text.split() == ["Visible", "words", "small", "but", "seen", "pale", "but", "seen"]
     assert page.links == ()

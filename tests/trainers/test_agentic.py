@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 from rollouts_made import Letters, contexts
 
-from hira.agents.marsrl import MarsProblem as Posed
-from hira.agents.marsrl import Review, Solution
 from hira.core.errors import HiraError
 from hira.core.policy import Request
 from hira.evaluation.rewards.answers import ByWords, RolloutScore, of_verdict
@@ -19,6 +17,8 @@ from hira.trainers.credit import marsrl
 from hira.trainers.metrics import measure_parts
 from hira.trainers.rollouts import Problem, Rollouts
 from hira.trainers.rows import Attempt, Cut, Group, Row, ScoredRollout
+from hira.workflows.marsrl.steps import MarsProblem as Posed
+from hira.workflows.marsrl.steps import Review, Solution
 
 Say = Callable[[str, int], str]
 RIGHT, WRONG = r"\boxed{4}", r"\boxed{5}"

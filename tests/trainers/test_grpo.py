@@ -129,16 +129,11 @@ def test_the_gradient_of_every_masked_token_is_exactly_zero(tmp_path: Path) -> N
     seen: list[Any] = []
 
     class Watched(RoleTrainer):
-        def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
-            found = super()._get_per_token_logps_and_entropies(*args, **kwargs)
-            found[0].retain_grad()
-            seen.append(found[0])
-            return found
-
-        def compute_loss(self, model: Any, batch: Any, **kwargs: Any) -> Any:
-            loss = super().compute_loss(model, batch, **kwargs)
-            seen[-1] = (seen[-1], batch["tool_mask"] * batch["completion_mask"])
-            return loss
+        def score(self, model: Any, batch: Any) -> Any:
+            scores = super().score(model, batch)
+            scores.logps.retain_grad()
+            seen.append((scores.logps, batch["weights"]))
+            return scores
 
     trainer(tmp_path, model(), groups(9), matpo, kind=Watched).run()
     assert seen

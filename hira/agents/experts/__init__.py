@@ -132,10 +132,8 @@ class Reader:
 
 MULTIMODAL = Prompt(__file__, "multimodal")
 LOOK = Prompt(__file__, "look")
-SIGHT = Prompt(__file__, "sight")
-PAGES = Prompt(__file__, "pages")
-VIDEO = Prompt(__file__, "sight_video")
-MOMENTS_OF = Prompt(__file__, "look_moments")
+SIGHT = Prompt(__file__, "sight", "sight")
+PLACES = Prompt(__file__, "sight", "places")
 SEES = "look"
 MOMENTS = 8
 """The number of evenly spaced pictures that replace a video."""
@@ -189,7 +187,7 @@ async def _look(context: RunContext, subtask: str, path: str, question: str) -> 
     assert read is not None  # noqa: S101 - `needs` says so
     try:
         media = await asyncio.to_thread(read, path)
-        return await context.conversation(SEES, subtask).reply(user(LOOK.fill(question=question), media))
+        return await context.conversation(SEES, subtask).reply(user(LOOK.fill(question=question, moments=0), media))
     except MediaRefused:
         if media.kind != "video":
             raise
@@ -198,24 +196,22 @@ async def _look(context: RunContext, subtask: str, path: str, question: str) -> 
             raise
     context.note(f"{context.config_of(SEES).policy.model} is shown {MOMENTS} pictures of a video, without its sound")
     moments = [await asyncio.to_thread(read, f"{path}#share={one}/{MOMENTS}") for one in range(1, MOMENTS + 1)]
-    prompt = MOMENTS_OF.fill(count=MOMENTS, look=LOOK.fill(question=question))
+    prompt = LOOK.fill(question=question, moments=MOMENTS)
     return await context.conversation(SEES, subtask).reply(user(prompt, *moments))
 
 
 def _list_names(names: Sequence[str]) -> list[str]:
     """The names as lines, the first of them where there are many."""
-    lines = [f"- {name}{_places(name)}" for name in names[:LISTED]]
+    lines = [f"- {_describe_places(name)}" for name in names[:LISTED]]
     return [*lines, *([f"- and {len(names) - LISTED} more"] if len(names) > LISTED else [])]
 
 
-def _places(name: str) -> str:
-    """How a page of a document or a moment of a video is named."""
+def _describe_places(name: str) -> str:
+    """The name of a file, and how a page of a document or a moment of a video is named."""
     from hira.tools.media import decodes, kind_of
 
     kind = kind_of(name)
-    if kind.startswith("video/") and decodes():
-        return VIDEO.fill(name=name)
-    return PAGES.fill(name=name) if kind == "application/pdf" else ""
+    return PLACES.fill(name=name, pages=kind == "application/pdf", moments=kind.startswith("video/") and decodes())
 
 
 EXPERTS: tuple[Expert, ...] = (SimpleSearch(), Code(), Multimodal(), Reader(), DeepSearch())

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from hira.cli import OK
+from hira.cli.progress import format_duration
 from hira.cli.shell import Shell
-from hira.core.errors import HiraError, UsageError
-from hira.runtime.settings import did_you_mean
+from hira.core.errors import HiraError, UsageError, did_you_mean
 from hira.trainers import assembly, profile
 from hira.trainers.configuration import Configuration, load_configuration
 from hira.trainers.plan import DEVICES, GIB, LINEAR, DecoderShape, TrainingWork, at_once, sheet
@@ -90,7 +90,9 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
     if wrong := explain_window(window, own_window(configuration.model.name, shell.folder)):
         shell.tell(f"hira-train: {wrong}; the figures below are for {window:,}: set rollouts.window to the model's own")
     if configuration.rollouts.vllm:
+        slots = profile.count_slots(configuration.marsrl.staleness, len(set(configuration.model.adapters.values())))
         shell.tell("hira-train: a vLLM server samples and needs memory, too; only the figures of the update apply here")
+        shell.tell(f"hira-train: start it with --enable-lora --max-loras {slots}")
     work = work_of(configuration)
     named = {args.gpu: DEVICES[args.gpu]} if args.gpu else DEVICES
     rows = {name: at_once(shape, work, device) for name, device in named.items()}
@@ -219,7 +221,7 @@ class Steps:
             shown = [f"{name} {figures[name]:.3g}" for name in SHOWN if name in figures]
             self.took.append(sum(figures.get(name, 0.0) for name in ("rollout_seconds", "update_seconds")))
             left = (self.steps - figures["step"]) * sum(self.took[-RECENT:]) / len(self.took[-RECENT:])
-            shown += [f"about {_lasting(left)} left"] if left else []
+            shown += [f"about {format_duration(left)} left"] if left else []
             self.shell.tell(f"  step {figures['step']} of {self.steps}: {', '.join(shown)}")
 
 
@@ -230,13 +232,6 @@ def format_exam(one: Mapping[str, Any]) -> str:
 
 def format_share(value: float | None) -> str:
     return "unknown" if value is None else f"{100 * value:.0f} %"
-
-
-def _lasting(seconds: float) -> str:
-    for size, unit in ((3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def _launch_processes(args: argparse.Namespace, shell: Shell, plan: assembly.TrainingPlan) -> int:

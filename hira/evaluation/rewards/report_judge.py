@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from hira.agents.rubrics import Rubric, RubricItem, Scores
 from hira.agents.run_context import Conversation, RunContext, together
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.evaluation.rewards.answer_judge import ask_judge
+from hira.workflows.mams.rubrics import Rubric, RubricItem, Scores
 
 RATE = Prompt(__file__, "rubric_rate")
 QUALITY = Prompt(__file__, "rubric_quality")

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hira.agents.conversation import Conversation
-from hira.agents.rubrics import WRITER, Rubric, RubricItem, WrittenRubric, generate
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import Once
@@ -13,6 +12,7 @@ from hira.core.errors import DialectError, EndpointError, Stop, UsageError
 from hira.evaluation.rewards.answers import RolloutScore, collect_notices
 from hira.evaluation.rewards.report_judge import quality, score, score_pair
 from hira.policies.dialects.answer import read_record
+from hira.workflows.mams.rubrics import WRITER, Rubric, RubricItem, WrittenRubric, generate
 
 Rubrics = Callable[[str], Awaitable[Rubric | None]]
 """Returns the rubric for a query; None if there is no usable one."""

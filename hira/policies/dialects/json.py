@@ -16,7 +16,7 @@ from hira.policies.dialects.dialect import RESULT, Call, Dialect, Parsed, exampl
 from hira.policies.dialects.lenient import first
 from hira.policies.dialects.text_calls import find_calls_of_turn, read_turn, text_of_turn
 
-INSTRUCTIONS = Prompt(__file__, "json_tools")
+INSTRUCTIONS = Prompt(__file__, "instructions", "json_tools")
 
 _BESIDE = compile_lazily(r"(?:[\s,\[\]]|```\w*)*")
 _ACTING = compile_lazily(r"<(?=\s*/?\s*tool_response\b)", re.IGNORECASE)

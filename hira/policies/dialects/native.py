@@ -16,7 +16,7 @@ from hira.policies.dialects.dialect import Call, Dialect, Parsed, check_call
 from hira.policies.dialects.lenient import decode_json
 from hira.policies.dialects.text_calls import find_calls_of_turn, fit_arguments, text_of_turn
 
-INSTRUCTIONS = Prompt(__file__, "native_tools")
+INSTRUCTIONS = Prompt(__file__, "instructions", "native_tools")
 
 
 class Native:

@@ -29,7 +29,7 @@ from hira.policies.dialects.dialect import (
 from hira.policies.dialects.lenient import decode_json
 from hira.policies.dialects.text_calls import read_turn
 
-INSTRUCTIONS = Prompt(__file__, "tags")
+INSTRUCTIONS = Prompt(__file__, "instructions", "tags")
 
 
 class Tag(NamedTuple):

@@ -59,8 +59,19 @@ class CallSpan:
 
 def find_calls(text: str, tools: Sequence[Tool], *, cut: bool = False, several: int = 1) -> CallSpan | None:
     """Find the first calls in a text, at most `several`, without text between them. None if the text contains no call,
-    nor anything meant as one. Text after a result that the model wrote itself is not read."""
-    turn = CallText(text.partition(RESULT)[0], {plain(tool.name): tool for tool in tools}, cut)
+    nor anything meant as one. Text after a result that the model wrote itself is not read; an argument may contain the
+    token that begins a result."""
+    before = text.partition(RESULT)[0]
+    found = _find_first(before, tools, cut=cut, several=several)
+    if len(before) < len(text) and (found is None or found.error):
+        around = _find_first(text, tools, cut=cut, several=several)
+        if around and around.calls and around.start < len(before) < around.end:
+            return around
+    return found
+
+
+def _find_first(text: str, tools: Sequence[Tool], *, cut: bool, several: int) -> CallSpan | None:
+    turn = CallText(text, {plain(tool.name): tool for tool in tools}, cut)
     opening = opening_of(tuple(tool.name for tool in tools))
     at, tried, quoted = 0, 0, _CODE.search(turn.text)
     while (begun := opening.search(turn.text, at)) and tried < _TRIES:

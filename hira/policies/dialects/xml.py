@@ -30,7 +30,7 @@ from hira.policies.dialects.dialect import (
 )
 from hira.policies.dialects.text_calls import read_turn
 
-INSTRUCTIONS = Prompt(__file__, "xml_tools")
+INSTRUCTIONS = Prompt(__file__, "instructions", "xml_tools")
 BEGIN, END = "<use_mcp_tool>", "</use_mcp_tool>"
 
 _BEGIN = compile_lazily(r"<\s*(use_mcp_tool|tool_response)\s*>", re.IGNORECASE)

@@ -10,7 +10,6 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-import hira
 from hira.core.errors import HiraError, UsageError
 from hira.core.messages import Message, ToolCall, assistant, system, user
 from hira.core.policy import Request
@@ -65,7 +64,7 @@ def check_template(tokenizer: Any, where: str) -> None:
 def try_rendering(asked: str) -> str:
     """Describe the faults of the templates; cached, because one template renders many conversations."""
     command = [sys.executable, "-P", "-c", _START]
-    environ = {"PYTHONPATH": str(Path(hira.__file__).parent.parent), "PATH": ""}
+    environ = {"PYTHONPATH": str(Path(__file__).parents[3]), "PATH": ""}
     try:
         ended = subprocess.run(  # noqa: S603 - our own module
             command, input=asked.encode(), env=environ, check=False, capture_output=True, timeout=WALL_SECONDS

@@ -38,16 +38,15 @@ from hira.runtime.settings.fields import (
     SERVED,
     Continuation,
     Dialect,
+    ExpertSettings,
     KeySettings,
     McpSettings,
-    Part,
     PriceSettings,
     RoleSettings,
     Sandbox,
     Settings,
     TimeoutSettings,
 )
-from hira.runtime.settings.layer import did_you_mean, nearest
 from hira.runtime.settings.reading import find_journal, load
 from hira.runtime.settings.trust import MCP_CONSENT, SERVE_KEY, TRUST
 
@@ -63,16 +62,14 @@ __all__ = [
     "TRUST",
     "Continuation",
     "Dialect",
+    "ExpertSettings",
     "KeySettings",
     "McpSettings",
-    "Part",
     "PriceSettings",
     "RoleSettings",
     "Sandbox",
     "Settings",
     "TimeoutSettings",
-    "did_you_mean",
     "find_journal",
     "load",
-    "nearest",
 ]

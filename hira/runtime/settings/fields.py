@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
@@ -18,24 +20,26 @@ from pydantic import (
     model_validator,
 )
 
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean, uncapitalise
+from hira.core.options import Part, read_duration
 from hira.core.policy import Effort
 from hira.core.sanitize import passwords_in, without_userinfo
-from hira.policies import Api
-from hira.runtime.settings.layer import did_you_mean, invalid
+from hira.policies.names import Api
 
 FILE = "hira.toml"
 PROFILE, SERVED = "profile.toml", "served.toml"
 JOURNAL, OFF = "journal.sqlite", "off"
 ORIGINS = "origins"
 SHORTEST_SECRET = 8
-Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 Dialect = Literal["native", "tags", "xml", "json"]
 Verify = Literal["lexical", "model", "off"]
 Sandbox = Literal["auto", "container", "process", "off"]
 # How an endpoint carries a message of the model's own on, so that a role reasons in one chain; `turns` needs nothing.
 Continuation = Literal["turns", "continue_final_message", "prefix", "completions"]
 _SECRET = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
+LONGEST_SHOWN = 100
+_SECRETS = ("api_key", "search_keys", "mcp", "keys", "experts")
+_ALLOWED = re.compile(r"'([^']*)'")
 # Where the key of a search service is found.
 SEARCH_KEYS: Mapping[str, str] = {
     "serper": "SERPER_API_KEY",
@@ -52,6 +56,10 @@ SEARCH_KEYS: Mapping[str, str] = {
 def is_secret(name: str) -> bool:
     """Return whether a variable of this name usually contains a key or a password."""
     return bool(_SECRET.search(name))
+
+
+Seconds = Annotated[float, BeforeValidator(read_duration)]
+"""A number of seconds, or a text such as "5m"."""
 
 
 class StrictModel(BaseModel):
@@ -88,7 +96,7 @@ class RoleSettings(StrictModel):
     max_reply_tokens: int | None = Field(default=None, ge=1)
     max_tokens: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)
-    max_time: float | None = Field(default=None, gt=0)
+    max_time: Seconds | None = Field(default=None, gt=0)
     max_calls: int | None = Field(default=None, ge=1)
     max_subtasks: int | None = Field(default=None, ge=0)
 
@@ -149,6 +157,29 @@ class McpSettings(StrictModel):
         return self
 
 
+class ExpertSettings(BaseModel):
+    """An expert of your own; other keys of its table are its options."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    object: str = Field(pattern=":")
+    """Its place, as `module:Object`."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        return self.model_extra or {}
+
+    @property
+    def secrets(self) -> list[str]:
+        """Keys and passwords by the names of their options, and passwords in URLs."""
+        texts = {name: value for name, value in self.options.items() if isinstance(value, str)}
+        named = [value for name, value in texts.items() if _SECRET.search(name)]
+        return [*named, *frozenset[str]().union(*map(passwords_in, texts.values()))]
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: value for name, value in self.model_dump(mode="json").items() if not _SECRET.search(name)}
+
+
 class KeySettings(StrictModel):
     """A key for `hira serve` and its limits: questions at once, and tokens and US dollars for all of its questions
     together while the server runs."""
@@ -188,7 +219,7 @@ class Settings(StrictModel):
     workflows: Mapping[str, Mapping[str, bool | int | float | str]] = Field(default_factory=dict)
     roles: Mapping[str, RoleSettings] = Field(default_factory=dict)
     tools: tuple[str, ...] = ()
-    experts: tuple[str, ...] = ()
+    experts: Mapping[str, ExpertSettings] = Field(default_factory=dict)
     docs: tuple[Path, ...] = ()
     exclude: tuple[Path, ...] = ()
     embed: str = ""
@@ -213,7 +244,7 @@ class Settings(StrictModel):
     timeout: TimeoutSettings = TimeoutSettings()
     max_tokens: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)
-    max_time: float | None = Field(default=None, gt=0)
+    max_time: Seconds | None = Field(default=None, gt=0)
     max_calls: int | None = Field(default=None, ge=1)
     prices: Mapping[str, PriceSettings] = Field(default_factory=dict)
     keys: Mapping[str, KeySettings] = Field(default_factory=dict)
@@ -240,7 +271,14 @@ class Settings(StrictModel):
         except ValidationError as error:
             raise invalid(error, (info.context or {}).get(ORIGINS, {})) from None
 
-    @field_validator("docs", "exclude", "tools", "experts", mode="before")
+    @field_validator("experts", mode="before")
+    @classmethod
+    def _name_experts(cls, experts: Any) -> Any:
+        """Name experts that are listed without a table by their places."""
+        names = [experts] if isinstance(experts, str) else experts
+        return {name: {"object": name} for name in names} if isinstance(names, list | tuple) else names
+
+    @field_validator("docs", "exclude", "tools", mode="before")
     @classmethod
     def _one_or_several(cls, paths: Any) -> Any:
         return (paths,) if paths and isinstance(paths, str | Path) else paths
@@ -269,16 +307,20 @@ class Settings(StrictModel):
         given = [self.api_key, *self.search_keys.values(), *(role.api_key for role in self.roles.values())]
         given += [secret for server in self.mcp.values() for secret in server.secrets]
         given += [own.key for own in self.keys.values()]
+        of_experts = {secret for expert in self.experts.values() for secret in expert.secrets}
         urls = [self.base_url, self.searxng_url, self.model, *(server.url for server in self.mcp.values())]
         urls += [text for role in self.roles.values() for text in (role.base_url, role.model)]
-        secrets = {one.get_secret_value() for one in given} | self._secrets.union(*map(passwords_in, urls))
+        secrets = {one.get_secret_value() for one in given} | self._secrets.union(of_experts, *map(passwords_in, urls))
         return frozenset(secret for secret in secrets if len(secret) >= SHORTEST_SECRET)
 
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values, without any key or password: what a run's record keeps of them."""
         values = self.model_dump(mode="json", exclude={"api_key", "search_keys", "mcp", "keys"}, exclude_none=True)
         roles = {name: {k: v for k, v in role.items() if k != "api_key"} for name, role in values["roles"].items()}
-        values |= {"roles": roles, "without": sorted(self.without), "base_url_from": self.origin("base_url")}
+        experts = {name: expert.to_json() for name, expert in self.experts.items()}
+        listed = all(":" in name for name in experts)  # as in records of versions without tables
+        values |= {"roles": roles, "experts": [*experts] if listed else experts, "without": sorted(self.without)}
+        values["base_url_from"] = self.origin("base_url")
         shown: dict[str, Any] = _bare(values)
         return shown
 
@@ -317,3 +359,35 @@ def _bare(value: Any) -> Any:
     if isinstance(value, list):
         return [_bare(one) for one in value]
     return without_userinfo(value) if isinstance(value, str) else value
+
+
+def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
+    """The first wrong value: its name, what it was unless it may be a secret, what it takes, and who set it."""
+    first = error.errors()[0]
+    path = [str(part) for part in first["loc"]]
+    where = origins.get(".".join(path[:2])) or origins.get(path[0], "") if path else ""
+    says = uncapitalise(first["msg"]).removeprefix("value error, ")
+    if first["type"] != "value_error" and _is_shown(path, first["input"]):
+        said = repr(first["input"])
+        says += f", got {said if len(said) <= LONGEST_SHOWN else said[:LONGEST_SHOWN] + '…'}"
+    fix = "correct it, or leave it out"
+    if first["type"] == "literal_error":
+        fix = did_you_mean(str(first["input"]), _ALLOWED.findall(first["ctx"]["expected"]))
+    return UsageError(f"{'.'.join(path[:3])}: {says}", where=f"set by {where}" if where else "", fix=fix)
+
+
+def _is_shown(path: list[str], value: Any) -> bool:
+    return isinstance(value, str | int | float) and bool(path) and path[0] not in _SECRETS and path[-1] != "api_key"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One place that settings come from. `origins` names it for each key."""
+
+    kind: Literal["flags", "record", "environment", "project", "user"]
+    values: Mapping[str, Any]
+    origins: Mapping[str, str]
+
+
+def split_list(value: str, separator: str) -> list[str]:
+    return [part.strip() for part in value.split(separator) if part.strip()]

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hira.core.sanitize import without_userinfo
-from hira.policies import GGUF, IN_PROCESS, LITELLM, names_of, place_of, resolve_name
-from hira.runtime.settings.fields import FILE, RoleSettings, Settings
-from hira.runtime.settings.layer import Layer
+from hira.policies.names import GGUF, IN_PROCESS, LITELLM, names_of, place_of, resolve_name
+from hira.runtime.settings.fields import FILE, Layer, RoleSettings, Settings
 
 
 def endpoints_of(values: Mapping[str, Any]) -> dict[str, None]:
@@ -89,7 +88,7 @@ def find_place(name: str, role: str, own: RoleSettings, settings: Settings) -> E
         return EndpointPlace(name, "", "", "")
     named = own.base_url or settings.base_url
     model, elsewhere = place_of(name.removeprefix("openai:") if named else resolve_name(name))
-    if elsewhere:
+    if elsewhere or model.startswith(GGUF):
         return EndpointPlace(model, elsewhere, "", "")
     base_url, key = own.base_url or settings.base_url, own.api_key.get_secret_value()
     origin = f"role {role}" if key else settings.origin("api_key")

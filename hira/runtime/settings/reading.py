@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, did_you_mean, nearest
 from hira.runtime.settings.fields import (
     FILE,
     JOURNAL,
@@ -20,15 +20,17 @@ from hira.runtime.settings.fields import (
     SEARCH_KEYS,
     SERVED,
     KeySettings,
+    Layer,
     McpSettings,
     PriceSettings,
     RoleSettings,
     Settings,
     TimeoutSettings,
+    invalid,
     is_secret,
+    split_list,
 )
 from hira.runtime.settings.keys import pair_keys
-from hira.runtime.settings.layer import Layer, did_you_mean, invalid, nearest, split_list
 from hira.runtime.settings.trust import (
     MCP_CONSENT,
     SERVE_KEY,
@@ -48,6 +50,8 @@ _LONGEST_NUMBER = 63
 LONGEST = 64 * 1024
 """Bytes of a `hira.toml`: reading TOML may take time in the square of its length."""
 TABLES = ("roles", "workflows", "search_keys", "mcp", "prices", "keys", "timeout")
+_MERGED = ("search_keys", "mcp", "prices", "keys", "timeout", "experts")
+"""Tables that are merged entry by entry."""
 _LISTS = {"docs": os.pathsep, "exclude": os.pathsep, "without": ",", "allowed_hosts": ",", "tools": ",", "experts": ","}
 
 
@@ -115,7 +119,12 @@ def find_misspelt(environ: Mapping[str, str]) -> list[str]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The values of a TOML file, none where it is absent. Raises `UsageError` for one that cannot be read."""
-    if not path.exists():
+    try:
+        absent = not path.exists()
+    except OSError as error:
+        fix = "make it readable, or set HOME and XDG_CONFIG_HOME to folders of your own"
+        raise UsageError(f"{FILE} cannot be read: {error.strerror}", where=f"at {path}", fix=fix) from None
+    if absent:
         return {}
     if not path.is_file() or path.stat().st_size > LONGEST:
         what = f"{FILE} is no file of at most {LONGEST // 1024} KB"
@@ -123,7 +132,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows editors write a mark
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}", fix="correct or remove the file") from None
     except (ValueError, RecursionError) as error:  # also of a number with too many digits
@@ -162,7 +171,7 @@ class _FileValues(TypedDict, total=False):
     docs: str | list[str]
     exclude: str | list[str]
     tools: str | list[str]
-    experts: str | list[str]
+    experts: str | list[str] | dict[str, dict[str, Any]]
     roles: dict[str, dict[str, Any]]
     mcp: dict[str, dict[str, Any]]
     keys: dict[str, dict[str, Any]]
@@ -175,6 +184,19 @@ _FILE = TypeAdapter(_FileValues)
 def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
     """A hira.toml; relative paths in it start at its folder. An absent file is an empty layer."""
     values = read_toml(path)
+    if not values:
+        return Layer(kind, {}, {})
+    _check_tables(values, path)
+    values = resolve_paths(values, path.parent)
+    if kind == "project":
+        check_harmless(values, path)
+        check_litellm(places(values), path)
+    names = [*values, *(f"mcp.{name}" for name in values.get("mcp", {}))]
+    return Layer(kind, values, dict.fromkeys(names, str(path)))
+
+
+def _check_tables(values: Mapping[str, Any], path: Path) -> None:
+    """Raise `UsageError` for an unknown key, or a value that is no table, anywhere in the file."""
     _check_keys(values, Settings, path)
     for name in ("roles", "mcp", "keys", "prices"):
         _table(values, name, path)
@@ -186,20 +208,15 @@ def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
         _check_keys(role if isinstance(role, Mapping) else {}, RoleSettings, path)
     _table(values, "search_keys", path)
     _check_keys(_table(values, "timeout", path), TimeoutSettings, path)
-    for name in _table(values, "workflows", path):
-        _table(values["workflows"], name, path)
+    for tables in (_table(values, "workflows", path), _tables_of(values.get("experts"))):
+        for name in tables:
+            _table(tables, name, path)
     for key in _table(values, "keys", path).values():
         _check_keys(key if isinstance(key, Mapping) else {}, KeySettings, path)
     for price in _table(values, "prices", path).values():
         _check_keys(price if isinstance(price, Mapping) else {}, PriceSettings, path)
     for server in _table(values, "mcp", path).values():
         _check_keys(server if isinstance(server, Mapping) else {}, McpSettings, path)
-    values = resolve_paths(values, path.parent)
-    if kind == "project":
-        check_harmless(values, path)
-        check_litellm(places(values), path)
-    names = [*values, *(f"mcp.{name}" for name in values.get("mcp", {}))]
-    return Layer(kind, values, dict.fromkeys(names, str(path)))
 
 
 def profile_layers(closer: Iterable[Layer], folder: Path) -> list[Layer]:
@@ -257,6 +274,11 @@ def _table(values: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any
     return table
 
 
+def _tables_of(value: Any) -> Mapping[str, Any]:
+    """Return the tables of a setting that may also be a list."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def load(
     flags: Mapping[str, Any] = MappingProxyType({}),
     environ: Mapping[str, str] | None = None,
@@ -292,12 +314,16 @@ def load(
         file_layer("user", config),
     ]
     file, store = folder / FILE, config.with_name(TRUSTED)
-    layers, refused = drop_untrusted(layers, environ, file, store)
+    refused: list[str] = []
+    doubted = any(layer.values for layer in layers if layer.kind in ("project", "record"))
+    if doubted:
+        layers, refused = drop_untrusted(layers, environ, file, store)
     values, origins = merge_layers(layers)
-    for layer in layers:
-        if layer.kind in ("project", "record"):
-            check_litellm(find_places(layer, values), file)
-    check_trusted(layers, values, environ, file, store)
+    if doubted:
+        for layer in layers:
+            if layer.kind in ("project", "record"):
+                check_litellm(find_places(layer, values), file)
+        check_trusted(layers, values, environ, file, store)
     if "cache" not in values:
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
     values["journal"] = find_journal(values.get("journal", names is None), environ, folder, home)
@@ -337,14 +363,13 @@ def merge_layers(layers: Iterable[Layer]) -> tuple[dict[str, Any], dict[str, str
     origins: dict[str, str] = {}
     for layer in reversed(list(layers)):
         for key, value in layer.values.items():
+            known = values.get(key, {})
             if key == "roles":
-                known = values.get("roles", {})
                 values["roles"] = {**known, **{role: _role(known.get(role, {}), value[role]) for role in value}}
             elif key == "workflows":
-                known = values.get(key, {})
                 values[key] = {**known, **{name: {**known.get(name, {}), **value[name]} for name in value}}
-            elif key in ("search_keys", "mcp", "prices", "keys", "timeout"):
-                values[key] = {**values.get(key, {}), **value}
+            elif key in _MERGED and isinstance(value, Mapping) and isinstance(known, Mapping):
+                values[key] = {**known, **value}
             else:
                 values[key] = value
         origins |= layer.origins

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
@@ -15,9 +14,9 @@ from hira.core.errors import NotTrusted, UsageError
 from hira.core.plugin import WORKFLOWS as INSTALLED
 from hira.core.plugin import find_installed
 from hira.core.sanitize import without_userinfo
-from hira.policies import GGUF, IN_PROCESS, LITELLM, names_of
+from hira.policies.names import GGUF, IN_PROCESS, LITELLM, names_of
+from hira.runtime.settings.fields import Layer, split_list
 from hira.runtime.settings.keys import endpoint, endpoints_of
-from hira.runtime.settings.layer import Layer, split_list
 
 # The servers of a project's file that the user wants, by name. A command of that file would run with the user's rights,
 # so they are started only with consent.
@@ -55,7 +54,7 @@ def check_litellm(places: Iterable[Mapping[str, Any]], path: Path) -> None:
     """Raise `UsageError` if a project's file gives a litellm model an address: litellm reads keys from the environment,
     and the author of that file would receive them."""
     for place in places:
-        names = (name.strip() for name in str(place.get("model") or "").split(","))
+        names = names_of(str(place.get("model") or ""))
         for name in names:
             if name.startswith(LITELLM) and (place.get("base_url") or "://" in name):
                 what = f"a project's file may not name a base URL for {without_userinfo(name)!r}, which litellm asks"
@@ -137,6 +136,7 @@ def check_trusted(
     asked += collect(lambda named: {name_code(one): one for one in code_of(named)}, "runs {} with your rights")
     files = [layer for layer in layers if layer.kind in ("project", "record")]  # a profile may start no server either
     asked += collect(_servers_of, "starts the MCP servers {} with your rights", files)
+    asked += collect(_expert_options_of, "sets options of the experts {}")
     asked += collect(_models_of, "loads the models {}, with your tokens where they have to be fetched")
     asked += collect(documents_elsewhere, "reads {}")
     asked += collect(_instructions_of, "adds instructions to the prompts")
@@ -173,6 +173,19 @@ def _instructions_of(values: Mapping[str, Any]) -> dict[str, str]:
 def _replies_of(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the journal of these values by the name under which consent to its replies is kept."""
     return {f"replies-of-{values['journal']}": str(values["journal"])} if values.get("journal") else {}
+
+
+def _expert_options_of(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the experts that have options, by the name under which consent is kept: other options, such as another
+    address, need new consent."""
+    experts = values.get("experts")
+    tables = experts.items() if isinstance(experts, Mapping) else ()
+    named = {}
+    for name, table in tables:
+        if isinstance(table, Mapping) and len(table) > 1:
+            text = json.dumps(table, sort_keys=True, default=str)
+            named[f"experts.{name}@{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"] = name
+    return named
 
 
 def _servers_of(values: Mapping[str, Any]) -> dict[str, str]:
@@ -233,6 +246,8 @@ def code_of(values: Mapping[str, Any]) -> list[str]:
         (named,) if isinstance(named, str) else named
         for named in (values.get("tools") or (), values.get("experts") or ())
     )
+    if isinstance(experts, Mapping):
+        experts = [table.get("object") for table in experts.values() if isinstance(table, Mapping)]
     workflow = str(values.get("workflow") or "")
     code = [str(one) for one in (values.get("verifier"), workflow, *experts) if ":" in str(one)]
     return [*map(str, tools), *code, *([workflow] if _is_installed(workflow) else [])]
@@ -253,13 +268,13 @@ def read_allowed(environ: Mapping[str, str], path: Path, store: Path) -> set[str
 
 def allow(path: Path, wanted: Iterable[str], store: Path) -> None:
     """Remember that the project's file at `path` may name these. Only the user can read the store."""
+    from hira.core.files import replace_file  # most runs write no consent
+
     known = _read_store(store)
     known[str(path.resolve())] = sorted({*known.get(str(path.resolve()), ()), *wanted})
     try:
         store.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", dir=store.parent, encoding="utf-8", delete=False) as file:
-            json.dump(known, file, indent=1)
-        Path(file.name).replace(store)
+        replace_file(store, json.dumps(known, indent=1).encode(), private=True)
     except OSError as error:
         fix = f"set {TRUST} instead"
         raise UsageError(f"{store} cannot be written: {error.strerror}", fix=fix) from None

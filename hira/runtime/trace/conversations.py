@@ -1,14 +1,13 @@
 """Recorded runs as training data: one line a conversation."""
 
-import json
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from hira.core.errors import UsageError
-from hira.journal.encoding import dump_completion
+from hira.core.files import open_replacement
+from hira.journal.encoding import dump
+from hira.journal.lines import encode_line
 from hira.runtime.trace.reading import Reading, ReadTurn
 
 
@@ -44,7 +43,7 @@ def _describe_turn(turn: ReadTurn) -> dict[str, Any]:
         "model": turn.model,
         "kept": turn.kept,
         "added": [message.wire for message in messages[turn.kept :]],
-        "completion": dump_completion(turn.completion),
+        "completion": dump(turn.completion),
     }
 
 
@@ -52,12 +51,10 @@ def write_lines(lines: Iterable[Any], path: Path) -> int:
     """Write one JSON object a line, and return how many. Readers of the path see the old file or the whole new one."""
     number = 0
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+        with open_replacement(path, private=True) as file:
             for line in lines:
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                file.write(encode_line(line))
                 number += 1
-        Path(name).replace(path)
     except OSError as error:
         raise UsageError(f"the file could not be written: {error}", where=f"to {path}") from None
     return number

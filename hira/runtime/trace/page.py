@@ -15,7 +15,7 @@ from hira.core.messages import Message
 from hira.core.page import make_standalone_page
 from hira.core.policy import Usage
 from hira.evidence import Citation, Source
-from hira.journal.encoding import dump_completion
+from hira.journal.encoding import dump
 from hira.runtime.trace.reading import Reading, ReadTool, ReadTurn, belongs
 
 IDLE = 5.0
@@ -76,6 +76,7 @@ def data(reading: Reading) -> dict[str, Any]:
                 "quote": one.quote,
                 "verdict": one.verdict,
                 "why": one.explain(),
+                "attributed": one.attributed,
             }
             for one in reading.rollout.citations
         ],
@@ -159,7 +160,7 @@ def _turn(turn: ReadTurn, before: ReadTurn | None, clock: Clock) -> dict[str, An
     if before and before.completion and added and _is_reply(added[0], before.completion.text):
         added = added[1:]
     completion = turn.completion
-    reply = dump_completion(completion) if completion else {}
+    reply = dump(completion) if completion else {}
     return {
         "kind": "turn",
         "role": turn.role,

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast, get_args
 
 from hira.agents.history import CONTINUES, SENT, Earlier
-from hira.agents.output import ROLE as OUTPUT
-from hira.agents.output import OutputType, find_recorded_output
+from hira.agents.output_type import OutputType, find_recorded_output
+from hira.agents.role import OUTPUT
 from hira.agents.trajectory import Finding, Rollout, Status, Subtask, Trajectory, Turn
 from hira.core.errors import DialectError, HiraError, UsageError
 from hira.core.events import (
@@ -23,11 +23,11 @@ from hira.core.events import (
     TurnStarted,
 )
 from hira.core.memory import DualMemory, Fact, Resource
-from hira.core.messages import Media, Message, ToolCall
+from hira.core.messages import Message, read_message
 from hira.core.policy import Completion, Request, Usage
 from hira.evidence import Citation, Relevance, Sources, claims, find_lacking, verify
 from hira.journal import Entry, Journal, NoRun, RecordedCall
-from hira.journal.decoding import DamagedRecord, decode_completion, decode_events, decode_passages, validate
+from hira.journal.decoding import DamagedRecord, decode_events, decode_passages, validate
 from hira.journal.encoding import digest_of_tool
 from hira.runtime.answer import Answer, answer_of
 
@@ -165,7 +165,7 @@ def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
     if output := find_recorded_output(entry.settings):
         _read_output(record, output)
     notices = [event.text for event in events if isinstance(event, Notice)]
-    usage = sum((decode_completion(call.result).usage for call in calls if _has_reply(call)), Usage())
+    usage = sum((validate(Completion, call.result).usage for call in calls if _has_reply(call)), Usage())
     return Reading(entry, record, turns, tools_of(calls, events), subtasks, remembered, notices, usage, earlier)
 
 
@@ -248,35 +248,14 @@ def turns_of(calls: Sequence[RecordedCall], roles: Mapping[str, str]) -> list[Re
     turns = []
     for (conversation, position), call in sorted(placed.items()):
         kept = messages.get(conversation, ())[: call.request["kept"]]
-        now = messages[conversation] = (*kept, *map(message_of, call.request["added"]))
+        now = messages[conversation] = (*kept, *map(read_message, call.request["added"]))
         request = Request(now, call.request["sampling"], call.request["stop"], conversation=conversation)
-        completion = None if call.failed else decode_completion(call.result)
+        completion = None if call.failed else validate(Completion, call.result)
         failure = str(call.result["what"]) if call.failed else ""
         role = roles.get(conversation) or conversation.rpartition("/")[2]
         turns.append(ReadTurn(conversation, role, position, call.name, request, len(kept), completion, failure,
                               call.began, call.seconds or 0.0))  # fmt: skip
     return sorted(turns, key=lambda turn: turn.began)
-
-
-def message_of(record: Mapping[str, Any]) -> Message:
-    """The message that was recorded in its wire form."""
-    content = record["content"]
-    parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
-    text = "".join(part["text"] for part in parts if part["type"] == "text")
-    media = tuple(_media(part) for part in parts if part["type"] != "text")
-    calls = tuple(
-        ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
-        for call in record.get("tool_calls", ())
-    )
-    return Message(record["role"], text, media, calls, record.get("tool_call_id", ""), record.get("prompt", ""))
-
-
-def _media(part: Mapping[str, Any]) -> Media:
-    if part["type"] == "input_audio":
-        sound = part["input_audio"]
-        return Media("audio", f"data:audio/{sound['format']};base64,{sound['data']}", sound["format"])
-    kind = cast("Literal['image', 'video']", part["type"].removesuffix("_url"))
-    return Media(kind, part[part["type"]]["url"])
 
 
 @dataclass(slots=True)

@@ -34,6 +34,7 @@ export class RunView {
     this.resume = element("button", { type: "button", class: "resume", text: "Go on", hidden: true });
     this.resume.addEventListener("click", () => this.goOn());
     this.answer = element("div", { class: "answer", "aria-live": "polite", hidden: true, dir: "auto" });
+    this.claims = element("details", { class: "claims", hidden: true });
     this.copy = element("button", { type: "button", class: "copy", text: "Copy", "aria-label": "copy the answer", hidden: true });
     this.copy.addEventListener("click", () => this.copied());
     this.problem = element("p", { class: "why failed", role: "alert", hidden: true });
@@ -54,8 +55,8 @@ export class RunView {
     const head = element("div", { class: "bar" }, [
       this.status, this.meters, element("div", { class: "ways" }, [this.every, this.stop, this.copy, this.resume]), this.problem,
     ]);
-    const parts = this.shared ? [element("div", {}, [this.title, this.asked]), head, this.answer, work] : [
-      this.title, head, this.answer, element("div", { class: "columns" }, [work, element("div", {}, [memory, read])]),
+    const parts = this.shared ? [element("div", {}, [this.title, this.asked]), head, this.answer, this.claims, work] : [
+      this.title, head, this.answer, this.claims, element("div", { class: "columns" }, [work, element("div", {}, [memory, read])]),
     ];
     this.root = element("article", { class: "run", "data-run": this.id }, parts);
     this.meter();
@@ -64,6 +65,7 @@ export class RunView {
   async show() {
     this.ticking = setInterval(() => this.meter(), 500);
     try {
+      this.working = { ...await call(`/api/runs/${this.id}`), heard: performance.now() };
       for await (const event of watch(this.id, this.abort.signal)) this.take(event);
       const told = await call(`/api/runs/${this.id}`);
       this.ended(told);
@@ -237,7 +239,7 @@ export class RunView {
 
   onTurnStarted(event) {
     this.running.set(event.conversation, event.role);
-    this.branch(this.of(event.conversation)).said.textContent = `${event.role} thinks …`;
+    this.branch(this.of(event.conversation)).said.textContent = event.prompt ? `${event.role} reads about ${figure(event.prompt)} tokens …` : `${event.role} thinks …`;
   }
 
   onTurnText(event) {
@@ -317,10 +319,13 @@ export class RunView {
     return branch;
   }
 
-  // Between two events the clock goes on by itself.
+  // Between two events the clock goes on by itself. The events that a page reads late do not say how late it is: the
+  // server does.
   passed() {
     if (this.at == null) return "";
-    return seconds(this.at + (this.state === "running" ? (performance.now() - this.heard) / 1000 : 0));
+    if (this.state !== "running") return seconds(this.at);
+    const { seconds: before, heard } = this.working?.seconds != null ? this.working : { seconds: this.at, heard: this.heard };
+    return seconds(before + (performance.now() - heard) / 1000);
   }
 
   meter() {
@@ -356,6 +361,7 @@ export class RunView {
     this.answer.replaceChildren(laid);
     this.answer.dir = "auto";
     this.copy.hidden = !navigator.clipboard || !told.answer.answer;
+    this.listClaims(told.answer.citations);
     if (told.answer.error) this.answer.append(element("p", { class: "why", text: told.answer.error }));
     for (const item of this.sourceList.children) {
       item.firstElementChild.disabled = false;
@@ -374,6 +380,39 @@ export class RunView {
       console.error(error);
       return [plain(text)];
     }
+  }
+
+  // Every claim once, with its verdict, the words that no source has, the passages and where they stand. The list is
+  // open if a reader should look into it: a claim is not supported, or the answer itself does not cite its source.
+  listClaims(citations) {
+    const claims = Map.groupBy(citations, one => one.claim);
+    if (!claims.size) return;
+    const counts = new Map();
+    for (const [{ verdict }] of claims.values()) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+    const told = [...counts].map(([verdict, count]) => `${count} ${verdict}`).join(", ");
+    this.claims.replaceChildren(
+      element("summary", {}, [`${claims.size} ${claims.size === 1 ? "claim" : "claims"}: ${told}`]),
+      element("ul", { class: "verdicts" }, [...claims].map(([claim, found]) => this.describeClaim(claim, found))),
+    );
+    this.claims.open = citations.some(one => one.verdict !== "supported" || one.attributed);
+    this.claims.hidden = false;
+  }
+
+  describeClaim(claim, found) {
+    const [{ verdict, why, attributed }] = found;
+    return element("li", { class: verdict }, [
+      element("b", { text: verdict }), element("span", { text: claim, dir: "auto" }),
+      why ? element("p", { class: "lacks", text: why }) : "",
+      ...found.map(one => this.describePassage(one)),
+      attributed ? element("small", { text: "The answer cites no source for this claim; this is the closest one." }) : "",
+    ]);
+  }
+
+  describePassage(citation) {
+    const source = this.told.answer.sources.find(one => one.id === citation.id);
+    const place = element("button", { type: "button", class: "where", text: [`${citation.id.slice(1)} · ${source?.title || citation.source}`, citation.place].filter(Boolean).join(", "), title: citation.source });
+    place.addEventListener("click", () => this.source(citation.id));
+    return element("blockquote", { dir: "auto" }, [citation.quote ? `“${citation.quote}” ` : "", place]);
   }
 
   quiet() {

@@ -11,8 +11,10 @@ export function open(source, text, citations) {
   close.addEventListener("click", shut);
   const body = element("pre", { dir: "auto" }, marked(text, citations.map(one => one.quote)));
   const verdicts = citations.map(one => element("li", { class: one.verdict.replace(" ", "-") }, [
-    element("b", { text: one.verdict }), element("span", { text: one.quote, dir: "auto" }),
-    ...(one.place ? [element("span", { class: "place", text: one.place, dir: "auto" })] : []),
+    element("b", { text: one.verdict }), element("span", { text: one.claim, dir: "auto" }),
+    one.why ? element("p", { class: "lacks", text: one.why }) : "",
+    one.quote ? element("blockquote", { text: `“${one.quote}”`, dir: "auto" }) : "",
+    one.place ? element("span", { class: "place", text: one.place, dir: "auto" }) : "",
   ]));
   drawer.replaceChildren(
     element("div", { class: "bar" }, [element("h2", { text: source.title || source.location, dir: "auto" }), close]),

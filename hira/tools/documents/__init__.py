@@ -100,7 +100,7 @@ class Index:
 
     async def encode(self, on_progress: Progress | None = None, spend: "Spend | None" = None) -> None:
         """Give every passage a vector, if there is an encoder; `on_progress` counts passages. Raises `EncoderFailed`
-        if that is not possible; what was encoded until then is kept."""
+        if that is not possible; the vectors made until then are kept."""
         if self._vectors:
             await self._vectors.complete(on_progress, spend)
 

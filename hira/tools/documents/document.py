@@ -37,7 +37,7 @@ class Part:
     text: str
     place: str = ""
     media: bool = False
-    lines: Sequence[int] = ()
+    lines: tuple[int, ...] = ()
     unit: Literal["line", "row"] = "line"
 
 

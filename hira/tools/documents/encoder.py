@@ -1,4 +1,4 @@
-"""An encoder and a reranker of one's own choice: any server with `/v1/embeddings` and `/v1/rerank`.
+"""An encoder and a reranker: any server with `/v1/embeddings` and `/v1/rerank`.
 
 An answer that does not fit its request is a failure with one line; nothing is guessed.
 """

@@ -6,6 +6,7 @@ A page without text is marked for the multimodal expert.
 import logging
 import re
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from xml.etree.ElementTree import Element
@@ -36,7 +37,11 @@ def read_pdf(path: Path, data: BinaryIO) -> Document:
     check_library(path)
     import pypdf
 
-    reader = pypdf.PdfReader(data)
+    try:
+        reader = pypdf.PdfReader(data)
+    except pypdf.errors.PdfReadError:  # pypdf looks through a file whose table of contents is wrong, but not missing
+        data.seek(0)
+        reader = pypdf.PdfReader(BytesIO(data.read() + b"\nstartxref\n0\n%%EOF\n"))
     if reader.is_encrypted:
         _unlock(reader, path)
     labels = _read_labels(reader)

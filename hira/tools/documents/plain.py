@@ -3,7 +3,7 @@
 import json
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 from urllib.parse import unquote
@@ -28,12 +28,12 @@ def reflow(text: str) -> str:
     return _join_lines(text)[0]
 
 
-def _join_lines(text: str) -> tuple[str, Sequence[int]]:
+def _join_lines(text: str) -> tuple[str, tuple[int, ...]]:
     """Return the text with broken lines joined, and for each of its lines the number of its first line before."""
     lines = text.split("\n")
     lengths = sorted(len(line) for line in lines if len(line) >= _SHORTEST)
     if not lengths:
-        return text, range(1, len(lines) + 1)
+        return text, tuple(range(1, len(lines) + 1))
     full = max(_SHORTEST, _FULL * lengths[(len(lengths) - 1) * 9 // 10])
     paragraphs: list[list[str]] = []
     numbers = array("L")
@@ -51,7 +51,7 @@ def _join_lines(text: str) -> tuple[str, Sequence[int]]:
             paragraphs.append([line])
             numbers.append(number)
         open_ = not fenced and len(line.rstrip()) >= full and not line.startswith(("    ", "\t", "|", "#"))
-    return "\n".join(" ".join(lines) for lines in paragraphs), numbers
+    return "\n".join(" ".join(lines) for lines in paragraphs), tuple(numbers)
 
 
 def _figures(line: str) -> bool:
@@ -73,8 +73,8 @@ def read_code(path: Path, text: str) -> Document:
     return Document(path.name, (Part(text, lines=_number_lines(text)),))
 
 
-def _number_lines(text: str) -> range:
-    return range(1, text.count("\n") + 2)
+def _number_lines(text: str) -> tuple[int, ...]:
+    return tuple(range(1, text.count("\n") + 2))
 
 
 def read_table(path: Path, text: str) -> Document:
@@ -103,7 +103,7 @@ def read_jsonl(path: Path, text: str) -> Document:
             record = line
         if record.strip():
             records[number] = record
-    return Document(path.stem, (Part("\n".join(records.values()), lines=list(records)),))
+    return Document(path.stem, (Part("\n".join(records.values()), lines=tuple(records)),))
 
 
 def read_notebook(path: Path, text: str) -> Document:

@@ -71,7 +71,7 @@ def _flat(cell: str) -> str:
     return " ".join(cell.split())
 
 
-def read_csv(text: str, delimiter: str = "") -> tuple[str, Sequence[int]]:
+def read_csv(text: str, delimiter: str = "") -> tuple[str, tuple[int, ...]]:
     """Return the text of a CSV file as lines of a table, and the number of each row, the header being the first. An
     unknown `delimiter` is detected."""
     if told := _TOLD.match(text):
@@ -82,11 +82,11 @@ def read_csv(text: str, delimiter: str = "") -> tuple[str, Sequence[int]]:
         first = list(islice(rows, 2))
         header = header_of(first, expected=True)
         if header is None or len(first) == 1:
-            return "\n".join(" | ".join(map(_flat, row)).strip(" |") for row in chain(first, rows)), numbers
+            return "\n".join(" | ".join(map(_flat, row)).strip(" |") for row in chain(first, rows)), tuple(numbers)
         names = [*map(_shorten, header)]
-        return "\n".join(format_row(names, row) for row in chain(first[1:], rows)), numbers[1:]
+        return "\n".join(format_row(names, row) for row in chain(first[1:], rows)), tuple(numbers[1:])
     except csv.Error:  # a quote that never closes, a cell beyond the module's limit: the plain lines suffice
-        return text, range(1, text.count("\n") + 2)
+        return text, tuple(range(1, text.count("\n") + 2))
 
 
 def _read_rows(rows: Iterable[list[str]], numbers: "array[int]") -> Iterator[list[str]]:

@@ -36,7 +36,7 @@ def tags(names: str) -> frozenset[str]:
 
 _VOID = tags("area base br col embed hr img input link meta param source track wbr")
 _DROPPED = tags(
-    "script style head iframe object embed canvas audio video datalist select option textarea button dialog"
+    "script style head iframe noembed object embed canvas audio video datalist select option textarea button dialog"
 )
 BLOCKS = tags(
     """address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3
@@ -56,7 +56,10 @@ _ENDED = {  # opening tag → the tags that it ends, and the tags at which that 
     )
 }
 _UNREAD = re.compile(r"<!--|<(script|style|noscript|template|svg|math)\b", re.IGNORECASE)
-_END = {tag: re.compile(rf"</{tag}\s*>", re.IGNORECASE) for tag in tags("script style noscript template svg math")}
+_END = {
+    tag: re.compile(rf"</{tag}(?:[\s/][^<>]*)?>", re.IGNORECASE)
+    for tag in tags("script style noscript template svg math")
+}
 _MARKUP = re.compile(r"<[^<>]*>")
 _DECLARATION = re.compile(r"<[!?][^>]*>")
 _HIDDEN = re.compile(
@@ -64,6 +67,7 @@ _HIDDEN = re.compile(
     r"|color:transparent|(?:left|top|text-indent):-\d{3,}|clip:rect\(0",
     re.IGNORECASE,
 )
+_EMPTY = re.compile(r"(?:height|width):0(?!\.?\d*[1-9])", re.IGNORECASE)
 
 
 def without_unread(html: str) -> tuple[str, str]:
@@ -181,8 +185,8 @@ def unseen(one: Element) -> bool:
 def _hidden(one: Element) -> bool:
     if "hidden" in one.attributes or one.attributes.get("aria-hidden", "").lower() == "true":
         return True
-    style = one.attributes.get("style")
-    return bool(style and _HIDDEN.search("".join(style[:1000].split())))
+    style = "".join(one.attributes.get("style", "")[:1000].split())
+    return bool(_HIDDEN.search(style) or ("overflow:hidden" in style.lower() and _EMPTY.search(style)))
 
 
 def join_parts(parts: list[str]) -> str:

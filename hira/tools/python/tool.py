@@ -21,10 +21,9 @@ from hira.tools.python.layers import IMAGE, Mode
 from hira.tools.python.sandbox import Outcome, PythonSandbox
 from hira.tools.python.usage import PythonLimits
 
-DESCRIPTION = Prompt(__file__, "description")
-NAMED = Prompt(__file__, "named")
-BESIDE = Prompt(__file__, "beside")
-FIGURE = Prompt(__file__, "figure")
+DESCRIPTION = Prompt(__file__, "texts", "description")
+FILE = Prompt(__file__, "texts", "file")
+FIGURE = Prompt(__file__, "texts", "figure")
 
 PICTURES = frozenset([".png", ".jpg", ".jpeg", ".gif", ".webp"])
 MOST = 5
@@ -51,11 +50,11 @@ def python_tool(sandbox: PythonSandbox, named: Mapping[Path, str] = MappingProxy
             replace(seen, passages=(*seen.passages, *await _read_yields(outcome, code, sandbox))) if seen.ok else seen
         )
 
-    attached = "".join(_format_path(path, named.get(path)) for path in sandbox.readable)
+    attached = "\n".join(_format_path(path, named.get(path)) for path in sandbox.readable)
     described = DESCRIPTION.fill(
         seconds=f"{sandbox.limits.seconds:g}",
-        beside=BESIDE.fill() if _follows_others(sandbox) else Filled(""),
-        attached=Filled(f" It can read:{attached}" if attached else ""),
+        beside=_follows_others(sandbox),
+        attached=Filled(attached),
     )
     seconds = _QUEUE * (sandbox.limits.seconds + 30)
     return replace(_shape(), run=run, seconds=seconds, description=str(described), stateful=True, function=None)
@@ -75,7 +74,7 @@ def _shape() -> Tool:
 def _format_path(path: Path, begins: str | None) -> str:
     place = str(path)
     place = clean(place if place.isprintable() else repr(place))  # a program can open what this literal says
-    return f"\n- {place}" + (NAMED.fill(begins=begins) if begins is not None else "")
+    return FILE.fill(path=Filled(place), named=begins is not None, begins=begins or "")
 
 
 def _among_others(sandbox: PythonSandbox) -> bool:

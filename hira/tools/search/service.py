@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 SECONDS = 20.0
 LIMIT = 5_000_000
+LONGEST_FIELD = 50_000
+"""Characters of a title, address or snippet: two services are libraries, whose answers hira cannot bound in bytes."""
 PATIENCE = 10.0  # the longest Retry-After to wait for
 _SOON = frozenset({429, 502, 503, 504})
 
@@ -63,8 +65,9 @@ def _read_plain(text: object) -> str:
 
 
 def _repair(text: object) -> str:
-    """Return a text without lone surrogates: services cut texts inside characters, and halves cannot be sent."""
-    return printable(str(text or ""))
+    """Return the beginning of a text without lone surrogates: services cut texts inside characters, and halves cannot
+    be sent."""
+    return printable(str(text or "")[:LONGEST_FIELD])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ Two are third-party libraries, if they are installed: litellm's providers, and d
 import asyncio
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from hira.core.bm25 import words
-from hira.core.errors import ToolDown, ToolError, UsageError
+from hira.core.errors import ToolDown, ToolError, UsageError, did_you_mean
 from hira.core.sanitize import clean
 from hira.tools.search.service import SECONDS, Backend, Form, Hit, Line, Service, Unusable, make_hit
 
@@ -239,9 +238,7 @@ def open_backend(
     if name == "ddgs":
         return _open_ddgs()
     if name not in BACKENDS:
-        near = get_close_matches(name, BACKENDS, 1)
-        fix = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(BACKENDS)}"
-        raise UsageError(f"there is no search service {name!r}", fix=fix)
+        raise UsageError(f"there is no search service {name!r}", fix=did_you_mean(name, BACKENDS))
     form = (_WEB | _WORKS)[name]
     keyless = form.key and form.key_needed and not key
     if keyless or (form.url.startswith("/") and not base_url):
@@ -272,7 +269,7 @@ def _open_litellm(name: str, key: str, base_url: str) -> Backend:
             why = " ".join(str(error).split())
             why = clean(why.replace(key, "…") if key else why)[:200]
             raise kind(f"{name} failed: {why}") from None
-        return [make_hit(one.title, one.url, one.snippet, one.date) for one in told.results]
+        return [make_hit(one.title, one.url, one.snippet, one.date) for one in told.results[:n]]
 
     return Service(name, ask)
 
@@ -296,6 +293,6 @@ def _open_ddgs() -> Backend:
             if "no results" in str(error).lower():
                 return []
             raise ToolDown(f"ddgs failed: {clean(' '.join(str(error).split()))[:200]}") from None
-        return [make_hit(one["title"], one["href"], one.get("body")) for one in found]
+        return [make_hit(one["title"], one["href"], one.get("body")) for one in found[:n]]
 
     return Service("ddgs", ask)

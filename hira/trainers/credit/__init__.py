@@ -6,6 +6,7 @@ Each takes the groups of one update and returns `Credited`: weighted rows and th
 
 from collections.abc import Callable, Sequence
 
+from hira.trainers.credit.checks import credit_by
 from hira.trainers.credit.grpo import grpo
 from hira.trainers.credit.mars import mars
 from hira.trainers.credit.marsrl import marsrl
@@ -14,4 +15,4 @@ from hira.trainers.rows import Credited, Group
 
 Credit = Callable[[Sequence[Group]], Credited]
 
-__all__ = ["Credit", "grpo", "mars", "marsrl", "matpo"]
+__all__ = ["Credit", "credit_by", "grpo", "mars", "marsrl", "matpo"]

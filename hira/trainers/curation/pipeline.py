@@ -16,10 +16,12 @@ from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import map_concurrently
 from hira.core.errors import UsageError
+from hira.core.files import open_replacement
 from hira.evaluation.files import Item
 from hira.evaluation.run import digest
 from hira.evaluation.scorers import Scorer
 from hira.journal.decoding import read_json, validate
+from hira.journal.lines import append_lines
 from hira.runtime.settings import Settings
 from hira.trainers import records
 from hira.trainers.curation.filters import (
@@ -184,11 +186,8 @@ class Curation:
 
 def write_items(path: Path, items: Collection[Item], told: Mapping[str, Mapping[str, Any]]) -> None:
     """Write questions as `hira eval` and `hira-train` read them, with the findings on each."""
-    fresh = path.with_suffix(".part")
-    with fresh.open("w", encoding="utf-8") as file:
-        for item in items:
-            file.write(json.dumps({**row_of(item), **told.get(item.id, {})}, ensure_ascii=False) + "\n")
-    fresh.replace(path)
+    with open_replacement(path) as file:
+        append_lines(file, ({**row_of(item), **told.get(item.id, {})} for item in items))
 
 
 def row_of(item: Item) -> dict[str, Any]:

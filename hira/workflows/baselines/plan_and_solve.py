@@ -15,7 +15,7 @@ from hira.agents.coordinator import Coordinator
 from hira.agents.expert import Expert, format_files
 from hira.agents.experts import EXPERTS
 from hira.agents.loop import Loop
-from hira.agents.planner import staff
+from hira.agents.planner import describe_experts
 from hira.agents.record import ask_for_record
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
@@ -25,12 +25,12 @@ from hira.core.messages import Filled, user
 from hira.core.policy import Usage
 from hira.core.prompts import Prompt, is_copied
 from hira.core.sanitize import sanitize
-from hira.workflows.baselines.single import run_to_answer
+from hira.workflows.baselines.single import keep_read, keeping_read
 from hira.workflows.bound import Sizes, bound_hierarchy
 from hira.workflows.hira import HiRA
 
 PLAN = Prompt(__file__, "plan_and_solve_plan")
-RESULT = Prompt(__file__, "plan_and_solve_result")
+RESULT = Prompt(__file__, "remarks", "plan_and_solve_result")
 ANSWER = Prompt(__file__, "plan_and_solve_answer")
 PLANNER = "planner"
 
@@ -42,7 +42,7 @@ class SolutionPlan(BaseModel):
 async def plan_steps(context: RunContext, question: str, experts: Sequence[Expert], most: int) -> list[str]:
     """Ask for a plan of at most `most` steps. Return the question as the only step if no plan can be read, or if all
     steps merely repeat the prompt."""
-    shown = {"today": context.rollout.today, "experts": staff(experts, describe=True), "most": most}
+    shown = {"today": context.rollout.today, "experts": describe_experts(experts), "most": most}
     prompt = PLAN.fill(**shown, task=sanitize(question), files=format_files(context.files))
     instructions = PLAN.fill(**shown, task="", files="")
     try:
@@ -60,7 +60,8 @@ async def write_conclusion(context: RunContext, question: str, findings: Sequenc
     loop.conversation.say(
         user(ANSWER.fill(task=sanitize(question), brought=Filled(shown, RESULT.name, {"pairs": brought})))
     )
-    return await run_to_answer(loop, question)
+    with keeping_read(context, question):
+        return (await loop.run()).answer or keep_read(context, question)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,44 @@
+"""The configuration of a role."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hira.core.budget import ReplyBound
+from hira.core.policy import Policy, Sampling
+from hira.core.prices import NO_PRICES, Price, Prices
+from hira.policies.dialects import NATIVE, Dialect
+from hira.policies.facts import ModelFacts
+from hira.policies.names import names_of
+
+Continuation = Literal["turns", "chain"]
+VERIFIER = "verifier"
+OUTPUT = "output"
+"""The role that writes a value of the output type; the run's model speaks for it unless another is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleConfig:
+    """The configuration of one role: its policy, sampling, dialect, continuation and price.
+
+    `turns` puts a tool's result into the next chat message and works everywhere; `chain` continues one chain of
+    reasoning, as the HiRA paper does, and needs an endpoint that continues a message. `otherwise` is the next dialect
+    if the endpoint refuses the tool calls of `dialect`, or if the model writes none that can be read; None keeps a
+    dialect that somebody chose. `place` says where hira remembers facts about the model: its base URL and its name,
+    empty if nowhere, and `facts` are these facts. `replies` bounds the length of each reply
+    for which the sampling has no bound; None leaves it to the policy.
+    """
+
+    policy: Policy
+    sampling: Sampling = Sampling()
+    dialect: Dialect = NATIVE
+    continuation: Continuation = "turns"
+    prices: Prices = NO_PRICES
+    otherwise: Dialect | None = None
+    replies: ReplyBound | None = None
+    place: tuple[str, str] = ("", "")
+    facts: ModelFacts = field(default_factory=ModelFacts)
+
+    @property
+    def price(self) -> Price | None:
+        """The price of the policy; of several models, that of the first with a known price."""
+        return self.prices.of(*names_of(self.policy.model))

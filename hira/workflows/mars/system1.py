@@ -1,0 +1,166 @@
+"""System 1 of MARS: goes through all that searches brought, in bins and in parallel, for System 2's purpose (eq. 2)."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+from hira.agents.calls import PASSAGE
+from hira.agents.loop import ask_for_text
+from hira.agents.packing import beginning, pack, shorten_in
+from hira.agents.retrieval import Retrieved
+from hira.agents.run_context import RunContext, together
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.errors import EndpointError, Stop
+from hira.core.events import Notice
+from hira.core.messages import Filled
+from hira.core.policy import counting
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.core.tokens import Counter, clip, counter
+from hira.evidence import Sources, drop_unknown, find_cited, inert
+from hira.journal import CallSpec
+from hira.journal.decoding import validate
+from hira.journal.encoding import digest_of_tool
+from hira.policies.dialects.answer import strip_thought
+from hira.workflows.mars.system2 import ReadingRequest
+
+PACKING = "packing"
+Bins = list[list[Filled]]
+
+
+async def pack_bins(documents: Sequence[Filled], frame: str, window: int, context: RunContext, *, under: str) -> Bins:
+    """Pack the documents into bins, each of which fits the window together with the `frame` of a prompt.
+
+    A local model counts with its own tokenizer, other models are counted by name. The result is recorded like a call,
+    because a replayed or resumed run may count differently: it may have no model to count with, or another vocabulary.
+    Raises `Stop` if the run is stopped before or during the count.
+    """
+    config = context.config_of("system1")
+    own, name = counting(config.policy), f"{under}/{PACKING}"
+
+    async def make() -> Bins:
+        counted = own.count if own else counter(config.policy.model)
+        async with context.until_stopped() if own else nullcontext():  # its tokenizer may have to be read first
+            return await asyncio.to_thread(_pack, documents, frame, window, counted)
+
+    inputs = {"tokens": config.policy.model, "window": window, "of": [_digest(frame), *map(_digest, documents)]}
+    spec = CallSpec("tool", name, digest_of_tool(PACKING, inputs), PACKING, lambda: inputs)
+    return await context.call_recorded(
+        spec, make, lambda bins: _record(bins, documents), lambda kept: _bins(kept, documents)
+    )
+
+
+def shorten_document(document: Filled, limit: int, counted: Counter) -> Filled:
+    """The beginning of a document in its frame, of at most `limit` tokens in all as far as the frame allows it."""
+    return shorten_in(partial(_frame, document), str(document.values["text"]), limit, counted)
+
+
+def _pack(documents: Sequence[Filled], frame: str, window: int, counted: Counter) -> Bins:
+    return pack(documents, max(1, window - counted(frame)), shorten_document, counted)
+
+
+def _frame(document: Filled, text: str) -> Filled:
+    return PASSAGE.fill(**{**document.values, "text": text})
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _record(bins: Bins, documents: Sequence[Filled]) -> dict[str, Any]:
+    """For each bin the numbers of its documents; one that was cut is alone in its bin and named with what is left."""
+    places = {id(document): at for at, document in enumerate(documents)}
+    ids = {document.values["id"]: at for at, document in enumerate(documents)}
+    kept = [
+        [places[id(one)] if id(one) in places else [ids[one.values["id"]], str(one.values["text"])] for one in each]
+        for each in bins
+    ]
+    return {"bins": kept}
+
+
+def _bins(kept: dict[str, Any], documents: Sequence[Filled]) -> Bins:
+    return [
+        [documents[one] if isinstance(one, int) else _frame(documents[one[0]], one[1]) for one in each]
+        for each in validate(list[list[int | tuple[int, str]]], kept["bins"])
+    ]
+
+
+SYSTEM1 = Prompt(__file__, "mars_system1")
+DISTILLED = Prompt(__file__, "mars_remarks", "mars_distilled")
+UNREAD = Prompt(__file__, "mars_remarks", "mars_unread")
+BEGINNINGS = 1_000
+"""Tokens of a bin that System 2 is shown where System 1 could not go through it."""
+
+
+async def distil(
+    question: str,
+    request: ReadingRequest,
+    found: Retrieved,
+    context: RunContext,
+    *,
+    turn: int,
+    window: int,
+    reply: int | None = None,
+) -> Filled:
+    """Distil everything found for the purpose of the request, for System 2 (eq. 2 and 3).
+
+    Every document is in exactly one prompt of at most `window` tokens, and all prompts are sent at once.
+    """
+    frame = _prompt(question, request, (), window)
+    notes: Sequence[str]
+    try:
+        bins = await pack_bins(found.documents, frame, window, context, under=str(turn))
+    except Stop as stop:  # before they were counted
+        notes = [_beginnings(found.documents, stop.what)] if found.documents else []
+    else:
+        prompts = [_prompt(question, request, documents, window) for documents in bins]
+        names = [f"{turn}/{at}" for at in range(1, len(bins) + 1)]
+        notes = await together([_read(*one, context, reply) for one in zip(names, prompts, bins, strict=True)])
+    text = "\n\n".join([*notes, *found.notes])
+    finding = Finding(Subtask(str(turn), request.purpose), "system1", "", text, ok=bool(find_cited(text)))
+    context.rollout.findings.append(finding)
+    context.announce(finding)
+    return DISTILLED.fill(notes=sanitize(text), sources=_sources(text, context.rollout.sources))
+
+
+def _prompt(question: str, request: ReadingRequest, documents: Sequence[Filled], window: int) -> Filled:
+    """Build the prompt for one bin. Everything except the documents takes at most half of the window."""
+    return SYSTEM1.fill(
+        documents=Filled("\n\n".join(documents)),
+        question=sanitize(clip(question, window // 4)),
+        queries=sanitize(clip("\n".join(f"- {query}" for query in request.queries), window // 8)),
+        purpose=sanitize(clip(request.purpose, window // 8)),
+    )
+
+
+async def _read(under: str, prompt: Filled, documents: Sequence[Filled], context: RunContext, reply: int | None) -> str:
+    """Return System 1's text on one bin (d_j). It cites only sources of the bin.
+
+    If System 1 fails, System 2 reads why, and the beginnings of the documents.
+    """
+    conversation = context.conversation("system1", under, reply=reply)
+    try:
+        completion = await ask_for_text(conversation, prompt)
+    except (EndpointError, Stop) as error:
+        context.events(Notice(f"{conversation.name}: {error.what}; only the beginnings of its documents are used"))
+        return _beginnings(documents, error.what)
+    read = context.rollout.sources.read
+    own = Sources({source: read[source] for source in (str(one.values["id"]) for one in documents)})
+    text, _ = drop_unknown(strip_thought(completion), own)
+    return text or _beginnings(documents, "")
+
+
+def _beginnings(documents: Sequence[Filled], why: str) -> Filled:
+    share = BEGINNINGS // len(documents)
+    quotes = [f"“{beginning(str(one.values['text']), share).strip()}” [{one.values['id']}]" for one in documents]
+    return UNREAD.fill(why=why, beginnings="\n".join(quotes))
+
+
+def _sources(text: str, sources: Sources) -> Filled:
+    """The sources of the notes, a line each."""
+    named = [sources.read[one] for one in find_cited(text) if one in sources]
+    lines = [f"- [{one.id}] {' '.join(inert(f'{one.title}: {one.location}').split())}" for one in named]
+    return Filled("\n".join(lines))

@@ -1,0 +1,111 @@
+"""MATPO: a planner and workers, two roles of one model (paper 2510.04678), its multi-agent rollout.
+
+τ = [a₁, τ¹, s₁, …, a_T]. In each turn the planner thinks and hands out a subtask (a_t) through its only tool; a worker
+searches and reads for it in a separate conversation (τᵗ), and the planner sees the worker's last words alone (s_t).
+Each conversation ends with a summary of all of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, get_args
+
+from hira.agents.approved import as_issued, ask_approval
+from hira.agents.loop import Loop, Step
+from hira.agents.run_context import RunContext, together
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.errors import UsageError
+from hira.core.policy import Usage
+from hira.policies.dialects import Call
+from hira.tools import Tool
+from hira.tools.search import LEAKING
+from hira.workflows.bound import Sizes, bound_loop, multiply
+from hira.workflows.matpo.agents import LoopConfig, Speaker, answer, begin, issue_subtasks, report, tools_of, work
+
+
+@dataclass(frozen=True)
+class MATPO:
+    """Limits are those of the paper's published configuration: subtasks of the planner and calls of a worker, one in
+    each of their turns, and of a conversation's `window` of tokens the part that is kept free for its last `reply`.
+
+    `recap` tells a worker the question that its subtask is for, `summary` closes each conversation with a summary,
+    `block_leaks` keeps sites from the worker that hold the answers of benchmarks (all three ablated in Fig. 6).
+    `results` are messages of the user, as in the paper, or of the tool, as it suggests to try. `parallel` lets one turn
+    hand out several subtasks, whose workers run side by side (paper: one). Without a `planner` one worker answers the
+    question: the single agent that the paper compares with.
+    """
+
+    takes_tools: ClassVar[frozenset[str]] = frozenset({"worker"})
+    approves: ClassVar[bool] = True
+    dialect: ClassVar[str] = "xml"
+
+    max_subtasks: int = 20
+    worker_calls: int = 20
+    parallel: int = 1
+    planner: bool = True
+    recap: bool = True
+    summary: bool = True
+    block_leaks: bool = True
+    results: Speaker = "user"
+    window: int = 40_960
+    reply: int = 4_096
+    name: str = "matpo"
+
+    def __post_init__(self) -> None:
+        if min(self.max_subtasks, self.worker_calls, self.parallel, self.reply) < 1 or self.window <= self.reply:
+            raise UsageError(
+                f"{self.max_subtasks} subtasks, {self.parallel} at once, {self.worker_calls} calls, a window of "
+                f"{self.window} tokens with {self.reply} for the reply: nothing can be done so",
+                fix="at least one of each, and reply < window",
+            )
+        if self.results not in get_args(Speaker):
+            raise UsageError(f"results of {self.results!r}", fix="results are messages of 'user' or of 'tool'")
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset({"planner", "worker"}) if self.planner else frozenset({"worker"})
+
+    async def run(self, question: str, context: RunContext) -> str:
+        manner = LoopConfig(self.summary, self.results, self.window, self.reply)
+        tools = tools_of(context, LEAKING if self.block_leaks else ())
+        if not self.planner:
+            return (
+                await work(Subtask("1", question), "", context, manner, tools=tools, calls=self.worker_calls)
+            ).conclusion
+        planner = begin(question, context, manner, limit=self.max_subtasks, parallel=self.parallel)
+        step = await planner.think()
+        while step.calls:
+            planner.observe(await self._reports(question, planner, step, manner, tools))
+            step = await planner.think()
+        return answer(await manner.summarise(planner, step))
+
+    async def _reports(
+        self, question: str, planner: Loop, step: Step, manner: LoopConfig, tools: Sequence[Tool]
+    ) -> list[tuple[Call, str]]:
+        """Return the reports of one turn's workers, in the order of its calls. A failed subtask may be tried again."""
+        context, main = planner.conversation.context, question if self.recap else ""
+
+        async def work_on(subtasks: Sequence[Subtask]) -> Sequence[Finding]:
+            works = [work(one, main, context, manner, tools=tools, calls=self.worker_calls) for one in subtasks]
+            findings = await together(works)
+            context.rollout.findings += findings
+            return findings
+
+        subtasks = issue_subtasks(planner, step)
+        findings = await ask_approval(subtasks, context, work_on)
+        for call, finding in zip(step.calls, findings, strict=True):
+            if not finding.ok:
+                planner.forget(call)
+        made = zip(step.calls, subtasks, findings, strict=True)
+        return [(call, as_issued(subtask.text, finding, report(finding))) for call, subtask, finding in made]
+
+    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+        """At most so much by role; no prompt is longer than the window leaves it."""
+        planner = self._within(bound_loop(self.max_subtasks + 1, sizes.reply, sizes), sizes)
+        worker = self._within(bound_loop(self.worker_calls + 1, sizes.result, sizes), sizes)
+        if not self.planner:
+            return {"worker": worker}
+        return {"planner": planner, "worker": multiply(worker, self.max_subtasks)}
+
+    def _within(self, usage: Usage, sizes: Sizes) -> Usage:
+        longest = usage.calls * max(self.window, sizes.prompt)
+        return replace(usage, prompt_tokens=min(usage.prompt_tokens, longest))

@@ -1,0 +1,195 @@
+"""The two roles of MATPO: a planner that hands out subtasks, and workers that search and read for one subtask each."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hira.agents.coordinator import BROKE_OFF, COULD_NOT
+from hira.agents.expert import format_files
+from hira.agents.loop import CONCLUDE, Loop, Step
+from hira.agents.planner import NO_TASK, make_workflow_tool
+from hira.agents.recovery import UNREADABLE
+from hira.agents.run_context import Conversation, RunContext
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.errors import EndpointError, UsageError
+from hira.core.events import Notice, SubtaskAssigned, SubtaskIssued
+from hira.core.messages import Filled, system, user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.evidence import find_cited
+from hira.policies.dialects.answer import find_boxed, find_final_answer, find_tagged, find_under_heading
+from hira.policies.dialects.native import with_tool_messages
+from hira.tools import Tool
+
+Speaker = Literal["user", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopConfig:
+    """`summary` closes every conversation with one more turn, which sums it up. `results` says whose messages results
+    are. `window` are the tokens of a conversation, of which `reply` are kept free for its last turn."""
+
+    summary: bool = True
+    results: Speaker = "user"
+    window: int = 40_960
+    reply: int = 4_096
+
+    def loop(
+        self,
+        conversation: Conversation,
+        tools: Sequence[Tool],
+        ask_summary: Callable[[str], Filled],
+        *,
+        limit: int,
+        several: int = 1,
+        final: bool = False,
+    ) -> Loop:
+        """The loop of an agent. `ask_summary` writes the request for its summary, with the reason why it has to end,
+        if there is one."""
+        if self.results == "tool":
+            config = conversation.config
+            conversation.config = replace(config, dialect=with_tool_messages(config.dialect))
+
+        def conclude(reason: str) -> Filled:
+            return ask_summary(reason) if self.summary else CONCLUDE.fill(reason=reason)
+
+        room = self.window - self.reply
+        return Loop(conversation, tools, limit, several, final=final, conclude=conclude, window=room)
+
+    async def summarise(self, loop: Loop, step: Step) -> Step:
+        """Close the conversation with its summary; a forced step is a summary already.
+
+        If the summary fails or is empty, the earlier words are kept, unless they are a plan.
+        """
+        if step.forced or not self.summary:
+            return replace(step, text=step.text or loop.last_words)
+        try:
+            summed = await loop.close("")
+        except EndpointError as error:
+            conversation = loop.conversation
+            conversation.context.events(Notice(f"{conversation.name}: no summary: {error.what}"))
+            return step
+        if find_under_heading(summed.text, "Conclusion"):
+            return summed
+        return replace(step, text="\n\n".join(dict.fromkeys(text for text in (step.text, summed.text) if text)))
+
+
+PLANNER = Prompt(__file__, "matpo_planner")
+QUESTION = Prompt(__file__, "matpo_messages", "matpo_question")
+BROWSING = Prompt(__file__, "matpo_messages", "matpo_browsing")
+PLANNER_SUMMARY = Prompt(__file__, "matpo_planner_summary")
+
+
+def browsing() -> Tool:
+    """The one tool of the planner (MATPO, appendix A)."""
+    return make_workflow_tool("search_and_browse", BROWSING.fill(), ["subtask"], server="browsing_agent")
+
+
+def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int, parallel: int) -> Loop:
+    """Begin the planner's conversation with the question."""
+    tools = [browsing()]
+
+    def ask_summary(reason: str) -> Filled:
+        return PLANNER_SUMMARY.fill(question=sanitize(question), reason=reason)
+
+    conversation = context.conversation("planner")
+    loop = manner.loop(conversation, tools, ask_summary, limit=limit, several=parallel, final=True)
+    prompt = PLANNER.fill(
+        today=context.rollout.today,
+        tools=conversation.explain(tools),
+        several=parallel if parallel > 1 else 0,
+        limit=limit,
+    )
+    asked = QUESTION.fill(question=sanitize(question), files=format_files(context.files))
+    conversation.say(system(prompt), user(asked))
+    return loop
+
+
+def issue_subtasks(loop: Loop, step: Step) -> list[Subtask]:
+    """The subtasks of a turn, numbered in the order of issue."""
+    first = loop.used - len(step.calls) + 1
+    subtasks = [Subtask(str(first + at), str(call.arguments["subtask"])) for at, call in enumerate(step.calls)]
+    for subtask in subtasks:
+        loop.conversation.context.events(SubtaskIssued(subtask.id, subtask.text))
+    return subtasks
+
+
+def report(finding: Finding) -> Filled:
+    """Format a worker's report for the planner, without anything that the worker read."""
+    text = sanitize(finding.reasoning or finding.conclusion)
+    return Filled(text, "matpo_report", {"conclusion": finding.conclusion})
+
+
+def answer(step: Step) -> str:
+    """The answer in the planner's last turn: boxed, else its conclusion, else all of it."""
+    marked = find_boxed(step.text) or find_tagged(step.text)
+    return find_final_answer(step.text if marked else find_under_heading(step.text, "Conclusion") or step.text)
+
+
+WORKER = Prompt(__file__, "matpo_worker")
+SUBTASK = Prompt(__file__, "matpo_messages", "matpo_subtask")
+WORKER_SUMMARY = Prompt(__file__, "matpo_worker_summary")
+NOTHING = Prompt(__file__, "matpo_messages", "matpo_nothing")
+SERVER = "search_and_scrape_webpage"
+"""Whom a call of the worker's tools names (MATPO, appendix A)."""
+
+
+def tools_of(context: RunContext, blocked: Collection[str] = ()) -> list[Tool]:
+    """Return the worker's tools in this run, without anything from a `blocked` host. Raises `UsageError` if there are
+    none."""
+    box = context.tools
+    web = [replace(tool, server=SERVER, blocked=blocked) for tool in (box.search, box.browse) if tool]
+    tools = [*web, *([box.files] if box.files else []), *box.extra_for("worker")]
+    if not tools:
+        raise UsageError(
+            "the workflow 'matpo' needs a search, but this run has none",
+            fix="give documents (--docs) or a search backend (--search)",
+        )
+    return tools
+
+
+async def work(
+    subtask: Subtask, main: str, context: RunContext, manner: LoopConfig, *, tools: Sequence[Tool], calls: int
+) -> Finding:
+    """Do a subtask of the `main` question, which the worker sees unless it is empty (user-query recap).
+
+    `reasoning` of the finding is the whole report, `conclusion` the text under that heading. A worker that fails is a
+    finding too, with the error and the worker's words until then.
+    """
+    if not subtask.text.strip():
+        return Finding(subtask, "worker", "", UNREADABLE.fill(error=NO_TASK.fill()), ok=False)
+    context.events(SubtaskAssigned(subtask.id, "worker", "", 0))
+    loop = _begin_worker(subtask, main, context, manner, tools=tools, calls=calls)
+    try:
+        step = await manner.summarise(loop, await loop.run())
+    except EndpointError as error:
+        finding = _report_failure(subtask, loop.said, error)
+    else:
+        text = step.text
+        conclusion = find_under_heading(text, "Conclusion") or find_final_answer(text) or NOTHING.fill()
+        ok = bool(find_cited(text)) if context.stopped else bool(text)
+        finding = Finding(subtask, "worker", text, conclusion, ok=ok)
+    return context.announce(finding)
+
+
+def _begin_worker(
+    subtask: Subtask, main: str, context: RunContext, manner: LoopConfig, *, tools: Sequence[Tool], calls: int
+) -> Loop:
+    def ask_summary(reason: str) -> Filled:
+        return WORKER_SUMMARY.fill(task=sanitize(subtask.text), recap=sanitize(main), reason=reason)
+
+    conversation = context.conversation("worker", subtask.id)
+    loop = manner.loop(conversation, tools, ask_summary, limit=calls)
+    prompt = WORKER.fill(
+        today=context.rollout.today,
+        tools=conversation.explain(tools),
+        limit=calls,
+        recap=sanitize(main),
+    )
+    conversation.say(system(prompt), user(SUBTASK.fill(task=sanitize(subtask.text), files=format_files(context.files))))
+    return loop
+
+
+def _report_failure(subtask: Subtask, so_far: str, error: EndpointError) -> Finding:
+    conclusion = BROKE_OFF.fill(expert="the worker", why=error.what, conclusion=sanitize(so_far)) if so_far else None
+    return Finding(subtask, "worker", "", conclusion or COULD_NOT.fill(expert="the worker", why=error.what), ok=False)

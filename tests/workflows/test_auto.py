@@ -1,0 +1,104 @@
+"""`auto`: one search first; the hierarchy continues where the check does not confirm the answer."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hira.evidence import Source
+from hira.testing import ScriptedPolicy
+from hira.testing.script import calling, make_context
+from hira.tools import Observation, Passage, Toolbox, tool
+from hira.workflows import HiRA, rollout
+from hira.workflows.auto import Auto
+from hira.workflows.baselines import Rag
+from hira.workflows.bound import Sizes
+
+QUESTION = "How high is the tower of Alta?"
+READ = "The tower of Alta is 31 m high."
+OTHER = "The tower of Alta was finished in 1907."
+
+
+def make_box(queries: list[str], text: str = READ) -> Toolbox:
+    @tool(pure=True)
+    async def search(query: str) -> Observation:
+        "Search."
+        queries.append(query)
+        return Observation(passages=(Passage(Source("towers.md", "Towers", text, "file"), text),))
+
+    return Toolbox(search=search)
+
+
+async def test_a_confirmed_answer_costs_what_rag_costs_and_is_checked_once() -> None:
+    queries: list[str] = []
+    policy = ScriptedPolicy(["The tower of Alta is 31 m high [s1]."])
+    record = await rollout(Auto(), QUESTION, make_context(policy, tools=make_box(queries)))
+    assert (record.status, record.usage.calls, queries) == ("answered", 1, [QUESTION])
+    assert [conversation.role for conversation in record.trajectories.values()] == ["reasoner"]
+
+
+async def test_an_unconfirmed_answer_and_its_passages_reach_the_planner_who_may_answer_at_once() -> None:
+    policy = ScriptedPolicy(["The tower of Alta is 40 m high [s1].", r"\boxed{The tower of Alta is 31 m high [s1].}"])
+    queries: list[str] = []
+    record = await rollout(Auto(), QUESTION, make_context(policy, tools=make_box(queries)))
+    assert (record.status, record.answer) == ("answered", "The tower of Alta is 31 m high [s1].")
+    shown = policy.requests[1].messages[-1].text
+    assert "40 m" in shown
+    assert READ in shown
+    assert queries == [QUESTION]
+
+
+async def test_what_the_first_search_read_is_not_searched_again_by_an_expert() -> None:
+    queries: list[str] = []
+    policy = ScriptedPolicy(
+        {
+            "reasoner": ["I cannot tell."],
+            "planner": [calling("deep_search", task=QUESTION), r"\boxed{The tower of Alta is 31 m high [s1].}"],
+            "deep_search": [calling("search", query=QUESTION), "The tower of Alta is 31 m high [s1]."],
+        }
+    )
+    record = await rollout(Auto(), QUESTION, make_context(policy, dialect="native", tools=make_box(queries)))
+    assert [(finding.expert, finding.subtask.text) for finding in record.findings] == [("deep_search", QUESTION)]
+    assert (record.status, queries) == ("answered", [QUESTION])
+
+
+async def test_a_refusal_after_one_search_is_not_the_last_word() -> None:
+    policy = ScriptedPolicy(
+        ["The documents do not say how high it is.", r"\boxed{The tower of Alta was finished in 1907 [s1].}"]
+    )
+    record = await rollout(
+        Auto(), "When was the tower of Alta finished?", make_context(policy, tools=make_box([], OTHER))
+    )
+    assert (record.status, record.usage.calls) == ("answered", 2)
+
+
+@pytest.mark.parametrize("reason", ["files", "tools", "no search"])
+async def test_what_rag_cannot_use_starts_with_the_planner(reason: str, tmp_path: Path) -> None:
+    @tool(pure=True)
+    async def measure(name: str) -> str:
+        "Measure."
+        return name
+
+    policy = ScriptedPolicy([r"\boxed{I have nothing to answer from.}"])
+    box = make_box([])
+    context = make_context(policy, tools=replace(box, extra=(measure,)) if reason == "tools" else box)
+    if reason == "files":
+        (tmp_path / "plan.txt").write_text(READ, encoding="utf-8")
+        context.files = (tmp_path / "plan.txt",)
+    if reason == "no search":
+        context.tools = Toolbox(extra=(measure,))
+    record = await rollout(Auto(), QUESTION, context)
+    assert next(iter(record.trajectories.values())).role == "planner"
+
+
+async def test_without_a_check_the_first_answer_is_the_answer() -> None:
+    policy = ScriptedPolicy(["The tower of Alta is 40 m high [s1]."])
+    context = make_context(policy, tools=make_box([]))
+    context.verify = "off"
+    record = await rollout(Auto(), QUESTION, context)
+    assert (record.answer, record.usage.calls) == ("The tower of Alta is 40 m high [s1].", 1)
+
+
+def test_its_bound_is_that_of_both() -> None:
+    assert Auto().bound(Sizes())["reasoner"] == Rag().bound(Sizes())["reasoner"]
+    assert Auto().bound(Sizes())["planner"] == HiRA().bound(Sizes())["planner"]
