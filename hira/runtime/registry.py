@@ -24,8 +24,10 @@ from hira.workflows import WORKFLOWS, BuiltIn, Workflow
 
 JUDGE = "judge"
 """The role that scores answers and reports; no workflow has it."""
-ANYWHERE = frozenset({VERIFIER, OUTPUT})
-"""Roles of every workflow: the one that checks the answer."""
+EMBED, RERANK = "embed", "rerank"
+"""The roles whose settings hold the endpoints of the encoder and the reranker."""
+ANYWHERE = frozenset({VERIFIER, OUTPUT, EMBED, RERANK})
+"""Roles of every workflow: those that check the answer, write its value, and encode and order passages."""
 MAY_BE_ZERO = frozenset({"pages", "papers"})
 """Numbers of a workflow that may be 0; of all others there is at least one."""
 _NO_OPTIONS = frozenset({"name", "experts"})

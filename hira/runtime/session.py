@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -103,10 +104,11 @@ class Session:
             if self.telemetry:
                 events.readers.append(stack.enter_context(self.telemetry.watching()))
             stack.callback(events.readers.clear)  # who reads may hold the run, and neither would be freed at once
-            opened = await stack.enter_async_context(self.toolset.toolbox(run, question, files, events))
+            budget = replace(budget_of(self.settings), shared=self.shared)
+            opened = await stack.enter_async_context(self.toolset.toolbox(run, question, files, events, budget))
+            budget.began = time.monotonic()  # the time for reading documents is not the run's
             context = Context(self.deps, run, question)
             tools = replace(opened, extra=tuple(one.bind(context) for one in opened.extra))
-            budget = replace(budget_of(self.settings), shared=self.shared)
             record = Rollout(run, question, self.workflow.name)
             if log:
                 record.began = log.began

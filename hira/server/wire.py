@@ -99,7 +99,7 @@ def _brief(text: str, most: int) -> str:
 
 
 THOUGHTS: Mapping[type[Event], Callable[[Any], str]] = {
-    DocumentsRead: lambda one: f"Reading documents: {one.done:,} of {one.total:,}",
+    DocumentsRead: lambda one: f"Reading {one.what}: {one.done:,} of {one.total:,}",
     SubtaskIssued: lambda one: f"Subtask {one.subtask}: {one.text}",
     SubtaskAssigned: lambda one: f"→ {one.expert}" + (f": {one.reason}" if one.reason else ""),
     ToolStarted: lambda one: f"  {one.tool}({_brief(', '.join(map(str, one.arguments.values())), 120)})",
