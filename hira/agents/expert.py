@@ -118,7 +118,7 @@ async def reason(
     conversation.say(
         user(
             prompt.fill(
-                tools=conversation.config.dialect.instructions(tools),
+                tools=conversation.explain(tools),
                 limit=limit,
                 task=sanitize(task.text),
                 files=task.attached,

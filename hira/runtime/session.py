@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hira.agents.approved import APPROVAL_OF_CALLS
 from hira.agents.history import CONTINUES, SENT, Earlier
 from hira.agents.output_type import OUTPUT_SCHEMA, OutputType
 from hira.agents.run_context import Approve, RoleConfig, RunContext
@@ -24,7 +23,6 @@ from hira.evidence import Verifier
 from hira.journal import Entry, Journal, Log
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
 from hira.policies.facts import DIALECT, EndpointFacts
-from hira.policies.retrying import Fallback
 from hira.runtime.registry import dialect_of
 from hira.runtime.settings import Settings
 from hira.runtime.toolset import Toolset, web_searches
@@ -169,6 +167,8 @@ class Session:
     def resume_log(self, journal: Journal, entry: Entry) -> Log:
         """The record of a run that is resumed. A journal that a file names may have come with the folder, and so may
         the approvals in it: a person is asked again about calls of tools that were not made."""
+        from hira.agents.approved import APPROVAL_OF_CALLS  # most runs are not resumed
+
         named = self.settings.origin("journal").endswith(".toml")
         return journal.resume(entry, without=APPROVAL_OF_CALLS if named else "")
 
@@ -240,6 +240,10 @@ class Session:
 
 def with_fresh_fallbacks(roles: Mapping[str, RoleConfig]) -> Mapping[str, RoleConfig]:
     """The roles for one run: of several models for a role the first one speaks."""
+    if not any("," in config.policy.model for config in roles.values()):
+        return roles
+    from hira.policies.fallback import Fallback  # few roles have several models
+
     fresh = {
         id(config.policy): config.policy.for_run() for config in roles.values() if isinstance(config.policy, Fallback)
     }
@@ -285,7 +289,7 @@ def warn_of_missing_prices(events: Events) -> Reader:
             text = (
                 f"the price of {event.role}'s model is unknown, so the limit in US dollars cannot be enforced; set it: "
             )
-            events(Notice(f'{text}[prices."MODEL"] in hira.toml'))
+            events(Notice(f'{text}[prices."MODEL"] in hira.toml', important=True))
 
     return read
 

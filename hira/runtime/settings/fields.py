@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
@@ -19,8 +20,8 @@ from pydantic import (
     model_validator,
 )
 
-from hira.core.errors import UsageError, did_you_mean
-from hira.core.options import Part
+from hira.core.errors import UsageError, did_you_mean, uncapitalise
+from hira.core.options import Part, read_duration
 from hira.core.policy import Effort
 from hira.core.sanitize import passwords_in, without_userinfo
 from hira.policies.names import Api
@@ -57,6 +58,10 @@ def is_secret(name: str) -> bool:
     return bool(_SECRET.search(name))
 
 
+Seconds = Annotated[float, BeforeValidator(read_duration)]
+"""A number of seconds, or a text such as "5m"."""
+
+
 class StrictModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -91,7 +96,7 @@ class RoleSettings(StrictModel):
     max_reply_tokens: int | None = Field(default=None, ge=1)
     max_tokens: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)
-    max_time: float | None = Field(default=None, gt=0)
+    max_time: Seconds | None = Field(default=None, gt=0)
     max_calls: int | None = Field(default=None, ge=1)
     max_subtasks: int | None = Field(default=None, ge=0)
 
@@ -238,7 +243,7 @@ class Settings(StrictModel):
     timeout: TimeoutSettings = TimeoutSettings()
     max_tokens: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)
-    max_time: float | None = Field(default=None, gt=0)
+    max_time: Seconds | None = Field(default=None, gt=0)
     max_calls: int | None = Field(default=None, ge=1)
     prices: Mapping[str, PriceSettings] = Field(default_factory=dict)
     keys: Mapping[str, KeySettings] = Field(default_factory=dict)
@@ -360,7 +365,7 @@ def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
     first = error.errors()[0]
     path = [str(part) for part in first["loc"]]
     where = origins.get(".".join(path[:2])) or origins.get(path[0], "") if path else ""
-    says = first["msg"].lower().removeprefix("value error, ")
+    says = uncapitalise(first["msg"]).removeprefix("value error, ")
     if first["type"] != "value_error" and _is_shown(path, first["input"]):
         said = repr(first["input"])
         says += f", got {said if len(said) <= LONGEST_SHOWN else said[:LONGEST_SHOWN] + '…'}"
