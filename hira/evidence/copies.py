@@ -75,6 +75,8 @@ class Question:
     wanted: tuple[Word, ...]
     role: Word | None = None
     """"president" of "who is the president of Orland?": whose bearer is asked for."""
+
+
 _YEAR = compile_lazily(r"(?:1[5-9]|20)\d\d\Z")
 
 
@@ -593,9 +595,14 @@ def _names_other_role(claim: Sequence[Word], question: Question) -> bool:
     asked = {word.key for word in question.words}
     places = [place for place, word in enumerate(claim) if question.role and word.key == question.role.key]
     return bool(places) and all(
-        place and ((claim[place].close and claim[place - 1].key not in asked) or "of" in claim[place].link.split())
+        place and (_narrows(claim[place - 1], claim[place], asked) or "of" in claim[place].link.split())
         for place in places
     )
+
+
+def _narrows(before: Word, role: Word, asked: set[str]) -> bool:
+    """Return whether the word before a role makes another one of it: "vice", not "its"."""
+    return role.close and not before.light and before.key not in asked
 
 
 def _replace_pronoun(words: Sequence[Word], wanted: Sequence[Word]) -> Sequence[Word]:
