@@ -139,9 +139,9 @@ def _parts(text: str) -> list[list[str]]:
     return [tokens(part) for part in text.split(_JOINED)]
 
 
-def _share(one: Fact, other: Fact) -> bool:
+def _share(fact: Fact, other: Fact) -> bool:
     """Return whether both facts have a common source, or neither has any."""
-    return bool(set(one.sources) & set(other.sources)) or not (one.sources or other.sources)
+    return bool(set(fact.sources) & set(other.sources)) or not (fact.sources or other.sources)
 
 
 def _holds(more: Fact, less: Fact) -> bool:

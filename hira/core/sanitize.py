@@ -341,10 +341,10 @@ def redact(value: Any, secrets: frozenset[str]) -> Any:
     if isinstance(value, str):
         return mask(value, secrets)
     if isinstance(value, Mapping):
-        masked = {redact(key, secrets): redact(one, secrets) for key, one in value.items()}
+        masked = {redact(key, secrets): redact(item, secrets) for key, item in value.items()}
         return value if masked == value else masked
     if isinstance(value, list | tuple):
-        items = [redact(one, secrets) for one in value]
+        items = [redact(item, secrets) for item in value]
         return value if items == list(value) else items
     return value
 

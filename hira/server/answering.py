@@ -68,7 +68,7 @@ async def create_response(state: AppState, request: Request) -> Response:
 
 
 async def _write_files(state: AppState, messages: Sequence[Spoken], field: str) -> list[Path]:
-    if not any(isinstance(one.content, list) for one in messages):
+    if not any(isinstance(message.content, list) for message in messages):
         return []
     return await asyncio.to_thread(write_attachments, messages, field, state.folder)
 

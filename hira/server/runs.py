@@ -42,7 +42,7 @@ class Desk:
 
     async def approve(self, subtasks: Sequence[Subtask]) -> Sequence[Subtask | Rejected]:
         """Return one decision for each of the subtasks."""
-        decided = await self._wait({one.id: one for one in subtasks})
+        decided = await self._wait({subtask.id: subtask for subtask in subtasks})
         return [one for one in decided if isinstance(one, Subtask | Rejected)]
 
     async def approve_tool(self, use: ToolUse) -> ToolUse | Refusal:
@@ -65,7 +65,7 @@ class Desk:
 
     def decide(self, decisions: Sequence[Any]) -> None:
         """Take the decisions. Raises `RejectedRequest` if one of them is invalid, and then takes none."""
-        made = [self._read(one) for one in decisions]
+        made = [self._read(decision) for decision in decisions]
         self._decided |= dict(made)
         if self._decided.keys() == self.waiting.keys():
             self._complete.set()

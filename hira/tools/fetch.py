@@ -324,8 +324,8 @@ def _read_encoding(headers: Mapping[str, str], place: CheckedUrl) -> str:
 def find_encoding(headers: Mapping[str, str]) -> str | None:
     """Return the compression of a body: "gzip", "deflate" or ""; None for chains and other encodings."""
     encoding = headers.get("content-encoding", "").strip().lower()
-    layers = [one.strip().removeprefix("x-") for one in encoding.split(",")]
-    layers = [one for one in layers if one not in {"", "identity", "none"}]
+    layers = [part.strip().removeprefix("x-") for part in encoding.split(",")]
+    layers = [layer for layer in layers if layer not in {"", "identity", "none"}]
     if not layers:
         return ""
     return layers[0] if layers in (["gzip"], ["deflate"]) else None

@@ -164,7 +164,9 @@ def preference(accepted: float | None, rejected: float | None) -> float | None:
 
 def read_rubric(rollout: Rollout) -> Rubric | None:
     """Return the rubric in the writer's last reply; None if it cannot be read."""
-    written = [one for one in rollout.trajectories.values() if one.role == WRITER and one.turns]
+    written = [
+        trajectory for trajectory in rollout.trajectories.values() if trajectory.role == WRITER and trajectory.turns
+    ]
     if not written:
         return None
     try:
