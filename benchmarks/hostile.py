@@ -41,6 +41,7 @@ from hira.core.sanitize import LONGEST_TITLE, clean, presentable, sanitize  # no
 from hira.evidence import Citation, Source, Sources  # noqa: E402
 from hira.evidence.verifiers import verify  # noqa: E402
 from hira.policies.dialects import DIALECTS  # noqa: E402
+from hira.policies.offline.solving import find_statements  # noqa: E402
 from hira.runtime.settings import load  # noqa: E402
 from hira.tools.addresses import canonicalise_url, urls  # noqa: E402
 from hira.tools.browse import read  # noqa: E402
@@ -100,6 +101,7 @@ FUNCTIONS: dict[tuple[str, str], Callable[[str], object]] = {
     ("pages", "presentable"): lambda text: presentable(text, ()),
     ("claims", "an answer"): lambda text: checked(f"{text} [s1].", "The tower of Alta is 31 metres high."),
     ("claims", "a source"): lambda text: checked("The tower is 31 metres high [s1].", text),
+    ("offline", "statements"): find_statements,
     **{("dialects", name): parse(name) for name in DIALECTS},
 }
 
@@ -327,6 +329,19 @@ def sandboxed(code: str) -> Callable[[Path], str]:
     return attack
 
 
+CALLS = """
+import ctypes, os
+kernel, parent, room = ctypes.CDLL(None), os.getppid(), ctypes.create_string_buffer(256)
+known = os.uname().machine == "x86_64"  # the numbers of calls differ
+process = known * [101, 302, 310, 121, 124, 141, 251, 234, 200, 62, 279, 256, 312, 314, 434]
+others = known * [29, 64, 68, 240, 248, 155, 161, 165, 172, 175, 246, 272, 298, 300, 303, 304, 308, 321, 323, 425, 428]
+for number in process:
+    if kernel.syscall(number, parent, room, 0, 0, 0, 0) >= 0:
+        print("REACHED", number)
+for number in others:
+    if kernel.syscall(number, -1, room, 0, 0, 0, 0) >= 0:
+        print("REACHED", number)
+"""
 MODULUS = "25195908475657893494027183240048398571429282126204" * 12 + "03202777713783604"
 FILL = """
 import ctypes, os
@@ -369,6 +384,7 @@ ATTACKS: dict[tuple[str, str], Callable[[Path], str]] = {
     ("sandbox", "the memory of hira"): sandboxed(
         "import os\nprint('REACHED', open(f'/proc/{os.getppid()}/mem', 'rb'))"
     ),
+    ("sandbox", "36 calls of the kernel that reach beyond it"): sandboxed(CALLS),
     ("sandbox", "the network"): sandboxed("import socket\nsocket.socket()\nprint('REACHED')"),
     **RECORDS,
 }

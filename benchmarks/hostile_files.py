@@ -44,19 +44,22 @@ def index(folder: Path, on_progress: Callable[[int, int], None] | None = None) -
     return asyncio.run(read())
 
 
-def exchanged(folder: Path) -> str:
-    docs = folder / "docs"
-    docs.mkdir()
-    for name in ("a.md", "b.md"):
-        (docs / name).write_text("The lighthouse keeper is Ansa Veld.")
+def exchange(put: Callable[[Path], object]) -> Callable[[Path], str]:
+    def attack(folder: Path) -> str:
+        docs = folder / "docs"
+        docs.mkdir()
+        for name in ("a.md", "b.md"):
+            (docs / name).write_text("The lighthouse keeper is Ansa Veld.")
 
-    def exchange(_: int, __: int) -> None:
-        (docs / "b.md").unlink()
-        (docs / "b.md").symlink_to("/etc/passwd")
+        def exchange_file(_: int, __: int) -> None:
+            (docs / "b.md").unlink()
+            put(docs / "b.md")
 
-    names, warnings = index(docs, exchange)
-    check(names == ["a.md"], f"it read {names}")
-    return f"told: {warnings[0][:60]}"
+        names, warnings = index(docs, exchange_file)
+        check(names == ["a.md"], f"it read {names}")
+        return f"told: {warnings[0][:60]}"
+
+    return attack
 
 
 def sparse(folder: Path) -> str:
@@ -85,6 +88,20 @@ def slow(folder: Path) -> str:
         Refresh(store, reader, [folder], unread, threading.Event(), spare=10.0).read(changes, None)
     check(store.names() == ["last.docx"] and len(unread.unfit) == 20, f"it read {store.names()}")
     return f"told: {unread.describe()[0][:60]}"
+
+
+def repeated(folder: Path) -> str:
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[" + b"3 0 R " * 300_000 + b"]/Count 300000>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>",
+    ]
+    body = b"".join(b"%d 0 obj\n%b\nendobj\n" % (number, one) for number, one in enumerate(objects, 1))
+    (folder / "a.pdf").write_bytes(b"%PDF-1.4\n" + body + b"trailer<</Size 4/Root 1 0 R>>\n")
+    try:
+        return f"read: {len(read_file(folder / 'a.pdf').text)} characters"
+    except ToolError as error:
+        return f"told: {str(error)[:60]}"
 
 
 def shared(folder: Path) -> str:
@@ -141,7 +158,10 @@ def sourced(_: Path) -> str:
 
 
 ATTACKS: dict[tuple[str, str], Callable[[Path], str]] = {
-    ("files", "a file exchanged for a link"): exchanged,
+    ("files", "a file exchanged for a link"): exchange(lambda path: path.symlink_to("/etc/passwd")),
+    ("files", "a file exchanged for a pipe"): exchange(os.mkfifo),
+    ("files", "a file exchanged for a link to a device"): exchange(lambda path: path.symlink_to("/dev/zero")),
+    ("files", "a PDF with a page 300,000 times"): repeated,
     ("files", "20 sparse files up to 1 TB"): sparse,
     ("files", "a file dated 2300"): dated,
     ("files", "20 files of 10 kB that need 20 s each"): slow,

@@ -53,6 +53,7 @@ def ask_again(change: str, name: str, text: str, environ: Mapping[str, str] | No
         os.chdir(folder)
         (folder / "tables.py").write_text("depth = 251\n", encoding="utf-8")
         (folder / "lake.py").write_text("from tables import depth\n", encoding="utf-8")
+        (folder / "stars.py").write_text("from tables import *\n", encoding="utf-8")
         (folder / "hira.toml").write_text(text, encoding="utf-8")
         for step in ("the first run", "the changed file"):
             try:
@@ -149,11 +150,35 @@ def silent(sent: bytes, expected: bytes) -> Callable[[Path], str]:
     return lambda _: asyncio.run(attack())
 
 
+def fill_memory(_: Path) -> str:
+    async def attack() -> str:
+        from starlette.requests import Request
+
+        from hira.server.keys import RejectedRequest
+        from hira.server.state import LARGEST, MOST, body_of
+
+        bodies: dict[int, int] = {}
+
+        async def send() -> dict[str, Any]:
+            return {"type": "http.request", "body": bytes(LARGEST), "more_body": False}
+
+        requests = [Request({"type": "http", "method": "POST", "headers": []}, send) for _ in range(10)]
+        read = await asyncio.gather(*(body_of(one, bodies) for one in requests), return_exceptions=True)
+        refused = [one for one in read if isinstance(one, RejectedRequest)]
+        require(len(refused) == 10 - MOST // LARGEST and refused[0].status == 503, f"{len(refused)} were refused")
+        return f"told: {refused[0]}"
+
+    return asyncio.run(attack())
+
+
 POST = b"POST / HTTP/1.1\r\nhost: a\r\n"
 DEEP = b"[" * 100_000 + b"]" * 100_000
 RECORDS: dict[tuple[str, str], Callable[[Path], str]] = {
     ("consent", "code that changed"): ask_again("x = 1\n", "lake.py", 'tools = ["lake:depth"]'),
     ("consent", "an imported module that changed"): ask_again("x = 1\n", "tables.py", 'tools = ["lake:depth"]'),
+    ("consent", "a module that changed and is imported with a star"): ask_again(
+        "x = 1\n", "tables.py", 'tools = ["stars:depth"]'
+    ),
     ("consent", "a server's command that changed"): ask_again(
         'args = ["-v"]\n', "hira.toml", '[mcp.files]\ncommand = "a"\n', {"HIRA_MCP": "files"}
     ),
@@ -172,6 +197,7 @@ RECORDS: dict[tuple[str, str], Callable[[Path], str]] = {
     ("data", "questions of another shape"): questions(b'{"question": {"a": [1]}, "id": [1], "files": {"a": 1}}'),
     ("serve", "600 bodies that do not come"): silent(POST + b"content-length: 9\r\n\r\n{", b"200"),
     ("serve", "600 unfinished headers"): silent(b"GET / HT", b"200"),
+    ("serve", "ten bodies of 32 MB at once"): fill_memory,
     ("serve", "two lengths"): silent(
         POST + b"content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\n\r\n", b""
     ),

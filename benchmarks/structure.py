@@ -30,7 +30,7 @@ VERDICTS = frozenset({"supported", "unsupported", "contradicted", "partially sup
 ABILITIES = frozenset({"reasoning-transfer", "memory", "search", "code", "multimodal"})
 RECORDED = frozenset({"Message", "Completion", "ToolCall", "Observation", "Refusal", "Subtask", "Rejected", "Decision"})
 OPTION = "parallel"
-CLASSES = ("Loop", "Conversation", "RunContext", "Request")
+CLASSES = ("Loop", "Recovery", "Conversation", "RunContext", "Request")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -266,12 +266,19 @@ def count_chains() -> int:
 
 
 def measure_class(name: str) -> str:
-    """Fields and methods of a class, properties and special methods included."""
+    """Fields and methods of a class: declared fields and those that `__init__` sets; properties and special methods."""
     for tree in trees().values():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and node.name == name and not node.bases:
-                fields = sum(isinstance(part, ast.AnnAssign) for part in node.body)
-                return f"{fields}/{sum(isinstance(part, Function) for part in node.body)}"
+                fields = {ast.unparse(part.target) for part in node.body if isinstance(part, ast.AnnAssign)}
+                made = [part for part in node.body if isinstance(part, Function) and part.name == "__init__"]
+                stored = [inner for part in made for inner in ast.walk(part) if isinstance(inner, ast.Attribute)]
+                fields |= {
+                    part.attr
+                    for part in stored
+                    if isinstance(part.ctx, ast.Store) and ast.unparse(part.value) == "self"
+                }
+                return f"{len(fields)}/{sum(isinstance(part, Function) for part in node.body)}"
     return "-"
 
 

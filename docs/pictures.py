@@ -131,7 +131,7 @@ def claims(folder: Path) -> None:
     (folder / "brenn" / "gull.md").write_text(
         "# The ferry Gull\n\nThe ferry Gull was commanded by Jonna Vik. She was born in Brenn.\n", encoding="utf-8"
     )
-    with Endpoint(lambda request: answer) as endpoint:
+    with Endpoint(lambda _: answer) as endpoint:
         settings = Settings(
             model=endpoint.model, base_url=endpoint.base_url, api_key="k", docs=(folder / "brenn",), verify="lexical",
             journal=folder / "claims.sqlite",

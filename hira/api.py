@@ -59,7 +59,7 @@ class Hira:
         temperature: Sampling temperature of all roles; 0.7 by default.
         reasoning_effort: How much a reasoning model thinks.
         max_cost: US dollars that one question may cost.
-        max_time: Seconds that one question may take.
+        max_time: Seconds that one question may take, or a duration such as "5m".
         docs: Files and folders to search.
         search: Names of web search services, separated by commas, in order of preference.
         roles: Models of single roles, by the role's name.
@@ -91,7 +91,7 @@ class Hira:
     temperature: float | None = None
     reasoning_effort: Effort | None = None
     max_cost: float | None = None
-    max_time: float | None = None
+    max_time: float | str | None = None
     docs: Paths = ()
     search: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)

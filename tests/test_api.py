@@ -361,7 +361,11 @@ def test_an_answer_is_pickled_with_tools_present_and_shown_in_a_notebook(docs: P
     again = pickle.loads(pickle.dumps(answer))  # noqa: S301 - it was made here
 
     assert again.json() == answer.json()
-    assert again._repr_markdown_() == f"{answer.flagged}\n\n- [s1] asean — asean.txt"
+    (claim,) = answer.citations
+    assert again._repr_markdown_() == (
+        f"{answer.flagged}\n\n- [s1] asean — asean.txt\n\n- supported: {claim.claim} [s1]"
+    )
+    assert str(again) == f"{answer.text}\n(answered)\nsupported: {claim.claim} [s1]"
 
 
 async def test_the_log_shows_requests_without_keys(caplog: pytest.LogCaptureFixture) -> None:

@@ -27,7 +27,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         f"{CODE}.py": "import importlib\nfrom plugins import tables\n\nimportlib.import_module('plugins.named')\n"
         "depth = tables.depth\n",
         "plugins/__init__.py": "",
-        "plugins/tables.py": "from .numbers import depth\n",
+        "plugins/tables.py": "from .numbers import depth\nfrom .more import *\n",
+        "plugins/more.py": "",
         "plugins/numbers.py": "depth = 251\n",
         "plugins/named.py": "",
         "unused.py": "",
@@ -49,7 +50,7 @@ def allow(project: Path) -> str:
 
 
 @pytest.mark.parametrize("name", [f"{CODE}.py", "plugins/__init__.py", "plugins/tables.py", "plugins/numbers.py",
-                                  "plugins/named.py"])  # fmt: skip
+                                  "plugins/more.py", "plugins/named.py"])  # fmt: skip
 def test_code_that_changed_since_it_was_allowed_is_asked_about_again(name: str, project: Path) -> None:
     trust = allow(project)
     (project / name).write_text((project / name).read_text() + "changed = 1\n", encoding="utf-8")

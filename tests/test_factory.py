@@ -286,7 +286,7 @@ async def test_a_limit_of_money_without_prices_is_told_once() -> None:
         for _ in range(2):
             await context.conversation("planner").reply(user("well?"))
     await made.aclose()
-    assert [event.text for event in heard if isinstance(event, Notice)] == [
+    assert [event.text for event in heard if isinstance(event, Notice) and event.important] == [
         (
             "the price of planner's model is unknown, so the limit in US dollars cannot be enforced; set it: "
             '[prices."MODEL"] in hira.toml'

@@ -107,6 +107,12 @@ def test_at_an_endpoint_that_is_named_such_names_are_the_endpoints_own() -> None
     assert place("openai:gpt-5", base_url=url) == EndpointPlace("gpt-5", url, "", "")
 
 
+def test_the_path_of_a_gguf_file_is_a_model_that_needs_no_key_unless_an_endpoint_names_it_so() -> None:
+    assert place("models/qwen3.GGUF", api_key="sk-1") == EndpointPlace("gguf:models/qwen3.GGUF", "", "", "")
+    url = "http://127.0.0.1:8080/v1"
+    assert place("qwen3.gguf", base_url=url) == EndpointPlace("qwen3.gguf", url, "", "")
+
+
 def test_openai_and_ollama_before_a_name_say_where_it_is_asked() -> None:
     key = {"api_key": "sk-1"}
     assert place("openai:gpt-5", **key)[:3] == place("openai/gpt-5", **key)[:3] == ("gpt-5", "", "sk-1")

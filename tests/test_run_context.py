@@ -53,7 +53,11 @@ async def test_a_stop_cancels_what_is_under_way_and_the_first_reason_stays() -> 
         finally:
             ended.set()
 
-    waiting = asyncio.create_task(context.unless_stopped(work()))
+    async def work_until_stopped() -> None:
+        async with context.until_stopped():
+            await work()
+
+    waiting = asyncio.create_task(work_until_stopped())
     await asyncio.sleep(0)
     context.stop()
     context.stop(OutOfBudget("later"))

@@ -84,6 +84,21 @@ def test_an_unknown_key_is_an_error_that_names_the_nearest_one(folder: Path, hom
         Settings(modle="x")  # type: ignore[call-arg]
 
 
+def test_a_file_with_a_byte_order_mark_is_read_and_a_time_may_have_a_unit(home: Path, folder: Path) -> None:
+    (folder / "hira.toml").write_text('max_time = "10m"\n', encoding="utf-8-sig")
+    assert load({}, {}, folder, home).max_time == 600
+    assert load({}, {"HIRA_MAX_TIME": "90s"}, folder, home).max_time == 90
+    assert Settings(max_time="1.5h").max_time == 5400
+
+
+def test_a_folder_of_settings_that_may_not_be_read_is_named(home: Path, folder: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("the superuser may read every folder")
+    (home / ".config").mkdir(mode=0)
+    with pytest.raises(UsageError, match="cannot be read: Permission denied"):
+        load({}, {}, folder, home)
+
+
 @pytest.mark.parametrize(
     ("values", "says"),
     [

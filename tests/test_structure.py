@@ -10,9 +10,12 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from ways import check_order, steps_below
+from ways import check_order, code_below, steps_below
 
 PACKAGE = Path(__file__).parent.parent / "hira"
+sys.path.insert(0, str(PACKAGE.parent / "benchmarks"))
+from structure import trace_ask  # noqa: E402 - it is a script and no package
+
 LONGEST = 80
 
 
@@ -96,6 +99,12 @@ sys.setprofile(None)
 for file, name in seen:
     print(f"{Path(file).as_posix()} {name}", file=sys.stderr)
 """
+
+
+def test_from_the_command_to_a_model_are_eleven_functions_and_fifteen_to_the_wire() -> None:
+    way = [name.strip(" \n") for name in code_below("The way of a call").split("→")]
+    assert [*reversed(trace_ask("offline").complete)] == [*way[:10], "OfflinePolicy.complete"]
+    assert [*reversed(trace_ask("remote").wire)] == way
 
 
 def test_a_question_takes_the_way_that_the_page_shows(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hira.core.policy import Policy
-from hira.policies.fitting import ContextTrimmer
+from hira.policies.endpoint import Endpoint
 from hira.policies.limited import RateLimiter
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.retrying import Retrying, Timeout
+from hira.policies.waiting import Timeout
 
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ def quick_policy(base_url: str, model: str = "scripted") -> Policy:
     timeout = Timeout(connect=0.3, first_token=0.4, between_tokens=0.2, reply=0.4)
     policy = OpenAIPolicy(model, base_url, "sk-test", timeout=timeout)
     gate = RateLimiter(clock=time.clock, sleep=time.sleep)
-    return ContextTrimmer(Retrying(policy, lambda: gate, policy.where, sleep=time.sleep))
+    return Endpoint(policy, lambda: gate, policy.where, sleep=time.sleep)
 
 
 @dataclass(slots=True)

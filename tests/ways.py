@@ -10,8 +10,16 @@ STEP = re.compile(r"^\| \d+\. [^|]+ \| `([\w.]+)` \| \[[^]]+\]\(\.\./([^)]+)\) \
 
 def steps_below(heading: str) -> list[tuple[str, str]]:
     """The functions of the table below a heading, each with its file."""
-    text = ARCHITECTURE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    return STEP.findall(text)
+    return STEP.findall(_text_below(heading))
+
+
+def code_below(heading: str) -> str:
+    """The first block of text below a heading."""
+    return _text_below(heading).partition("```text\n")[2].partition("```")[0]
+
+
+def _text_below(heading: str) -> str:
+    return ARCHITECTURE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
 
 
 def check_order(steps: Sequence[tuple[str, str]], called: Sequence[tuple[str, str]]) -> None:

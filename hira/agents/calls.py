@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from hira.agents.approved import ask_about_call
 from hira.agents.hooks import change_result, check_call
 from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Trajectory, Turn
@@ -134,6 +133,8 @@ class _CallInProgress:
             return None
         decided = await check_call(context.hooks, tool, self._describe())
         if tool.needs_approval and isinstance(decided, ToolUse):
+            from hira.agents.approved import ask_about_call  # few tools need it
+
             decided = await ask_about_call(tool, decided, self.conversation, self.nth)
         if isinstance(decided, Observation):
             self.live = self.refused = True
@@ -285,8 +286,9 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
             nth = conversation.count_call(spelled) if tool.needs_approval else 0
             return await _CallInProgress(conversation, tool, arguments, arguments, number, nth).get_result()
 
-        result = context.once(spelled if shared else "", get_result, lambda one: one.ok)
-        observation = _drop_blocked(await context.unless_stopped(result), tool)
+        async with context.until_stopped():
+            observation = await context.once(spelled if shared else "", get_result, lambda one: one.ok)
+        observation = _drop_blocked(observation, tool)
         took = time.monotonic() - began
         conversation.has_result |= observation.ok and bool(observation.passages or tool.name not in SEARCHES)
         if earlier:

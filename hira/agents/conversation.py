@@ -1,24 +1,34 @@
 """A conversation: the messages that one role has exchanged, and the only way to its policy."""
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hira.agents.hooks import REPLIES, HookedTurn, change_prompt, change_reply, refuse_turn
 from hira.agents.role import RoleConfig
 from hira.agents.trajectory import Trajectory, Turn
-from hira.core.budget import INTERRUPTED_SECONDS, CallNeed, size
-from hira.core.errors import EndpointError, Interrupted, OutOfBudget, RoleBudgetExceeded, Stop, UsageError, Withheld
+from hira.core.budget import INTERRUPTED_SECONDS, CallNeed, Spending, size
+from hira.core.concurrency import EndsEarly, count_down
+from hira.core.errors import (
+    EndpointError,
+    Interrupted,
+    OutOfBudget,
+    RoleBudgetExceeded,
+    Stop,
+    ToolsRefused,
+    UsageError,
+    Withheld,
+)
 from hira.core.events import Notice, TurnEnded, TurnStarted, TurnText
-from hira.core.messages import Message, assistant
-from hira.core.policy import Choose, Completion, Delta, Request, Usage
+from hira.core.messages import Filled, Message, assistant
+from hira.core.policy import CallOptions, Completion, Delta, Request, Usage
 from hira.core.tokens import clip, count
-from hira.policies.dialects import FALLBACKS, Call, rewrite_messages
+from hira.journal.log import UNRECORDED
+from hira.policies.dialects import FALLBACKS, Call, Explained, rewrite_messages
 from hira.policies.dialects.quoted import IsQuoted
 from hira.policies.dialects.text_calls import HeldText, holds_more
 from hira.policies.facts import DIALECT
@@ -28,7 +38,6 @@ if TYPE_CHECKING:
     from hira.agents.run_context import RunContext
     from hira.core.policy import Watch
 
-T = TypeVar("T")
 LONGEST_QUOTE = 160
 _CUT_SHARE = 0.9
 """Of the seconds that the last call may take, after which its reply is taken as far as it has come."""
@@ -36,6 +45,16 @@ DEPARTED = (
     "the run differs from its record from here on, as it can when settings, prompts or documents have changed; "
     "calls that the record lacks are made again"
 )
+
+
+class _Reply(NamedTuple):
+    """How one reply is asked for and received: the call of the policy, its time, what completes it, and the text that
+    is held back from who watches."""
+
+    ask: Callable[[], Awaitable[Completion]]
+    within: EndsEarly
+    finish: Callable[[Completion], Completion]
+    held: HeldText | None
 
 
 @dataclass(slots=True)
@@ -70,6 +89,10 @@ class Conversation:
     @property
     def name(self) -> str:
         return self.trajectory.conversation
+
+    def explain(self, tools: Sequence[Tool]) -> Filled:
+        """The part of a prompt that says how to call these tools."""
+        return Explained.of(self.config.dialect, tools)
 
     def say(self, *messages: Message) -> None:
         """Add the messages. The first of the user's also tells the `instructions` of whoever runs hira."""
@@ -107,13 +130,13 @@ class Conversation:
         self.messages[:] = messages
         self._sized = (0, None, 0)
 
-    def otherwise(self, tools: Sequence[Tool], why: str = "") -> bool:
+    def otherwise(self, why: str = "") -> bool:
         """Switch to the next dialect, as if the conversation had begun in it. Return False if none is left. Without a
-        `why`, the endpoint refused the calls of these tools."""
+        `why`, the endpoint refused the calls of the tools."""
         old, new = self.config.dialect, self.config.otherwise
         if new is None:
             return False
-        self.go_back(rewrite_messages(self.messages, tools, old, new, self.callable))
+        self.go_back(rewrite_messages(self.messages, self.tools, old, new, self.callable))
         self.config = replace(self.config, dialect=new, otherwise=FALLBACKS.get(new.name))
         self.fell_back = True
         model = self.config.policy.model
@@ -135,45 +158,47 @@ class Conversation:
             self.config.facts.keep(DIALECT, self.config.dialect.name)
 
     async def turn(
-        self,
-        *,
-        stop: tuple[str, ...] = (),
-        tools: tuple[Mapping[str, Any], ...] = (),
-        schema: Mapping[str, Any] | None = None,
-        last: bool = False,
-        closing: bool = False,
-        choose: Choose = "auto",
-        several: int = 0,
+        self, *, several: int = 0, schema: Mapping[str, Any] | None = None, last: bool = False, closing: bool = False
     ) -> Completion:
         """One policy call. `last` is the call that writes the answer: the reserve pays for it and no stop prevents it.
-        `closing` is the call with which a role ends its part; it may use up the reserve of its role. Of the calls in
-        the reply only the first `several` are read, 0 for all that is said.
+        `closing` is the call with which a role ends its part; it may use up the reserve of its role. The role may call
+        its tools in it `several` times, 0 for not at all; further calls in the reply are not read.
 
-        The reply is recorded but not appended: what enters the conversation is for the dialect to say.
+        The reply is recorded but not appended: what enters the conversation is for the dialect to say. If the endpoint
+        refuses the tools, the turn is taken in the next dialect.
         """
-        context, config = self.context, self.config
+        context = self.context
         if context.stopped and not last:
             raise context.stopped
-        request = Request(
-            tuple(self.messages),
-            config.sampling,
-            stop,
-            tools,
-            schema,
-            continues=bool(self.messages) and self.messages[-1].role == "assistant",
-            conversation=self.name,
-            choose=choose,
-            is_enough=self._is_enough(several) if several and self.callable else None,
-        )
-        if context.hooks.before_turn:
-            request = await change_prompt(self._hooked(last=last), request)
-        completion = await self._get_reply(request, last=last, closing=closing)
-        if context.hooks.after_turn:
-            completion = await self._apply_hook(request, completion, last=last, closing=closing)
-        return completion
-
-    def _is_enough(self, several: int) -> Callable[[str], bool]:
-        return partial(holds_more, tools=self.callable, several=several, is_quoted=self.is_quoted)
+        request, refusals = None, 0
+        while True:
+            if request is None:
+                request = self._write_request(several, schema, closing=closing)
+                if context.hooks.before_turn:
+                    request = await change_prompt(self._hooked(last=last), request)
+            need = self._describe_need(request, last=last, closing=closing)
+            try:
+                with self._spend(need) as spending, self._receive(request, spending, several) as reply:
+                    context.events(TurnStarted(self.name, need.role, self.tokens(request.tools) if reply.held else 0))
+                    recorder = context.log or UNRECORDED
+                    completion = await recorder.policy(
+                        self.config.policy.model, request, reply.ask, reply.within, reply.finish
+                    )
+                    spending.usage = completion.usage
+            except ToolsRefused:
+                if not ((several or closing) and self.otherwise()):
+                    raise
+                request = None
+                continue
+            self._keep_turn(request, completion)
+            if not context.hooks.after_turn:
+                return completion
+            changed = await change_reply(self._hooked(last=last), request, completion)
+            if isinstance(changed, Completion):
+                return changed
+            request, refusals = changed, refusals + 1
+            if refusals == REPLIES:
+                raise refuse_turn(self.trajectory.role)
 
     def _hooked(self, *, last: bool) -> HookedTurn:
         """The turn as its hooks see it."""
@@ -181,34 +206,36 @@ class Conversation:
         record = partial(context.call_recorded, within=self.within(last=last))
         return HookedTurn(context.hooks, self.trajectory.role, self.name, context.handed, record)
 
-    async def _apply_hook(self, request: Request, completion: Completion, *, last: bool, closing: bool) -> Completion:
-        """The reply as the hook `after_turn` takes it; one that it refuses is asked for again."""
-        for again in reversed(range(REPLIES)):
-            changed = await change_reply(self._hooked(last=last), request, completion)
-            if isinstance(changed, Completion):
-                return changed
-            if again:
-                request = changed
-                completion = await self._get_reply(request, last=last, closing=closing)
-        raise refuse_turn(self.trajectory.role)
+    def _write_request(self, several: int, schema: Mapping[str, Any] | None, *, closing: bool) -> Request:
+        """The request for a turn. In a closing turn no tools may be called, and they are shown only if the history
+        speaks of them."""
+        dialect = self.config.dialect
+        shown = bool(several) or (closing and len(self.messages) > 1)
+        return Request(
+            tuple(self.messages),
+            self.config.sampling,
+            dialect.stops(self.tools, several) if several else (),
+            dialect.specs(self.tools) if shown else (),
+            schema,
+            continues=bool(self.messages) and self.messages[-1].role == "assistant",
+            conversation=self.name,
+            choose="none" if closing else "auto",
+        )
 
-    async def _get_reply(self, request: Request, *, last: bool, closing: bool) -> Completion:
-        """The reply to a request, paid for and recorded."""
-        context, config, tools = self.context, self.config, request.tools
-        longest = context.longest_reply(config, record=request.schema is not None, closing=closing or last)
-        wanted = self._describe_need(tools, longest, last=last, closing=closing)
-        with self._ending_the_run():
-            room = context.budget.admit(wanted)
-        context.events(TurnStarted(self.name, self.trajectory.role, self.tokens(tools) if context.stream else 0))
-        completion = await self._charge_call(request, wanted, room)
+    def _keep_turn(self, request: Request, completion: Completion) -> None:
+        """Enter a turn into the record. Raises `Withheld` for a reply that is no answer."""
+        context = self.context
+        if context.log and context.log.departed:
+            context.note(DEPARTED)
+        if (usage := completion.usage).prompt_tokens:
+            self._sized = (*self._sized[:2], usage.prompt_tokens // max(1, usage.calls))
         self.trajectory.turns.append(Turn(request, completion))
-        context.saw(config, completion)
-        context.events(TurnEnded(self.name, self.trajectory.role, completion.text, completion.usage))
+        context.saw(self.config, completion)
+        context.events(TurnEnded(self.name, self.trajectory.role, completion.text, usage))
         for note in completion.notes:
             context.note(note, shown=note in self._shown_notes)
         if completion.finish == "filtered":
             raise self._withheld(completion)
-        return completion
 
     def _withheld(self, completion: Completion) -> Withheld:
         """The error for a refusal or a filtered reply, because neither is an answer."""
@@ -226,13 +253,11 @@ class Conversation:
         self.say(assistant(completion.text))
         return completion.text
 
-    def _describe_need(
-        self, tools: tuple[Mapping[str, Any], ...], longest: int | None, *, last: bool, closing: bool
-    ) -> CallNeed:
-        role = self.trajectory.role
-        prompt = self.tokens(tools) if self.context.budget.counts(role) else 0
-        answers = self.closes == "run"
-        config, closes = self.config, bool(self.closes)
+    def _describe_need(self, request: Request, *, last: bool, closing: bool) -> CallNeed:
+        role, config = self.trajectory.role, self.config
+        longest = self.context.longest_reply(config, record=request.schema is not None, closing=closing or last)
+        prompt = self.tokens(request.tools) if self.context.budget.counts(role) else 0
+        answers, closes = self.closes == "run", bool(self.closes)
         return CallNeed(role, prompt, config.price, answers, last, closes, closing or last, longest)
 
     def tokens(self, tools: tuple[Mapping[str, Any], ...]) -> int:
@@ -247,91 +272,75 @@ class Conversation:
         self._sized = (len(self.messages), self.messages[-1] if self.messages else None, total)
         return total
 
-    async def _charge_call(self, request: Request, wanted: CallNeed, room: int | None) -> Completion:
-        """Return the reply of the policy or of the journal, and charge the budget: with the endpoint's own count, or
-        with our estimate if the reply broke off. Only a reply that the policy was asked for now is paid for."""
-        log, policy = self.context.log, self.config.policy
-        within, bounds = self.within(last=wanted.last), self._bounds(request, wanted, room)
-        usage, paid = Usage(), False
-
-        def ask() -> Awaitable[Completion]:
-            nonlocal paid
-            paid = True
-            return self._ask_policy(request, wanted, bounds)
-
+    @contextmanager
+    def _spend(self, need: CallNeed) -> Iterator[Spending]:
+        """Charge a call: with the endpoint's own count, or with our estimate if the reply broke off. A budget that is
+        used up ends the run, be it the run's own or that of the role that answers for it."""
         self._streamed.clear()
         try:
-            with self._ending_the_run():
-                completion = await (log.policy(policy.model, request, ask, within) if log else within(ask()))
-            usage = completion.usage
-        except EndpointError as error:
-            usage = self._count_lost(Usage(1, error.prompt_tokens, error.completion_tokens))
-            raise
-        except (Stop, asyncio.CancelledError):
-            usage = self._count_lost(Usage(1, size(self.messages), count("".join(self._streamed))))
-            raise
-        finally:
-            self.context.budget.charge(wanted, usage, paid=paid)
-        if log and log.departed:
-            self.context.note(DEPARTED)
-        if usage.prompt_tokens:
-            self._sized = (*self._sized[:2], usage.prompt_tokens // max(1, usage.calls))
-        return completion
-
-    @contextmanager
-    def _ending_the_run(self) -> Iterator[None]:
-        """A budget that is used up ends the run, be it the run's own or that of the role that answers for it."""
-        try:
-            yield
+            with self.context.budget.spend(need) as spending:
+                try:
+                    yield spending
+                except EndpointError as error:
+                    spending.usage = self._count_lost(Usage(1, error.prompt_tokens, error.completion_tokens))
+                    raise
+                except (Stop, asyncio.CancelledError):
+                    streamed = count("".join(self._streamed))
+                    spending.usage = self._count_lost(Usage(1, size(self.messages), streamed))
+                    raise
         except OutOfBudget as spent:
             if self.closes == "run" or not isinstance(spent, RoleBudgetExceeded):
                 self.context.stop(spent)
             raise
 
-    async def _ask_policy(self, request: Request, wanted: CallNeed, bounds: Mapping[str, Any]) -> Completion:
-        """Ask the policy within these bounds of its reply, which are not recorded, because a resumed run may have
-        others."""
-        policy, budget = self.config.policy, self.context.budget
-        began = time.monotonic()
-        seconds = budget.role_seconds(wanted.role, closing=wanted.closing)
-        whole = budget.remaining_seconds(last=wanted.last)
-        least = min((one for one in (seconds, whole) if one is not None), default=None)
+    @contextmanager
+    def _receive(self, request: Request, spending: Spending, several: int) -> Iterator["_Reply"]:
+        """Prepare how the reply to a request is asked for and received. Its bounds are not recorded, because a resumed
+        run may have others. Only a reply that the policy was asked for now is paid for."""
+        need, budget, config = spending.need, self.context.budget, self.config
+        role_seconds = budget.role_seconds(need.role, closing=need.closing)
+        within = self.within(last=need.last, role_seconds=role_seconds)
         held = HeldText(self._show, self.callable, self.is_quoted) if self.context.stream else None
-        cut = _CUT_SHARE * limit if wanted.last and (limit := self._closing_seconds()) is not None else None
-        asked = replace(request, **bounds, seconds=least, cut_after=cut)
-        call = policy.complete(asked, held and self._watch(held))
-        if seconds is not None:
-            call = self._in_roles_time(call, wanted.role, seconds)
-        completion: object = await call
+        limit = self._closing_seconds() if need.last else None
+        again = None
+        if config.replies and not request.sampling.max_tokens:
+            again = min(config.replies.again, spending.room or config.replies.again)
+        call = CallOptions(
+            held and self._watch(held),
+            self._tell,
+            min(
+                (left for left in (role_seconds, budget.remaining_seconds(last=need.last)) if left is not None),
+                default=None,
+            ),
+            budget.count_remaining(need),
+            again,
+            None if limit is None else _CUT_SHARE * limit,
+            partial(holds_more, tools=self.callable, several=several, is_quoted=self.is_quoted)
+            if several and self.callable
+            else None,
+            run=self.context.rollout.run,
+        )
+        if spending.longest is not None:
+            request = replace(request, sampling=replace(request.sampling, max_tokens=spending.longest))
+        try:
+            yield _Reply(
+                partial(config.policy.complete, request, call), within, partial(self._finish, within, held), held
+            )
+        finally:
+            spending.paid = within.began is not None
+
+    def _finish(self, within: EndsEarly, held: HeldText | None, completion: Completion) -> Completion:
+        """Complete a new reply with the seconds it took, and with its cost if the policy does not know it and a price
+        is known."""
         if held:
             held.end()
         if not isinstance(completion, Completion):
-            what = f"policy {policy.model!r} must return a Completion, got {completion!r}"
+            what = f"policy {self.config.policy.model!r} must return a Completion, got {completion!r}"
             raise UsageError(what, fix="return hira.core.policy.Completion(text): docs/policies.md")
-        return self._add_price(completion, time.monotonic() - began)
-
-    def _bounds(self, request: Request, wanted: CallNeed, room: int | None) -> dict[str, Any]:
-        """Fields to set in the request: the bounds of its reply, from the role and from the `room` that the budget
-        leaves, and those that only a policy which is a program reads."""
-        least = min((one for one in (room, wanted.reply) if one is not None), default=None)
-        again = None
-        if self.config.replies and not request.sampling.max_tokens:
-            again = min(self.config.replies.again, room or self.config.replies.again)
-        sampling = request.sampling if least is None else replace(request.sampling, max_tokens=least)
-        return {
-            "sampling": sampling,
-            "again": again,
-            "left": self.context.budget.count_remaining(wanted),
-            "tell": self._tell,
-            "callable_tools": tuple(tool.spec for tool in self.tools),
-            "write_call": self._write_call,
-        }
-
-    def _add_price(self, completion: Completion, seconds: float) -> Completion:
-        """With the seconds it took, and its cost where the policy does not know it and a price is known."""
         usage = completion.usage
         known = usage.cost is not None
         price = None if known else self.config.prices.of(completion.model) or self.config.price
+        seconds = asyncio.get_running_loop().time() - (within.began or 0.0)
         cost = price.of(usage) if price else usage.cost
         return replace(completion, usage=replace(usage, seconds=seconds, cost=cost))
 
@@ -351,38 +360,29 @@ class Conversation:
             return left
         return INTERRUPTED_SECONDS if left is None else min(left, INTERRUPTED_SECONDS)
 
-    def within(self, *, last: bool) -> Callable[[Awaitable[T]], Awaitable[T]]:
-        """Awaits what belongs to a turn as long as the turn may take."""
-        return self._in_time if last else self.context.unless_stopped
+    def within(self, *, last: bool, role_seconds: float | None = None) -> EndsEarly:
+        """A block for what belongs to a turn: it ends with the run, and the call that writes the answer with the
+        budget's seconds; a call of a role also when the `role_seconds` are used up."""
+        block = self.context.until_stopped()
+        if last:
+            seconds = self._closing_seconds()
+            block = EndsEarly(count_down(seconds), partial(self._describe_late, seconds))
+        left = block.seconds()
+        if role_seconds is not None and (left is None or role_seconds < left):
+            late = RoleBudgetExceeded(f"the seconds of role {self.trajectory.role!r} are used up")
+            block.seconds, block.late = count_down(role_seconds), lambda: late
+        return block
 
-    async def _in_time(self, call: Awaitable[T]) -> T:
-        """The call that writes the answer may use up the budget's seconds, and not one more."""
-        seconds = self._closing_seconds()
-        try:
-            async with asyncio.timeout(seconds):
-                return await call
-        except TimeoutError:
-            if isinstance(self.context.stopped, Interrupted):
-                raise Interrupted(f"interrupted; there was no answer within {seconds:.3g} seconds") from None
-            raise OutOfBudget(f"the budget of {self.context.budget.seconds:g} seconds is used up") from None
-
-    async def _in_roles_time(self, call: Awaitable[Completion], role: str, seconds: float) -> Completion:
-        """A call may use up its role's seconds, and not one more."""
-        try:
-            async with asyncio.timeout(seconds):
-                return await call
-        except TimeoutError:
-            raise RoleBudgetExceeded(f"the seconds of role {role!r} are used up") from None
+    def _describe_late(self, seconds: float | None) -> Stop:
+        if isinstance(self.context.stopped, Interrupted):
+            return Interrupted(f"interrupted; there was no answer within {seconds:.3g} seconds")
+        return OutOfBudget(f"the budget of {self.context.budget.seconds:g} seconds is used up")
 
     def _tell(self, text: str) -> None:
         """Tell at once what a reply may bring as a note later."""
         if not self.context.has_noted(text):
             self._shown_notes.add(text)
             self.context.events(Notice(f"{self.trajectory.role}: {text}"))
-
-    def _write_call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        tool = next(one for one in self.tools if one.name == name)
-        return self.config.dialect.write(Call(name, arguments), tool)
 
     def _watch(self, held: HeldText) -> "Watch":
         def watch(delta: Delta) -> None:

@@ -26,6 +26,7 @@ from hira.core.memory import DualMemory, Recall
 from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import redact, sanitize
+from hira.evidence import claims, is_refusal
 
 ASSIGN = Prompt(__file__, "assign")
 BROKE_OFF = Prompt(__file__, "reports", "broke_off")
@@ -210,7 +211,8 @@ class Coordinator:
 
     def _finding(self, subtask: Subtask, expert: Expert, distilled: Distillate) -> Finding:
         sources = self.context.rollout.sources
-        facts = tuple(fact for one in distilled.facts if (fact := one.resolve(sources, subtask.id)).text)
+        resolved = [one.resolve(sources, subtask.id) for one in distilled.facts]
+        facts = tuple(fact for fact in resolved if fact.text and not (is_refusal(fact.text) and not claims(fact.text)))
         resources = tuple(resource.to_resource(subtask.id) for resource in distilled.resources)
         ok = distilled.conclusion != NO_CONCLUSION.fill()
         return Finding(subtask, expert.name, distilled.reasoning, distilled.conclusion, facts, resources, ok)

@@ -37,7 +37,7 @@ class Task:
     def known(self) -> Filled:
         """The recalled notes as a paragraph of a prompt; empty without notes."""
         notes = "\n".join(f"- {line}" for line in self.recall.lines)
-        return KNOWN.fill(notes=sanitize(notes)) if notes else Filled("")
+        return KNOWN.fill(notes=sanitize(notes))
 
     @property
     def attached(self) -> Filled:
@@ -104,7 +104,7 @@ def is_offered(expert: Expert, tools: Toolbox) -> bool:
 
 def format_files(files: Sequence[Path]) -> Filled:
     """Format the attached files as a paragraph of a prompt; empty without files."""
-    return ATTACHED.fill(files=sanitize("\n".join(f"- {path}" for path in files))) if files else Filled("")
+    return ATTACHED.fill(files=sanitize("\n".join(f"- {path}" for path in files)))
 
 
 async def reason(
@@ -118,7 +118,7 @@ async def reason(
     conversation.say(
         user(
             prompt.fill(
-                tools=conversation.config.dialect.instructions(tools),
+                tools=conversation.explain(tools),
                 limit=limit,
                 task=sanitize(task.text),
                 files=task.attached,

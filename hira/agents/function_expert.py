@@ -8,7 +8,7 @@ from typing import Any, Self, get_type_hints, overload
 
 from hira.agents.expert import Account, Task
 from hira.agents.run_context import RunContext
-from hira.core.errors import UsageError, did_you_mean
+from hira.core.errors import UsageError, did_you_mean, uncapitalise
 
 Work = Callable[..., Awaitable[Account | str]]
 
@@ -20,7 +20,7 @@ class FunctionExpert:
     name: str
     """The name that the coordinator reads, and that `[experts.NAME]` gives."""
     description: str
-    """Its abilities, as the coordinator reads them."""
+    """Tasks that the expert can do, for the coordinator."""
     ability: str
     """The dimension it belongs to; `without` in the settings removes a whole ability."""
     cost: int
@@ -49,7 +49,7 @@ class FunctionExpert:
             try:
                 checked[name] = TypeAdapter(kinds[name]).validate_python(value)
             except ValidationError as error:
-                why = error.errors(include_input=False)[0]["msg"].lower()
+                why = uncapitalise(error.errors(include_input=False)[0]["msg"])
                 what = f"option {name!r} of the expert {self.name!r}: {why}"
                 raise UsageError(what, fix="correct it, or remove the option") from None
         return replace(self, options={**self.options, **checked})

@@ -6,7 +6,8 @@ from typing import Any
 
 from hira.agents.approved import as_issued
 from hira.agents.expert import Expert, format_files
-from hira.agents.loop import UNREADABLE, Loop
+from hira.agents.loop import Loop
+from hira.agents.recovery import UNREADABLE
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.bm25 import words
@@ -91,14 +92,14 @@ class Planner:
 
     async def begin(self, question: str, attempt: Attempt | None = None) -> Thought:
         loop = self.loop
-        loop.task = question
+        loop.recovery.task = question
         prompt = PLANNER.fill(
             today=self.context.rollout.today,
             question=sanitize(question),
             files=format_files(self.context.files),
-            call=loop.conversation.config.dialect.instructions([SUBTASK]),
+            call=loop.conversation.explain([SUBTASK]),
             several=loop.several if loop.several > 1 else 0,
-            limit=loop.limit,
+            limit=loop.calls.limit,
             experts=describe_experts(self.experts) if self.describe else Filled(""),
             abilities="" if self.describe else ", ".join(dict.fromkeys(expert.ability for expert in self.experts)),
             tools=describe_tools(self.context.tools, self.experts),
@@ -141,15 +142,15 @@ class Planner:
         """The conclusion of the one subtask that was done, or of the question itself as the last one, empty if it has
         none: a planner that only hands it out again has nothing to decide."""
         done = self.context.rollout.findings
-        last = done[-1] if done and (len(done) == 1 or done[-1].subtask.text == self.loop.task) else None
+        last = done[-1] if done and (len(done) == 1 or done[-1].subtask.text == self.loop.recovery.task) else None
         return last.conclusion if last and last.ok else ""
 
     def _hand_out_question(self) -> Sequence[Call]:
         """The question itself as a subtask, for a planner that is stuck and whose subtasks left out a part of it: its
         expert is given what memory holds by now, so that a second step follows the first."""
         asked = {word for finding in self.context.rollout.findings for word in words(finding.subtask.text)}
-        call = Call(SUBTASK.name, {"task": self.loop.task})
-        return (call,) if set(words(self.loop.task)) - asked else ()
+        call = Call(SUBTASK.name, {"task": self.loop.recovery.task})
+        return (call,) if set(words(self.loop.recovery.task)) - asked else ()
 
     def _expert(self, call: Call) -> str:
         """The expert that the planner named for a subtask, empty if it named none."""

@@ -13,7 +13,7 @@ from hira.agents.output_type import OutputType
 from hira.agents.role import Continuation, RoleConfig
 from hira.agents.trajectory import Finding, Rejected, Rollout, Subtask, Trajectory
 from hira.core.budget import Budget
-from hira.core.concurrency import Once
+from hira.core.concurrency import EndsEarly, Once, any_time
 from hira.core.errors import Interrupted, OutOfBudget, Stop
 from hira.core.events import Events, Notice, SourceRead, SubtaskDone
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks, Refusal
@@ -23,7 +23,7 @@ from hira.core.sanitize import sanitize
 from hira.core.tool import Context
 from hira.evidence import Source, Verifier
 from hira.journal import CallSpec, Log
-from hira.journal.log import Within
+from hira.journal.log import UNBOUNDED, Within
 from hira.policies.dialects.quoted import fold
 from hira.tools import Tool, Toolbox
 
@@ -95,7 +95,7 @@ class RunContext:
     deps: Any = None
     exam: bool = True
     once: Once = field(default_factory=Once)
-    _stopping: asyncio.Future[None] | None = None
+    _blocks: set[EndsEarly] = field(default_factory=set)
     _reason: Stop | None = None
     _noted: set[str] = field(default_factory=set)
     _thinking: set[str] = field(default_factory=set)
@@ -152,8 +152,8 @@ class RunContext:
         """End the run soon: calls in flight are dropped and the planner answers from the results so far."""
         if self._reason is None:
             self._reason = why or Interrupted("interrupted; answering from the results so far")
-            if self._stopping:
-                self._stopping.set_result(None)
+            for block in tuple(self._blocks):
+                block.end(self._reason)
 
     async def call_recorded(
         self,
@@ -161,62 +161,46 @@ class RunContext:
         make: Callable[[], Awaitable[T]],
         encode: Callable[[T], Any],
         decode: Callable[[Any], T],
-        within: Within[T] | None = None,
+        within: Within = UNBOUNDED,
     ) -> T:
         """Return what `make` returns, or what it returned in the record of this run. It is awaited `within`."""
         if self.log:
             return await self.log.call(spec, make, encode, decode, within)
-        return await (within(make()) if within else make())
+        async with within:
+            return await make()
 
     @property
     def stopped(self) -> Stop | None:
         return self._reason
 
     async def for_a_person(self, work: Callable[[], T | Awaitable[T]]) -> T:
-        """`unless_stopped` for work that a person does, one after another; the time they take counts in no budget. The
-        function may be sync or async."""
+        """Return the result of work that a person does, one after another, unless the run is stopped; the time they
+        take counts in no budget. The function may be sync or async."""
         async with self._person:
             began = self.budget.paused = time.monotonic()
             try:
-                made = work()
-                return await self.unless_stopped(made, timed=False) if inspect.isawaitable(made) else made
+                async with self.until_stopped(timed=False):
+                    made = work()
+                    return await made if inspect.isawaitable(made) else made
             finally:
                 self.budget.began += time.monotonic() - began
                 self.budget.paused = None
 
-    async def unless_stopped(self, work: Awaitable[T], *, timed: bool = True) -> T:
-        """Return the result of the work. If the run is stopped first, or `timed` work uses up the budget's seconds, the
-        work is cancelled and the `Stop` raised."""
-        seconds = self.budget.remaining_seconds() if timed else None
-        task = asyncio.ensure_future(work)
-        stopped = self._stop_future()
-        try:
-            await asyncio.wait((task, stopped), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            while seconds is not None and not (task.done() or stopped.done()) and (left := self._seconds_again()):
-                await asyncio.wait((task, stopped), timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
-            if self._reason is None:
-                self.stop(OutOfBudget(f"the budget of {self.budget.seconds:g} seconds is used up"))
-            assert self._reason is not None  # noqa: S101 - stop() has set it
-            raise self._reason
-        finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait((task,))
+    def until_stopped(self, *, timed: bool = True) -> EndsEarly:
+        """A block that ends when the run is stopped, or when `timed` work uses up the budget's seconds: it raises the
+        `Stop`."""
+        seconds = self._find_seconds if timed and self.budget.seconds is not None else any_time
+        return EndsEarly(seconds, self._run_out_of_time, self._reason, blocks=self._blocks)
 
-    def _seconds_again(self) -> float:
-        """Seconds to wait on, because a person was asked meanwhile; 0 if the budget's are used up."""
-        left = self.budget.remaining_seconds() or 0.0
-        return left if self.budget.paused is None else max(left, AT_LEAST)
+    def _find_seconds(self) -> float | None:
+        """Seconds that are left; while a person is asked, at least those until the next look."""
+        left = self.budget.remaining_seconds()
+        return left if left is None or self.budget.paused is None else max(left, AT_LEAST)
 
-    def _stop_future(self) -> asyncio.Future[None]:
-        """One future for all who wait: done when the run is stopped."""
-        if self._stopping is None:
-            self._stopping = asyncio.get_running_loop().create_future()
-            if self._reason:
-                self._stopping.set_result(None)
-        return self._stopping
+    def _run_out_of_time(self) -> Stop:
+        self.stop(OutOfBudget(f"the budget of {self.budget.seconds:g} seconds is used up"))
+        assert self._reason is not None  # noqa: S101 - stop() has set it
+        return self._reason
 
     def longest_reply(self, config: RoleConfig, *, record: bool, closing: bool) -> int | None:
         """How many tokens the reply of a role may have, None for any number.

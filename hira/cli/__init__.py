@@ -2,29 +2,40 @@
 
 import sys
 import traceback
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from importlib import import_module
+from typing import Any
 
 import hira
-from hira.cli.flags import build_parser, expand_short_forms
+from hira.cli.flags import expand_short_forms, parse_arguments
 from hira.cli.shell import Shell, open_shell, rare_collections
 from hira.core.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
 from hira.core.events import Error
 
 _MODULES = {"chat": "ask", "replay": "resume", "trace": "show", "verify": "show"}
 """Where a command is whose module does not bear its name."""
+_ASKING = frozenset({"ask", "chat", "report", "compare", "resume", "replay"})
 OK, BUG, USAGE, ENDPOINT, NO_EVIDENCE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 
 def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     """Run one command and return its exit code. `shell` is where it runs, this process by default."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments = expand_short_forms(sys.argv[1:] if argv is None else argv)
     shell = replace(shell or open_shell(), events="--events" in arguments)
     try:
-        with rare_collections():
-            return _run(arguments, shell)
+        with rare_collections(), _report_faults(arguments, shell):
+            args = parse_arguments(arguments, hira.__version__)
+            command, options = _load_command(args)
+            try:
+                return command(options, shell)
+            except NotTrusted as error:
+                if not _ask_consent(error, shell):
+                    raise
+                error.allow()
+                return command(options, shell)
     except SystemExit as done:  # --help and --version end this way
         return int(done.code or OK)
     except KeyboardInterrupt:
@@ -43,19 +54,15 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     return code
 
 
-def _run(arguments: Sequence[str], shell: Shell) -> int:
-    args = build_parser(hira.__version__).parse_args(expand_short_forms(arguments))
+def _load_command(args: Namespace) -> tuple[Callable[[Any, Shell], int], Any]:
+    """Load what the command needs: its function, and its arguments, frozen if it asks."""
     name = args.command
-    command = getattr(import_module(f"hira.cli.{_MODULES.get(name, name)}"), name)  # loads what this command needs
-    with _report_faults(shell) if name == "serve" or "--debug" in arguments else nullcontext():
-        try:
-            code: int = command(args, shell)
-        except NotTrusted as error:
-            if not _ask_consent(error, shell):
-                raise
-            error.allow()
-            code = command(args, shell)
-    return code
+    command = getattr(import_module(f"hira.cli.{_MODULES.get(name, name)}"), name)
+    if name not in _ASKING:
+        return command, args
+    from hira.cli.options import AskOptions
+
+    return command, AskOptions.of(args)
 
 
 def _ask_consent(error: NotTrusted, shell: Shell) -> bool:
@@ -67,8 +74,11 @@ def _ask_consent(error: NotTrusted, shell: Shell) -> bool:
     return shell.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _report_faults(shell: Shell) -> AbstractContextManager[None]:
-    """Print tracebacks of faults in tools and experts inside the context, like those of hira's own."""
+def _report_faults(arguments: Sequence[str], shell: Shell) -> AbstractContextManager[None]:
+    """With `--debug`, or in a server, print tracebacks of faults in tools and experts inside the context, like those of
+    hira's own."""
+    if "--debug" not in arguments and arguments[:1] != ["serve"]:
+        return nullcontext()
     from hira.agents.calls import report_faults_to
 
     return report_faults_to(shell.remark if shell.events else shell.tell)

@@ -1,7 +1,6 @@
 """The person at the terminal decides on each subtask before it is handed out (`--approve`), and on each call of a tool
 that needs approval."""
 
-import argparse
 import asyncio
 import json
 import os
@@ -120,15 +119,15 @@ class AtTerminal:
         self.shell.stderr.flush()
 
 
-def at_terminal(args: argparse.Namespace, shell: Shell, *, needed: bool = True) -> AtTerminal | None:
+def at_terminal(shell: Shell, *, needed: bool = True) -> AtTerminal | None:
     """Return a function that asks at the terminal; None without one, and if a program reads the output.
 
     In these cases, raises `UsageError` if a person is `needed`.
     """
-    if args.events or not (shell.stdin.isatty() and shell.stderr.isatty()):
+    if shell.events or not (shell.stdin.isatty() and shell.stderr.isatty()):
         if not needed:
             return None
-        why = "a program reads --events" if args.events else "this is not a terminal"
+        why = "a program reads --events" if shell.events else "this is not a terminal"
         fix = "from Python: Hira(approve=…, approve_tool=…); over HTTP: hira serve, and its page"
         raise UsageError(f"a person has to approve what this run does, and {why}", fix=fix)
     return AtTerminal(shell)

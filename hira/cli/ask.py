@@ -1,9 +1,9 @@
 """`hira ask`: one question, its progress on stderr, its answer on stdout. `hira chat`: questions from standard input,
 one per line, that follow up on each other."""
 
-import argparse
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from hira.api import Hira
 from hira.cli import INTERRUPTED, OK, code_of, explain, output
 from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.dry_run import print_bound
+from hira.cli.options import AskOptions
 from hira.cli.parser import LIMITS, check_options
 from hira.cli.running import announce_model, open_view, show_progress
 from hira.cli.runs import load_settings
@@ -26,33 +27,34 @@ from hira.runtime.run import Run
 from hira.runtime.validation import present
 
 
-def ask(args: argparse.Namespace, shell: Shell) -> int:
-    settings = load_settings(args, shell)
-    check_options(args.set, [settings.workflow])
-    if args.batch:
+def ask(options: AskOptions, shell: Shell) -> int:
+    settings, earlier = load_settings(options, shell)
+    check_options(options.set, [settings.workflow])
+    if options.batch:
         from hira.cli.batch import batch  # one question does without it
 
-        return batch(args, settings, shell)
-    schema = read_schema(args.schema, shell) if args.schema else None
+        return batch(options, settings, shell)
+    schema = read_schema(options.schema, shell) if options.schema else None
     for flag in ("concurrency", "ray"):
-        if getattr(args, flag) is not None:
+        if getattr(options, flag) is not None:
             raise UsageError(f"--{flag} works only with --batch", fix="name the file of questions with --batch")
-    question = read_question(args.question, shell)
-    files = find_attached_files(args, shell)
-    if args.dry_run:
-        return print_bound(args, settings, shell)
-    path = output.check_output_path(args.output, shell.folder) if args.output else None
-    person = at_terminal(args, shell, needed=args.approve)
-    hira = Hira(settings=settings, approve=person if args.approve else None, approve_tool=person)
-    begin = partial(hira.chat(args.continues or "").stream, question, files=files, output_type=schema)
-    return finish_run(hira, begin, args, shell, path)
+    question = read_question(options.question, shell)
+    files = find_attached_files(options, shell)
+    if options.dry_run:
+        return print_bound(options, settings, shell)
+    path = output.check_output_path(options.output, shell.folder) if options.output else None
+    person = at_terminal(shell, needed=options.approve)
+    hira = Hira(settings=settings, approve=person if options.approve else None, approve_tool=person)
+    begin = partial(hira.chat(earlier).stream, question, files=files, output_type=schema)
+    run = asyncio.run(show(hira, begin, options, shell))
+    return finish_run(hira, run, options, shell, path)
 
 
-def find_attached_files(args: argparse.Namespace, shell: Shell) -> tuple[Path, ...]:
+def find_attached_files(options: AskOptions, shell: Shell) -> tuple[Path, ...]:
     """The files of --file. Raises `UsageError` for one that cannot be attached."""
-    if "" in args.files:
+    if "" in options.files:
         raise UsageError("the path after --file is empty", fix="name a file; is a shell variable unset?")
-    return present([shell.folder / name for name in args.files])
+    return present([shell.folder / name for name in options.files])
 
 
 def read_question(text: str | None, shell: Shell, name: str = "question", command: str = "ask") -> str:
@@ -81,43 +83,60 @@ def read_schema(name: str, shell: Shell) -> Mapping[str, Any]:
     return schema
 
 
-def finish_run(
+async def show(
     hira: Hira,
     begin: Callable[[], Awaitable[Run]],
-    args: argparse.Namespace,
+    options: AskOptions,
     shell: Shell,
-    path: Path | None,
+    *,
+    announce: bool = True,
+    close: bool = True,
+) -> Run | None:
+    """Work on a run until it ends, with its progress shown; None if the person would not wait for it."""
+    run: Run | None = None
+    try:
+        async with hira if close else nullcontext():
+            with open_view(shell, quiet=options.quiet) as view:
+                if isinstance(hira.approve_tool, AtTerminal):
+                    hira.approve_tool.view = view
+                run = await begin()
+                said = announce_model(await hira.open_session(), run.files) if announce else ""
+                async with show_progress(run, view):
+                    if said:
+                        view.say(said)
+                    # replies stream in, shown or not: one that does not end is noticed
+                    await run.work(view, stream=True, said=said)
+    except asyncio.CancelledError:
+        if run and run.resumable:
+            shell.remark(f"to resume: hira resume {run.id}")
+        return None
+    return run
+
+
+def finish_run(
+    hira: Hira,
+    run: Run | None,
+    options: AskOptions,
+    shell: Shell,
+    path: Path | None = None,
     *,
     tell: output.Tell = output.tell,
     write: Callable[[Answer, Path], None] = output.write,
 ) -> int:
-    """Work on a run until it ends, and `tell` its answer; `path` is where it is written as well."""
-
-    async def work() -> Run | None:
-        async with hira:
-            return await work_shown(hira, begin, args, shell)
-
-    try:
-        run = asyncio.run(work())
-    except asyncio.CancelledError:
-        run = None
-    if run and path:
-        write(run.answer, path)
-    return conclude_run(hira, run, args, shell, tell)
-
-
-def conclude_run(
-    hira: Hira, run: Run | None, args: argparse.Namespace, shell: Shell, tell: output.Tell = output.tell
-) -> int:
-    """Print the answer of a run that has ended, None for one that the person would not wait for."""
+    """`tell` the answer of a run that has ended, and then write it to the `path`, so that it is shown even if the disk
+    is full; the run is None if the person would not wait for it."""
     if run is None:
         return INTERRUPTED
     if run.failure:
-        tell(run.answer, args, shell)
+        tell(run.answer, options, shell)
         explain(_add_resumption(run, run.failure), shell)
-        return code_of(run.failure)
-    again = describe_resumption(run.id, run.answer.status, vars(hira.settings)) if run.resumable else ""
-    return output.print_answer(run.answer, args, shell, vars(hira.settings), again=again, tell=tell)
+        code = code_of(run.failure)
+    else:
+        again = describe_resumption(run.id, run.answer.status, vars(hira.settings)) if run.resumable else ""
+        code = output.print_answer(run.answer, options, shell, vars(hira.settings), again=again, tell=tell)
+    if path:
+        write(run.answer, path)
+    return code
 
 
 def describe_resumption(run: str, status: Status, limits: Mapping[str, Any]) -> str:
@@ -134,49 +153,21 @@ def _add_resumption(run: Run, failure: HiraError) -> HiraError:
     return HiraError(failure.what, where=failure.where, fix=f"{again}resume the run: hira resume {run.id}")
 
 
-async def work_shown(
-    hira: Hira,
-    begin: Callable[[], Awaitable[Run]],
-    args: argparse.Namespace,
-    shell: Shell,
-    *,
-    announce: bool = True,
-) -> Run | None:
-    """The run at its end, with its progress shown; None if the person would not wait for it."""
-    run: Run | None = None
-    try:
-        with open_view(args, shell) as view:
-            if isinstance(hira.approve_tool, AtTerminal):
-                hira.approve_tool.view = view
-            run = await begin()
-            said = announce_model(await hira.open_session(), run.files) if announce else ""
-            async with show_progress(run, view):
-                if said:
-                    view.say(said)
-                # replies stream in, shown or not: one that does not end is noticed
-                await run.work(view, stream=True, said=said)
-    except asyncio.CancelledError:
-        if run and run.resumable:
-            shell.remark(f"to resume: hira resume {run.id}")
-        return None
-    return run
-
-
-def chat(args: argparse.Namespace, shell: Shell) -> int:
-    settings = load_settings(args, shell)
-    check_options(args.set, [settings.workflow])
-    files = find_attached_files(args, shell)
-    hira = Hira(settings=settings, approve_tool=at_terminal(args, shell, needed=False))
-    talk = hira.chat(args.continues or "")
+def chat(options: AskOptions, shell: Shell) -> int:
+    settings, earlier = load_settings(options, shell)
+    check_options(options.set, [settings.workflow])
+    files = find_attached_files(options, shell)
+    hira = Hira(settings=settings, approve_tool=at_terminal(shell, needed=False))
+    talk = hira.chat(earlier)
     code = OK
     with asyncio.Runner() as runner:  # its loop rests while the person writes, so that Ctrl-C ends the waiting
         try:
             runner.run(hira.open_session())
             while question := _read_line(shell):
                 begin = partial(talk.stream, question, files=files)
-                run = runner.run(work_shown(hira, begin, args, shell, announce=not talk.runs))
-                code = conclude_run(hira, run, args, shell)
-                if code == INTERRUPTED and run is None:
+                run = runner.run(show(hira, begin, options, shell, announce=not talk.runs, close=False))
+                code = finish_run(hira, run, options, shell)
+                if run is None:
                     break
         finally:
             runner.run(hira.aclose())

@@ -1,6 +1,5 @@
 """`hira ask --batch`: many questions, each answer one line of a file as it finishes, all in order at the end."""
 
-import argparse
 import asyncio
 import json
 from collections import Counter
@@ -12,6 +11,7 @@ from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, code_of, explain
 from hira.cli.batch_files import Answers, questions_of
+from hira.cli.options import AskOptions
 from hira.cli.output import CODES
 from hira.cli.progress import CellCounts
 from hira.cli.running import announce_model, open_view, show_progress
@@ -26,52 +26,52 @@ from hira.runtime.settings import Settings
 WORST: Sequence[Status] = ("interrupted", "failed", "partial", "insufficient_evidence", "unverified", "answered")
 
 
-def batch(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
+def batch(options: AskOptions, settings: Settings, shell: Shell) -> int:
     """Ask the unanswered questions. All faults are reported before the first question is asked."""
-    check(args)
-    name = "standard input" if args.batch == "-" else args.batch
-    text = shell.stdin.read() if args.batch == "-" else read_text(args.batch, "--batch", shell)
-    questions = questions_of(text, name, shell.folder / Path(args.batch).parent)
-    if not args.output:
+    check(options, shell)
+    name = "standard input" if options.batch == "-" else options.batch
+    text = shell.stdin.read() if options.batch == "-" else read_text(options.batch, "--batch", shell)
+    questions = questions_of(text, name, shell.folder / Path(options.batch).parent)
+    if not options.output:
         raise UsageError("a batch needs a file for its answers", fix="name it with --output answers.jsonl")
-    with Answers((shell.folder / args.output).absolute(), questions) as answers:
+    with Answers((shell.folder / options.output).absolute(), questions) as answers:
         left = list(answers.list_unfinished())
         if not left:
-            shell.remark(f"all {len(questions)} questions are answered in {args.output} already")
+            shell.remark(f"all {len(questions)} questions are answered in {options.output} already")
             return CODES[worst(answers.statuses())]
-        return asyncio.run(_ask_all(settings, left, answers, args, shell))
+        return asyncio.run(_ask_all(settings, left, answers, options, shell))
 
 
-def check(args: argparse.Namespace) -> None:
-    for name, value in (("a question", args.question), ("--file", args.files)):
-        if value:
+def check(options: AskOptions, shell: Shell) -> None:
+    for name, given in (("a question", options.question), ("--file", options.files)):
+        if given:
             raise UsageError(f"{name} and --batch cannot be combined", fix="write the question into the batch file")
-    for name, value in (("approve", args.approve), ("continue", args.continues), ("schema", args.schema)):
+    for name, value in (("approve", options.approve), ("continue", options.continues), ("schema", options.schema)):
         if value:
             raise UsageError(f"--{name} and --batch cannot be combined", fix="remove one of them")
     for flag in ("json", "dry_run"):
-        if getattr(args, flag):
+        if getattr(options, flag):
             raise UsageError(f"--{flag.replace('_', '-')} does not work with --batch", fix="leave it out")
-    if args.ray and args.events:
+    if options.ray and shell.events:
         raise UsageError("--events and --ray cannot be combined", fix="remove one of them")
 
 
 async def _ask_all(
-    settings: Settings, questions: Sequence[Question], answers: Answers, args: argparse.Namespace, shell: Shell
+    settings: Settings, questions: Sequence[Question], answers: Answers, options: AskOptions, shell: Shell
 ) -> int:
     counts = CellCounts(len(questions))
-    with open_view(args, shell, counts) as view:
+    with open_view(shell, counts, quiet=options.quiet) as view:
 
         def begins(question: Question, run: str) -> Sequence[Reader]:
             answers.begin(question, run)
-            return [_tell_events(question, run, shell)] if args.events else []
+            return [_tell_events(question, run, shell)] if shell.events else []
 
-        most = CONCURRENCY if args.concurrency is None else args.concurrency
+        most = CONCURRENCY if options.concurrency is None else options.concurrency
         try:
             async with AsyncExitStack() as stack:
                 many: Batch
-                if args.ray:
-                    many = RayBatch(settings, questions, address=args.ray, concurrency=most, begins=begins)
+                if options.ray:
+                    many = RayBatch(settings, questions, address=options.ray, concurrency=most, begins=begins)
                 else:
                     hira = await stack.enter_async_context(Hira(settings=settings))
                     many = Batch(hira, questions, concurrency=most, begins=begins)
@@ -85,12 +85,12 @@ async def _ask_all(
                         counts.add(done.answer.status, usage.tokens, usage.cost)
                         view.update()
         except asyncio.CancelledError:
-            shell.remark(_describe_rest(args))
+            shell.remark(_describe_rest(options))
             return INTERRUPTED
-    return _end(many, answers, args, shell)
+    return _end(many, answers, options, shell)
 
 
-def _end(many: Batch, answers: Answers, args: argparse.Namespace, shell: Shell) -> int:
+def _end(many: Batch, answers: Answers, options: AskOptions, shell: Shell) -> int:
     """Say how many were answered; what was not is asked again by the same command."""
     statuses = answers.statuses()
     counts = Counter(statuses)
@@ -99,7 +99,7 @@ def _end(many: Batch, answers: Answers, args: argparse.Namespace, shell: Shell) 
     parts += [f"{unasked} not asked"] if unasked else []
     shell.remark(f"of {len(answers.questions)} questions {', '.join(parts)}")
     if unasked or set(counts) - {"answered", "unverified", "insufficient_evidence"}:
-        shell.remark(_describe_rest(args))
+        shell.remark(_describe_rest(options))
     if many.failure:
         explain(many.failure, shell)
         return code_of(many.failure)
@@ -110,8 +110,8 @@ def worst(statuses: Sequence[Status]) -> Status:
     return min(statuses, key=WORST.index)
 
 
-def _describe_rest(args: argparse.Namespace) -> str:
-    return f"run the same command to ask what is missing in {args.output}"
+def _describe_rest(options: AskOptions) -> str:
+    return f"run the same command to ask what is missing in {options.output}"
 
 
 def _tell_events(question: Question, run: str, shell: Shell) -> Reader:

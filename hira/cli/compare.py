@@ -1,6 +1,5 @@
 """`hira compare`: one question to several workflows at once, and how each of them fared, side by side."""
 
-import argparse
 import asyncio
 import io
 import json
@@ -9,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from hira.agents.trajectory import Status
 from hira.cli import INTERRUPTED, OK, code_of
 from hira.cli.ask import find_attached_files, read_question
+from hira.cli.options import AskOptions
 from hira.cli.output import CODES
-from hira.cli.parser import check_options, collect_flags
+from hira.cli.parser import check_options
 from hira.cli.progress import format_duration
 from hira.cli.running import announce_model, interruptible
 from hira.cli.shell import Shell
@@ -25,25 +25,25 @@ SHOWN = 400
 """Characters of an answer in the table; `--json` has all of it."""
 
 
-def compare(args: argparse.Namespace, shell: Shell) -> int:
-    question = read_question(args.question, shell, command="compare")
-    given = collect_flags(args)
+def compare(options: AskOptions, shell: Shell) -> int:
+    question = read_question(options.question, shell, command="compare")
+    given = dict(options.settings)
     names = list(dict.fromkeys(name.strip() for name in given.pop("workflow").split(",") if name.strip()))
-    check_options(args.set, names)
+    check_options(options.set, names)
     settings = load(given, shell.environ, shell.folder, shell.home)
-    compared = asyncio.run(_compare(settings, names, question, args, shell))
+    compared = asyncio.run(_compare(settings, names, question, options, shell))
     if compared is None:
         return INTERRUPTED
-    shell.say(as_json(question, compared) if args.json else table(compared, _width(shell)))
+    shell.say(as_json(question, compared) if options.json else table(compared, _width(shell)))
     return code(compared)
 
 
 async def _compare(
-    settings: Settings, names: Sequence[str], question: str, args: argparse.Namespace, shell: Shell
+    settings: Settings, names: Sequence[str], question: str, options: AskOptions, shell: Shell
 ) -> list[Compared] | None:
     """Return the outcome of each workflow, in the order of `names`; None if the person would not wait."""
-    say = (lambda _: None) if args.quiet else shell.remark
-    files = find_attached_files(args, shell)
+    say = (lambda _: None) if options.quiet else shell.remark
+    files = find_attached_files(options, shell)
     found: dict[str, Compared] = {}
     try:
         async with comparison(settings, names, question, files=files) as compared:

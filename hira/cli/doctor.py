@@ -48,6 +48,7 @@ EXTRAS = {
     "serve": ("starlette", "hira serve: an OpenAI-compatible endpoint and a page"),
     "schema": ("jsonschema", "answers checked against a JSON schema"),
     "tiktoken": ("tiktoken", "exact token counts for OpenAI's models"),
+    "embed": ("numpy", "a search of documents with an encoder"),
     "minicheck": ("transformers", "claims checked by MiniCheck"),
     "lettucedetect": ("lettucedetect", "claims checked by LettuceDetect"),
     "completion": ("shtab", "commands completed in a shell"),

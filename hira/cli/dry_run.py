@@ -1,12 +1,12 @@
 """`--dry-run`: the most that a run could take within its limits. It calls nothing."""
 
-import argparse
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
 from hira.agents.role import VERIFIER
 from hira.cli import OK
+from hira.cli.options import AskOptions
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.policy import Usage
@@ -31,14 +31,14 @@ class Total:
     cost: float | None
 
 
-def print_bound(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
+def print_bound(options: AskOptions, settings: Settings, shell: Shell) -> int:
     """Print the most that a run could take. Raises `UsageError` for settings that no run could have."""
     workflow = make_workflow(settings)
     check_roles(settings, workflow, {})
     find_unused_tools(settings, workflow)
     check_searches(web_searches(settings), settings)
     roles, total = compute_bound(workflow, settings)
-    if args.json:
+    if options.json:
         shell.say(json.dumps(asdict(total), indent=2))
         return OK
     shell.say(f"{'at most':<16}{'calls':>8}{'tokens in':>14}{'tokens out':>14}{'US dollars':>14}")

@@ -101,7 +101,7 @@ async def _evaluate(plan: EvaluationPlan, folder: Path, args: argparse.Namespace
         for record in evaluation.records:
             _count(counts, record)
         counts.before = counts.finished
-        with open_view(args, shell, counts) as view:
+        with open_view(shell, counts, quiet=args.quiet) as view:
             if counts.before:
                 view.say(f"{counts.before} of {plan.total} questions are finished in {folder} already")
             try:

@@ -1,11 +1,12 @@
 """The commands of `hira` and their flags, each described once. Light: it is read at every start."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hira.cli.parser import Parser, parse_duration
+from hira.core.errors import UsageError
 from hira.core.options import PARTS, SHARED
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
@@ -142,8 +143,17 @@ def expand_short_forms(arguments: Sequence[str]) -> list[str]:
     return list(arguments)
 
 
-def build_parser(version: str) -> Parser:
-    """The parser of the command line."""
+def parse_arguments(arguments: Sequence[str], version: str) -> Any:
+    """Parse the command line with the parsers that its command needs; all of them are built only to explain an
+    error."""
+    try:
+        return build_parser(version, *arguments[:1]).parse_args(arguments)
+    except UsageError:
+        return build_parser(version).parse_args(arguments)
+
+
+def build_parser(version: str, command: str = "") -> Parser:
+    """The parser of the command line; with a `command` only the part for this command and those like it."""
     main = Parser(
         prog="hira",
         description="Ask hard questions of any model; get answers bound to evidence.",
@@ -153,13 +163,9 @@ def build_parser(version: str) -> Parser:
     )
     main.add_argument("--version", action="version", version=f"hira {version}")
     commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    _add_asking(commands)
-    _add_setup(commands)
-    _add_evaluation(commands)
-    _add_serving(commands)
-    _add_recorded(commands)
-    shells = flag("shell", "", "the shell: bash, zsh or fish", choices=("bash", "zsh", "fish"))
-    _add(commands, "completion", "print a script that completes hira's commands in a shell", shells, debug=False)
+    parts = [add for add, names in _PARTS.items() if command in names]
+    for add in parts or _PARTS:
+        add(commands)
     return main
 
 
@@ -243,6 +249,13 @@ def _add_setup(commands: Any) -> None:
         switch("--no-try", "do not ask the model a test question"),
     )
     probing = switch("--probe", "test the endpoint's capabilities with a few short requests")
+    _add(
+        commands,
+        "prompts",
+        "list the roles, or show the prompts of a role as they are sent",
+        flag("role", "ROLE", "the role, such as planner", nargs="?"),
+        flag("--workflow", "NAME", "the workflow that has the role (default: the first that has it)"),
+    )
     _add(commands, "doctor", "show the configuration, what works, and how to turn on the rest", MODEL, SOURCES, probing)
 
 
@@ -317,6 +330,11 @@ def _add_serving(commands: Any) -> None:
     )
 
 
+def _add_completion(commands: Any) -> None:
+    shells = flag("shell", "", "the shell: bash, zsh or fish", choices=("bash", "zsh", "fish"))
+    _add(commands, "completion", "print a script that completes hira's commands in a shell", shells, debug=False)
+
+
 def _add_recorded(commands: Any) -> None:
     """Add the commands about recorded runs."""
     limit = flag("--limit", "N", "number of runs, newest first (20)", default=20)
@@ -360,3 +378,14 @@ def _add_recorded(commands: Any) -> None:
     by = flag("--verify", "", "check again, by words alone or by the model", choices=("lexical", "model"))
     about = "show how the claims of a run's answer were checked, or check them again"
     _add(commands, "verify", about, RUN, JOURNAL, MODEL, JSON, by)
+
+
+_PARTS: Mapping[Callable[[Any], None], Sequence[str]] = {
+    _add_asking: ("ask", "chat", "report", "rubric", "compare"),
+    _add_setup: ("init", "doctor"),
+    _add_evaluation: ("eval",),
+    _add_serving: ("serve", "mcp"),
+    _add_recorded: ("runs", "show", "resume", "replay", "trace", "verify"),
+    _add_completion: ("completion",),
+}
+"""Functions that add commands to the parser, in the order of the help, with their commands."""

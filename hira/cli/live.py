@@ -246,7 +246,8 @@ class RunTree(Drawing):
         tools = self._branch(event.conversation).tools
         for at, (text, seconds, _) in enumerate(tools):
             if seconds is None and text.startswith(f"{event.tool} "):
-                tools[at] = (text, event.seconds, event.ok)
+                reason = "" if event.ok else f": {event.text}"
+                tools[at] = (f"{text}{reason}", event.seconds, event.ok)
                 return
 
     def draw(self) -> Tree:

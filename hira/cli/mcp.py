@@ -23,7 +23,7 @@ from hira.cli.parser import collect_flags
 from hira.cli.progress import brief, describe_event
 from hira.cli.running import announce_model
 from hira.cli.shell import Shell
-from hira.core.errors import HiraError, UsageError, did_you_mean
+from hira.core.errors import HiraError, UsageError, did_you_mean, uncapitalise
 from hira.runtime.answer import Answer
 from hira.runtime.settings import Settings, load
 from hira.tools.mcp import require
@@ -105,7 +105,7 @@ def server(asked: Hira, settings: Settings, folder: Path) -> "Server[Any]":
             return result(await _finish(_answer(asked, question.question, closer, tell)))
         except ValidationError as error:
             first = error.errors()[0]
-            return make_failure(f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}")
+            return make_failure(f"{'.'.join(map(str, first['loc']))}: {uncapitalise(first['msg'])}")
         except HiraError as error:
             return make_failure(str(error))
 

@@ -1,6 +1,5 @@
 """How an answer is written: for a person, as JSON, and into a file that is never half-written."""
 
-import argparse
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from hira.agents.trajectory import Status
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
+from hira.cli.options import AskOptions
 from hira.cli.progress import brief
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
@@ -27,15 +27,15 @@ CODES: dict[Status, int] = {
     "interrupted": INTERRUPTED,
     "failed": ENDPOINT,
 }
-Tell = Callable[[Answer, argparse.Namespace, Shell], None]
+Tell = Callable[[Answer, AskOptions, Shell], None]
 SUFFIXES = (".json", ".md", ".txt")
 QUOTED = 200
 """Characters of a passage below its source."""
 
 
-def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
+def tell(answer: Answer, options: AskOptions, shell: Shell) -> None:
     """Print the answer on stdout, as JSON if asked for. Without text, print nothing."""
-    if args.json:
+    if options.json:
         shell.say(as_json(answer))
     elif answer.rollout.has_output and answer.output_type:
         shell.say(json.dumps(answer.output_type.dump(answer.output), ensure_ascii=False, indent=2))
@@ -45,7 +45,7 @@ def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
 
 def print_answer(
     answer: Answer,
-    args: argparse.Namespace,
+    options: AskOptions,
     shell: Shell,
     settings: Mapping[str, Any],
     *,
@@ -56,7 +56,7 @@ def print_answer(
 
     `settings` are those of its run; `again` says how to resume one that its budget ended.
     """
-    tell(answer, args, shell)
+    tell(answer, options, shell)
     if answer.status in ("unverified", "insufficient_evidence"):
         searched = any(settings.get(name) for name in ("docs", "search", "search_keys", "searxng_url"))
         explain(what_is_missing(answer, searched=searched), shell)
@@ -191,4 +191,5 @@ def write_file(path: Path, text: str) -> None:
     try:
         replace_file(path, text.encode())
     except OSError as error:
-        raise UsageError(f"the file could not be written: {error}", where=f"to {path}") from None
+        fix = "make room or name another file; `hira show last` prints the answer of the last recorded run"
+        raise UsageError(f"the file could not be written: {error}", where=f"to {path}", fix=fix) from None

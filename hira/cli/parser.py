@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from hira.core.errors import UsageError, suggest
+from hira.core.options import read_duration
 
 
 class Parser(argparse.ArgumentParser):
@@ -77,10 +78,10 @@ class Parser(argparse.ArgumentParser):
 
 def parse_duration(text: str) -> float:
     """Return the seconds of a duration such as "90", "90s", "5m" or "1.5h"."""
-    found = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
-    if found is None:
+    seconds = read_duration(text)
+    if not isinstance(seconds, float):
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration")
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+    return seconds
 
 
 LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")
@@ -92,7 +93,7 @@ def collect_flags(args: argparse.Namespace) -> dict[str, Any]:
 
     settings = Settings.model_fields.keys() - {"roles"}
     given = {name: value for name, value in vars(args).items() if value is not None and name in settings}
-    if args.role:
+    if getattr(args, "role", None):
         given["roles"] = dict(map(_role, args.role))
     if getattr(args, "set", None):
         given["workflows"] = _options(args.set)

@@ -232,8 +232,9 @@ def format_usage(usage: Usage) -> str:
 
 
 def format_reading(event: DocumentsRead) -> str:
-    """How far the reading of documents is, with a bar."""
-    return f"{draw_bar(event.done / event.total)} reading documents: {event.done:,} of {event.total:,}"
+    """How far the reading of documents, or the encoding of passages, is, with a bar."""
+    doing = "reading" if event.what == "documents" else "encoding"
+    return f"{draw_bar(event.done / event.total)} {doing} {event.what}: {event.done:,} of {event.total:,}"
 
 
 def format_call(call: ToolStarted) -> str:

@@ -1,6 +1,6 @@
 """`hira report`: a report on a topic, with numbered references to its sources."""
 
-import argparse
+import asyncio
 import html
 import os
 import re
@@ -13,9 +13,10 @@ from urllib.parse import quote
 
 from hira.api import Hira
 from hira.cli import output
-from hira.cli.ask import find_attached_files, finish_run, read_question
+from hira.cli.ask import find_attached_files, finish_run, read_question, show
 from hira.cli.dry_run import print_bound
-from hira.cli.parser import check_options, collect_flags
+from hira.cli.options import AskOptions
+from hira.cli.parser import check_options
 from hira.cli.shell import Shell, visible
 from hira.core.page import make_standalone_page
 from hira.evidence import Source, Verdict, flag_claims
@@ -108,7 +109,8 @@ def _item(answer: Answer, reference: Reference, link: Callable[[str], str], *, c
     places = find_places(reference.source.id, answer.citations)
     shown = [_link(url, reference.source.location), *(_link(_at_page(url, place), place) for place in places)]
     where = f"{', '.join(shown[:2])}{''.join(f'; {place}' for place in shown[2:])}"
-    return f'<li id="ref-{reference.number}">{title} {where}<em>{_format_verdicts(answer, reference, chinese=chinese)}</em></li>'
+    verdicts = _format_verdicts(answer, reference, chinese=chinese)
+    return f'<li id="ref-{reference.number}">{title} {where}<em>{verdicts}</em></li>'
 
 
 def _link(url: str, text: str) -> str:
@@ -182,29 +184,30 @@ SUFFIXES = tuple(FORMS)
 DEFAULT = "mams"
 
 
-def report(args: argparse.Namespace, shell: Shell) -> int:
+def report(options: AskOptions, shell: Shell) -> int:
     """Write the report. Its workflow is MaMs whatever the settings name for questions."""
-    settings = load({"workflow": DEFAULT, **collect_flags(args)}, shell.environ, shell.folder, shell.home)
-    check_options(args.set, [settings.workflow])
-    topic = read_question(args.question, shell, "topic", "report")
-    files = find_attached_files(args, shell)
-    if args.dry_run:
-        return print_bound(args, settings, shell)
-    path = output.check_output_path(args.output, shell.folder, SUFFIXES) if args.output else None
+    settings = load({"workflow": DEFAULT, **options.settings}, shell.environ, shell.folder, shell.home)
+    check_options(options.set, [settings.workflow])
+    topic = read_question(options.question, shell, "topic", "report")
+    files = find_attached_files(options, shell)
+    if options.dry_run:
+        return print_bound(options, settings, shell)
+    path = output.check_output_path(options.output, shell.folder, SUFFIXES) if options.output else None
     hira = Hira(settings=settings)
-    stream = partial(hira.chat().stream, topic, files=files)
-    return finish_run(hira, stream, args, shell, path, tell=tell, write=partial(write, docs=settings.docs))
+    begin = partial(hira.chat().stream, topic, files=files)
+    run = asyncio.run(show(hira, begin, options, shell))
+    return finish_run(hira, run, options, shell, path, tell=tell, write=partial(write, docs=settings.docs))
 
 
-def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
+def tell(answer: Answer, options: AskOptions, shell: Shell) -> None:
     """The report on stdout as Markdown, or as JSON; of one that went to a file a line on stderr says so."""
-    if args.json:
+    if options.json:
         shell.say(output.as_json(answer))
-    elif answer.text and not args.output:
+    elif answer.text and not options.output:
         shell.say(as_markdown(answer))
-    elif answer.text and not args.quiet:
+    elif answer.text and not options.quiet:
         many = len(references(answer.text, answer.rollout.sources.read))
-        shell.remark(f"{args.output} is written, with {many} reference{'' if many == 1 else 's'}")
+        shell.remark(f"{options.output} is written, with {many} reference{'' if many == 1 else 's'}")
 
 
 def write(answer: Answer, path: Path, docs: Sequence[Path] = ()) -> None:

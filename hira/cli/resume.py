@@ -1,7 +1,6 @@
 """`hira resume` continues a recorded run, with its settings and today's keys; `hira replay` repeats it without making
 any call. Reports are printed and written as by `hira report`."""
 
-import argparse
 import asyncio
 import importlib
 from functools import partial
@@ -9,10 +8,10 @@ from functools import partial
 from hira.api import Hira
 from hira.cli import INTERRUPTED, USAGE, explain, output, report
 from hira.cli.approve import at_terminal
-from hira.cli.ask import describe_resumption, finish_run
+from hira.cli.ask import describe_resumption, finish_run, show
 from hira.cli.flags import REPORTING
+from hira.cli.options import AskOptions
 from hira.cli.output import print_answer
-from hira.cli.parser import LIMITS
 from hira.cli.running import open_view
 from hira.cli.runs import as_flags, load_recorded, open_journal
 from hira.cli.shell import Shell
@@ -27,48 +26,46 @@ from hira.workflows import WORKFLOWS
 DONE = ("answered", "unverified", "insufficient_evidence")
 
 
-def resume(args: argparse.Namespace, shell: Shell) -> int:
-    with open_journal(args, shell) as journal:
-        entry = journal.entry(args.run)
+def resume(options: AskOptions, shell: Shell) -> int:
+    with open_journal(options.journal, shell) as journal:
+        entry = journal.entry(options.run)
         form = report if entry.workflow in REPORTING else output
-        path = output.check_output_path(args.output, shell.folder, form.SUFFIXES) if args.output else None
+        path = output.check_output_path(options.output, shell.folder, form.SUFFIXES) if options.output else None
         if entry.status in DONE:
             answer = read(journal, entry.id).answer
-            if not args.quiet:
+            if not options.quiet:
                 shell.remark(f"run {entry.id} has already ended; this is its answer")
             if path:
                 form.write(answer, path)
-            return print_answer(answer, args, shell, entry.settings, tell=form.tell)
+            return print_answer(answer, options, shell, entry.settings, tell=form.tell)
     if entry.workflow and entry.workflow not in WORKFLOWS and entry.settings.get("workflow") in WORKFLOWS:
         raise UsageError(f"run {entry.id} used a custom workflow, {entry.workflow!r}",
                          fix="resume it from Python: Hira(workflow=…).resume(run)")  # fmt: skip
     handed = list(entry.settings.get(HANDED, ()))
-    person = at_terminal(args, shell) if {APPROVAL, TOOL_APPROVAL}.intersection(handed) else None
+    person = at_terminal(shell) if {APPROVAL, TOOL_APPROVAL}.intersection(handed) else None
     approve = person if APPROVAL in handed else None
     if handed := [one for one in handed if one not in (APPROVAL, TOOL_APPROVAL)]:
         raise UsageError(f"run {entry.id} was started by a program, with its own {', '.join(handed)}",
                          fix="resume it there, with the same: await Hira(…).resume(run)")  # fmt: skip
     today = load({}, shell.environ, shell.folder, shell.home)
-    named = (*LIMITS, "max_reply_tokens", "verify")
-    limits = {name: value for name in named if (value := getattr(args, name)) is not None}
-    flags = {**limits, "journal": args.journal} if args.journal else limits
-    settings = load_recorded(as_flags(entry, today), flags, shell, entry.files)
+    settings = load_recorded(as_flags(entry, today), options.settings, shell, entry.files)
     hira = Hira(settings=settings, approve=approve, approve_tool=person)
-    return finish_run(hira, partial(hira.resume, entry.id), args, shell, path, tell=form.tell, write=form.write)
+    run = asyncio.run(show(hira, partial(hira.resume, entry.id), options, shell))
+    return finish_run(hira, run, options, shell, path, tell=form.tell, write=form.write)
 
 
-def replay(args: argparse.Namespace, shell: Shell) -> int:
+def replay(options: AskOptions, shell: Shell) -> int:
     again_by = importlib.import_module("hira.runtime.replay")
-    with open_journal(args, shell) as journal:
-        form = report if journal.entry(args.run).workflow in REPORTING else output
-        path = output.check_output_path(args.output, shell.folder, form.SUFFIXES) if args.output else None
-        entry, flow = journal.entry(args.run), None
+    with open_journal(options.journal, shell) as journal:
+        form = report if journal.entry(options.run).workflow in REPORTING else output
+        path = output.check_output_path(options.output, shell.folder, form.SUFFIXES) if options.output else None
+        entry, flow = journal.entry(options.run), None
         if code := again_by.find_needed_code(entry):
-            load_recorded(code, {"journal": args.journal} if args.journal else {}, shell)  # raises NotTrusted
+            load_recorded(code, {"journal": options.journal} if options.journal else {}, shell)  # raises NotTrusted
             flow = make_workflow(again_by.settings_of(entry))
         again = asyncio.run(again_by.replay(journal, entry.id, flow))
         answer = read(journal, again.entry.id).answer
-    with open_view(args, shell) as view:
+    with open_view(shell, quiet=options.quiet) as view:
         for event in decode_events(again.events):
             view(event)
     if path:
@@ -77,9 +74,9 @@ def replay(args: argparse.Namespace, shell: Shell) -> int:
     if again.same:
         settings = again.entry.settings
         return print_answer(
-            answer, args, shell, settings, again=describe_resumption(run, answer.status, settings), tell=form.tell
+            answer, options, shell, settings, again=describe_resumption(run, answer.status, settings), tell=form.tell
         )
-    form.tell(answer, args, shell)
+    form.tell(answer, options, shell)
     if not again.entry.answer and again.entry.state in ("interrupted", "failed"):
         explain(HiraError(f"run {run} stopped here", fix=f"to resume: hira resume {run}"), shell)
         return INTERRUPTED

@@ -1,6 +1,5 @@
 """Announcing the model, showing progress and answering early at Ctrl-C, for every command that asks questions."""
 
-import argparse
 import asyncio
 import os
 import signal
@@ -43,12 +42,12 @@ def announce_model(session: Session, files: Sequence[Path] = ()) -> str:
     return ""
 
 
-def open_view(args: argparse.Namespace, shell: Shell, counts: CellCounts | None = None) -> View:
+def open_view(shell: Shell, counts: CellCounts | None = None, *, quiet: bool = False) -> View:
     """The view of one run, or of the `counts` of many questions, that the flags and the streams ask for: JSON lines,
     nothing, a drawing on a terminal, plain lines elsewhere."""
     if shell.events:
         return JsonLines(shell)
-    if args.quiet:
+    if quiet:
         return View(shell)
     if shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":
         from hira.cli.live import CountTable, RunTree  # rich is only loaded where it draws

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.cli import OK
-from hira.cli.parser import collect_flags
+from hira.cli.options import AskOptions
 from hira.cli.progress import brief
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
@@ -26,9 +26,9 @@ from hira.runtime.trace.conversations import conversations, write_lines
 
 
 @contextmanager
-def open_journal(args: argparse.Namespace, shell: Shell) -> Iterator[Journal]:
-    """The journal that the flags and settings name. Raises `UsageError` where nothing was recorded yet."""
-    flags = {"journal": args.journal} if args.journal else {}
+def open_journal(name: str | None, shell: Shell) -> Iterator[Journal]:
+    """The journal that the flag `--journal` or the settings name. Raises `UsageError` where nothing was recorded."""
+    flags = {"journal": name} if name else {}
     path = load(flags, shell.environ, shell.folder, shell.home).journal
     if path is None:
         raise UsageError("nothing is recorded: the journal is off", fix="name its file with --journal")
@@ -55,7 +55,7 @@ DAY = 86400.0
 def runs(args: argparse.Namespace, shell: Shell) -> int:
     if args.limit < 1:
         raise UsageError(f"--limit must be at least 1, got {args.limit}", fix="give 1 or more")
-    with open_journal(args, shell) as journal:
+    with open_journal(args.journal, shell) as journal:
         if args.what == "export":
             return _export(journal, args, shell)
         if args.what == "delete":
@@ -127,23 +127,20 @@ _OF_MODEL = ("model", "base_url", "api_key", "api", "adapter", "roles", "verify"
 _OF_WORKFLOW = ("workflow", *SHARED)
 
 
-def load_settings(args: argparse.Namespace, shell: Shell) -> Settings:
-    """The settings of a command that asks; with `--continue`, the recorded ones hold where no flag says otherwise.
-
-    Replaces `last` or the beginning of an id by the id of the run.
-    """
-    flags = collect_flags(args)
-    if args.continues is None:
-        return load(flags, shell.environ, shell.folder, shell.home)
-    with open_journal(args, shell) as journal:
-        entry = journal.entry(args.continues)
-    args.continues = entry.id
+def load_settings(options: AskOptions, shell: Shell) -> tuple[Settings, str]:
+    """The settings of a command that asks, and the id of the run that `--continue` names, empty if it names none. The
+    settings of that run hold where no flag says otherwise."""
+    flags = options.settings
+    if options.continues is None:
+        return load(flags, shell.environ, shell.folder, shell.home), ""
+    with open_journal(options.journal, shell) as journal:
+        entry = journal.entry(options.continues)
     kept = dict(as_flags(entry, load({}, shell.environ, shell.folder, shell.home)))
     if flags.keys() & {"model", "base_url", "profile"}:
         kept = {name: value for name, value in kept.items() if name not in _OF_MODEL}
     if "workflow" in flags:
         kept = {name: value for name, value in kept.items() if name not in _OF_WORKFLOW}
-    return load_recorded(kept, flags, shell)
+    return load_recorded(kept, flags, shell), entry.id
 
 
 def load_recorded(

@@ -5,6 +5,7 @@ import asyncio
 import os
 import signal
 import socket
+from contextlib import suppress
 from ipaddress import ip_address
 
 from hira.cli import OK
@@ -49,17 +50,19 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
             shell.remark(f"a page to watch runs: {address}/")
             shell.remark(f"an OpenAI-compatible endpoint: {address}/v1, models: {', '.join(app.state.models)}")
             looking = asyncio.create_task(_report_unready(app.state.session.settings, shell))
-            with short_pauses():
+            with short_pauses(), suppress(asyncio.CancelledError):
                 await server.serve(sockets=[listening])
+                await asyncio.sleep(0)  # uvicorn repeats the signal; it arrives here, so that the journal is closed
             looking.cancel()
 
     before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # both end it in the same way
     try:
         asyncio.run(run())
     except KeyboardInterrupt:
-        shell.remark("stopped")
+        pass  # a second signal: do not wait until everything is closed
     finally:
         signal.signal(signal.SIGTERM, before)
+    shell.remark("stopped")
     return OK
 
 

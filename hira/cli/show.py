@@ -35,7 +35,7 @@ WIDTH = 110
 
 
 def show(args: argparse.Namespace, shell: Shell) -> int:
-    with open_journal(args, shell) as journal:
+    with open_journal(args.journal, shell) as journal:
         reading = read(journal, args.run)
     if args.json:
         shell.say(json.dumps(_as_json(reading), ensure_ascii=False, indent=2, default=str))
@@ -146,7 +146,7 @@ def _as_json(reading: Reading) -> dict[str, object]:
 
 
 def verify(args: argparse.Namespace, shell: Shell) -> int:
-    with open_journal(args, shell) as journal:
+    with open_journal(args.journal, shell) as journal:
         reading = read(journal, args.run)
     record = reading.rollout
     citations: Sequence[Citation] = record.citations
@@ -192,7 +192,7 @@ PAGES = (".html", ".htm")
 
 
 def trace(args: argparse.Namespace, shell: Shell) -> int:
-    with open_journal(args, shell) as journal:
+    with open_journal(args.journal, shell) as journal:
         reading = read(journal, args.run)
     if args.output is None and args.otel is None:
         raise UsageError("no output is named", fix="name the page with -o FILE, or a collector with --otel")

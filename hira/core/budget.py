@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from hira.core.errors import OutOfBudget, RoleBudgetExceeded
 from hira.core.messages import Message
@@ -254,6 +255,11 @@ class Budget:
             ledger.held += call.usage()
         return min((room for room in rooms if room is not None), default=None)
 
+    def spend(self, call: CallNeed) -> "Spending":
+        """Hold the budget of a call inside the context, and charge it with the `usage` at its end. Raises what `admit`
+        raises."""
+        return Spending(self, call)
+
     def count_remaining(self, call: CallNeed) -> int | None:
         """Return the tokens left besides the prompts of the calls in progress, None without a limit."""
         ledgers = (*self._of(call.role), *([self.shared.ledger] if self.shared else []))
@@ -291,6 +297,31 @@ class Budget:
         """Return a share of every limit, or the usage of the answering call if that is more."""
         tokens = max(int((limits.tokens or 0) * RESERVE), answer.tokens)
         return Usage(1, tokens, 0, cost=max((limits.cost or 0.0) * RESERVE, answer.cost or 0.0))
+
+
+@dataclass(slots=True)
+class Spending:
+    """The budget of a call in progress: its `need`, the `room` for its reply (None: any), and the `usage` to charge. A
+    call that the record answered was paid for earlier."""
+
+    budget: Budget
+    need: CallNeed
+    room: int | None = None
+    usage: Usage = Usage()
+    paid: bool = False
+
+    def __enter__(self) -> Self:
+        self.room = self.budget.admit(self.need)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.budget.charge(self.need, self.usage, paid=self.paid)
+
+    @property
+    def longest(self) -> int | None:
+        """The most tokens of the reply, None for any number."""
+        bounds = [bound for bound in (self.room, self.need.reply) if bound is not None]
+        return min(bounds, default=None)
 
 
 def size(messages: Iterable[Message]) -> int:

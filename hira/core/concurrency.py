@@ -1,6 +1,7 @@
-"""Concurrent work: a sliding window over a data set, and calls that run once for all who wait."""
+"""Concurrent work: a sliding window over a data set, calls that run once for all who wait, blocks that end early."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
@@ -85,3 +86,78 @@ class Once:
             if not made.result.done() and not made.waiting:
                 made.result.cancel()
                 await asyncio.wait((made.result,))
+
+
+def any_time() -> None:
+    """The remaining seconds of work that may take any time."""
+
+
+@dataclass(slots=True, eq=False)
+class EndsEarly:
+    """An `async with` block that another task can `end`, or its own time: the block is cancelled, and the error raised
+    in its place.
+
+    `seconds` returns the remaining time, None for any, and is asked again when it seems over; `late` then makes the
+    error. An `error` that is set from the beginning keeps the block from starting. `began` is the time of the event
+    loop's clock at which it started, None before.
+    """
+
+    seconds: Callable[[], float | None] = any_time
+    late: Callable[[], Exception] = TimeoutError
+    error: Exception | None = None
+    began: float | None = None
+    blocks: "set[EndsEarly] | None" = None
+    _task: "asyncio.Task[Any] | None" = None
+    _timer: asyncio.TimerHandle | None = None
+    _ending: asyncio.Handle | None = None
+    _cancelled: bool = False
+    _before: int = 0
+
+    async def __aenter__(self) -> None:
+        if self.error:
+            raise self.error
+        self._task = asyncio.current_task()
+        assert self._task is not None  # noqa: S101 - only a task runs a block
+        self._before = self._task.cancelling()
+        self.began = asyncio.get_running_loop().time()
+        if self.blocks is not None:
+            self.blocks.add(self)
+        self._watch_time()
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if self.blocks is not None:
+            self.blocks.discard(self)
+        for handle in (self._timer, self._ending):
+            if handle is not None:
+                handle.cancel()
+        ours = self._cancelled and self._task is not None and self._task.uncancel() <= self._before
+        if ours and self.error and kind is not None and issubclass(kind, asyncio.CancelledError):
+            raise self.error from None
+
+    def end(self, error: Exception) -> None:
+        """End the block as soon as it waits for something; what it does until then stays done."""
+        if self.error is None:
+            self.error = error
+            self._ending = asyncio.get_running_loop().call_soon(self._cancel)
+
+    def _watch_time(self) -> None:
+        left = self.seconds()
+        if left is None:
+            return
+        if left > 0 or self._timer is None:  # even without time, what needs no waiting is done
+            self._timer = asyncio.get_running_loop().call_later(left, self._watch_time)
+        else:
+            self.end(self.late())
+
+    def _cancel(self) -> None:
+        self._cancelled = True
+        if self._task is not None:
+            self._task.cancel()
+
+
+def count_down(seconds: float | None) -> Callable[[], float | None]:
+    """Return a function that returns what is left of these seconds from now on, None for any number."""
+    if seconds is None:
+        return any_time
+    end = time.monotonic() + seconds
+    return lambda: max(0.0, end - time.monotonic())

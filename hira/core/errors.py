@@ -40,6 +40,11 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """A full disk, a user's quota, a file over the size limit."""
 
 
+def uncapitalise(message: str) -> str:
+    """Return a message as the rest of a sentence: its first letter is small, the values in it stay as they are."""
+    return message[:1].lower() + message[1:] if message[1:2].islower() else message
+
+
 class HiraError(Exception):
     """`what` failed, `where` it failed, and the `fix`; each one line, the last two may be empty."""
 

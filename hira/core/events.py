@@ -166,10 +166,12 @@ class SourceRead(Event):
 
 @dataclass(frozen=True, slots=True)
 class DocumentsRead(Event):
-    """The number of changed documents that have been indexed so far, before the run begins."""
+    """The number of changed documents that have been indexed so far, before the run begins; or of passages that have
+    been encoded, if `what` says so."""
 
     done: Count
     total: Count
+    what: str = "documents"
 
 
 @dataclass(frozen=True, slots=True)

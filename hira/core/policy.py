@@ -5,8 +5,7 @@ A workflow never knows whether a `Policy` is an endpoint, the weights in trainin
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from hira.core.messages import Message, ToolCall
@@ -105,18 +104,12 @@ Choose = Literal["auto", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call of a policy.
+    """A request to a policy. `CallOptions` says how the reply is received and bounded, which is not recorded.
 
     `tools` are function definitions in the chat API's shape; `schema` is a JSON schema the reply should follow; with
     `choose` "none" the tools are shown, because the history refers to them, but the model may not call them;
     `continues` asks the model to continue the last message, the assistant's own; `conversation` names the conversation,
-    so that weights in training can append to its tokens. `tell` gets notices for a person while the reply is awaited;
-    `left` is the most tokens of a repeated request, `again` the most tokens of its reply, `seconds` the time for
-    everything (None: no limit). After `cut_after` seconds a streamed reply is cut and used as far as it has arrived; it
-    also ends where `is_enough` returns true for its text, because nothing that follows will be read.
-
-    A policy that is a program reads `callable_tools`, the definitions of the tools that it may call in any dialect, and
-    writes a call with `write_call`, which returns its text for a tool's name and arguments, empty if calls are native.
+    so that weights in training can append to its tokens.
     """
 
     messages: tuple[Message, ...]
@@ -127,19 +120,6 @@ class Request:
     continues: bool = False
     conversation: str = ""
     choose: Choose = "auto"
-    tell: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
-    left: int | None = field(default=None, compare=False, repr=False)
-    again: int | None = field(default=None, compare=False, repr=False)
-    cut_after: float | None = field(default=None, compare=False, repr=False)
-    is_enough: Callable[[str], bool] | None = field(default=None, compare=False, repr=False)
-    seconds: float | None = field(default=None, compare=False, repr=False)
-    callable_tools: tuple[Mapping[str, Any], ...] = field(default=(), compare=False, repr=False)
-    write_call: Callable[[str, Mapping[str, Any]], str] | None = field(default=None, compare=False, repr=False)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle it without the functions, which belong to the run that made the call."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return partial(Request, **{**values, "tell": None, "is_enough": None, "write_call": None}), ()
 
 
 Finish = Literal["stop", "length", "calls", "filtered"]
@@ -173,9 +153,48 @@ class Delta(NamedTuple):
 Watch = Callable[[Delta], None]
 
 
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """How one reply is received, and its bounds. A policy that knows nothing of bounds uses it as a function, which
+    takes each piece of the reply as it arrives; it is false if nobody watches."""
+
+    watch: Watch | None = None
+    """Takes each piece of the reply."""
+    tell: Callable[[str], None] | None = None
+    """Takes notices for a person while the reply is awaited."""
+    seconds: float | None = None
+    """The time for everything, repeated requests included."""
+    left: int | None = None
+    """The most tokens of a repeated request."""
+    again: int | None = None
+    """The most tokens of the reply to a repeated request."""
+    cut_after: float | None = None
+    """Seconds after which a streamed reply is cut, and used as far as it has arrived."""
+    is_enough: Callable[[str], bool] | None = None
+    """Returns whether nothing that follows this text will be read, so that the reply may end there."""
+    run: str = ""
+    """The run that asks, for gateways that tell requests apart."""
+
+    @classmethod
+    def of(cls, watch: "Watch | None") -> "CallOptions":
+        """Return the call itself, or one without bounds for a plain function."""
+        return watch if isinstance(watch, CallOptions) else cls(watch)
+
+    def __bool__(self) -> bool:
+        return self.watch is not None
+
+    def __call__(self, delta: Delta) -> None:
+        if self.watch:
+            self.watch(delta)
+
+
+UNWATCHED = CallOptions()
+
+
 @runtime_checkable
 class Policy(Protocol):
-    """Answers requests, and calls `watch`, if given, with each piece as it arrives."""
+    """Answers requests, and calls `watch`, if given, with each piece as it arrives. hira passes `CallOptions`, which
+    also bound the reply."""
 
     @property
     def model(self) -> str: ...

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import inspect
 import json
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, get_args, get_origin,
 
 from typing_extensions import ParamSpec, TypeVar
 
-from hira.core.errors import ToolError, UsageError
+from hira.core.errors import ToolError, UsageError, uncapitalise
+from hira.core.patterns import compile_lazily
 from hira.core.sanitize import clip_title
 from hira.core.sources import Source, join_question_and_answer
 from hira.core.tokens import clip
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 SHOWN = 4_000
 _COUNTED = 20
 _SPELLED = 160
+_ARGS = compile_lazily(r"^(?:Args|Arguments|Parameters):[ \t]*\n(?P<entries>(?:[ \t]+.*\n?|\n)+)", re.MULTILINE)
+_PARAMETER = compile_lazily(r"^(?P<name>\w+)[ \t]*(?:\([^)\n]*\))?:[ \t]*(?P<note>.*(?:\n[ \t]+.*)*)", re.MULTILINE)
 
 
 LEFT_OUT = "\n…\n"
@@ -271,6 +275,8 @@ def tool(
         return partial(tool, name=name, seconds=seconds, pure=pure, shown=shown, needs_approval=needs_approval)
     first, deps = _context_of(function)
     model, parameters = _arguments(function, first)
+    description, notes = split_docstring(inspect.cleandoc(function.__doc__ or ""))
+    parameters = _add_notes(parameters, notes) if notes else parameters  # shared by tools of one signature
 
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
         from pydantic import ValidationError
@@ -279,7 +285,7 @@ def tool(
             checked = model.model_validate(dict(arguments))
         except ValidationError as error:
             wrong = "; ".join(
-                f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg'].lower()}" for one in error.errors()
+                f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {uncapitalise(one['msg'])}" for one in error.errors()
             )
             raise ToolError(f"wrong arguments for {name or function.__name__}: {wrong}") from None
         return {key: getattr(checked, key) for key in type(checked).model_fields}
@@ -300,7 +306,7 @@ def tool(
 
     return Tool(
         name or function.__name__,
-        inspect.cleandoc(function.__doc__ or ""),
+        description,
         parameters,
         run,
         seconds,
@@ -312,6 +318,29 @@ def tool(
         needs_approval=needs_approval,
         deps=deps,
     )
+
+
+def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
+    """Return a docstring without its section "Args:", and the description of each parameter in this section.
+
+    >>> split_docstring("High water.\\n\\nArgs:\\n    harbour: its name,\\n        in German")
+    ('High water.', {'harbour': 'its name, in German'})
+    """
+    section = _ARGS.search(docstring)
+    if section is None:
+        return docstring, {}
+    entries = _PARAMETER.finditer(inspect.cleandoc(f"\n{section['entries']}"))
+    notes = {entry["name"]: " ".join(entry["note"].split()) for entry in entries}
+    return f"{docstring[: section.start()].rstrip()}\n\n{docstring[section.end() :].lstrip()}".strip(), notes
+
+
+def _add_notes(parameters: Mapping[str, Any], notes: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return a schema with descriptions of its parameters; one that a parameter has stays."""
+    properties = {
+        name: {"description": notes[name], **one} if name in notes else one
+        for name, one in parameters["properties"].items()
+    }
+    return {**parameters, "properties": properties}
 
 
 def _context_of(function: Callable[..., Any]) -> tuple[str, str]:

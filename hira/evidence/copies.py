@@ -77,6 +77,9 @@ class Question:
     """"president" of "who is the president of Orland?": whose bearer is asked for."""
 
 
+_YEAR = compile_lazily(r"(?:1[5-9]|20)\d\d\Z")
+
+
 def read_question(text: str) -> Question:
     """Return the words of a question; of a topic, which asks nothing, none is wanted."""
     words = tuple(read_words(text)[:MOST])
@@ -453,6 +456,8 @@ class _Alignment:
         "12 euros for children"."""
         last = self.words[place]
         unit = place > 0 and last.close and self.words[place - 1].kind == "number"
+        if unit and _YEAR.match(self.words[place - 1].text):  # "the 2023 summit of ASEAN" counts nothing
+            return False
         if word.marked or not (unit or last.kind == "number"):
             return False
         links = set(word.link.split())
@@ -590,9 +595,14 @@ def _names_other_role(claim: Sequence[Word], question: Question) -> bool:
     asked = {word.key for word in question.words}
     places = [place for place, word in enumerate(claim) if question.role and word.key == question.role.key]
     return bool(places) and all(
-        place and ((claim[place].close and claim[place - 1].key not in asked) or "of" in claim[place].link.split())
+        place and (_narrows(claim[place - 1], claim[place], asked) or "of" in claim[place].link.split())
         for place in places
     )
+
+
+def _narrows(before: Word, role: Word, asked: set[str]) -> bool:
+    """Return whether the word before a role makes another one of it: "vice", not "its"."""
+    return role.close and not before.light and before.key not in asked
 
 
 def _replace_pronoun(words: Sequence[Word], wanted: Sequence[Word]) -> Sequence[Word]:

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import from_json
 from typing_extensions import TypedDict
 
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, uncapitalise
 from hira.core.events import KINDS, Event
 from hira.core.messages import Speaker
 from hira.core.policy import Completion, Count, Dollars, Sampling, Seconds
@@ -95,7 +95,7 @@ def validate(kind: Any, value: Any, name: str = "") -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"][:6]))
-        why = ": ".join(part for part in (place, first["msg"].lower()) if part)
+        why = ": ".join(part for part in (place, uncapitalise(first["msg"])) if part)
         raise DamagedRecord(f"{name} cannot be read: {why}" if name else why) from None
 
 

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -84,8 +84,29 @@ Reuse = Callable[[Kind, str], Awaitable[Any]]
 """Finds what another run brought for the same digest, None if there is nothing."""
 
 
-Within = Callable[[Awaitable[T]], Awaitable[T]]
-"""Awaits a call as long as it may take."""
+Within = AbstractAsyncContextManager[None]
+"""Bounds how long a call is awaited."""
+UNBOUNDED: Within = nullcontext()
+
+
+class Unrecorded:
+    """Makes the calls of a run that nobody records."""
+
+    async def policy(
+        self,
+        model: str,
+        request: Request,
+        ask: Callable[[], Awaitable[Completion]],
+        within: Within = UNBOUNDED,
+        finish: Callable[[Completion], Completion] | None = None,
+    ) -> Completion:
+        del model, request
+        async with within:
+            completion = await ask()
+            return finish(completion) if finish else completion
+
+
+UNRECORDED = Unrecorded()
 
 
 def clock_from(latest: float) -> Callable[[], float]:
@@ -158,29 +179,32 @@ class Log:
         model: str,
         request: Request,
         ask: Callable[[], Awaitable[Completion]],
-        within: Within[Completion] | None = None,
+        within: Within = UNBOUNDED,
+        finish: Callable[[Completion], Completion] | None = None,
     ) -> Awaitable[Completion]:
         """The completion of this request: the recorded one, else what `ask` brings, recorded before it is returned."""
         name = request.conversation
         undo = partial(self._digests.back, name, self._digests.last(name))
         digest, kept = self._digests.of(model, request)
         asked = CallSpec("policy", name, digest, model, lambda: dump_request(model, request, kept), undo=undo)
-        return self.call(asked, ask, fields_of, partial(validate, Completion), within)
+        return self.call(asked, ask, fields_of, partial(validate, Completion), within, finish=finish)
 
-    async def call(
+    async def call(  # noqa: C901 - a call from the record, from another run, in place of another, or made now
         self,
         asked: CallSpec,
         make: Callable[[], Awaitable[T]],
         encode: Callable[[T], Any],
         decode: Callable[[Any], T],
-        within: Within[T] | None = None,
+        within: Within = UNBOUNDED,
+        *,
         prepare: Callable[[], Awaitable[T | None]] | None = None,
+        finish: Callable[[T], T] | None = None,
     ) -> T:
         """Return the recorded result of one call, or else that of `make`, recorded before it is returned.
 
         `prepare` runs before a new call, which counts as started afterwards; if it returns a result, that
         replaces the call's. A failure of the endpoint is recorded too, because the run may continue after it. `make` is
-        awaited `within`, which may give up; results that have arrived by then are recorded all the same.
+        awaited `within` a context that may end early; `finish` completes its result before it is recorded.
         """
         counter = (asked.kind, asked.conversation)
         position = self._positions[counter] = self._positions.get(counter, 0) + 1
@@ -211,9 +235,19 @@ class Log:
         if asked.effect:
             self._writer.write([("calls", (*row, None, began, None))])
         await self._writer.commit()  # also the results of which this call is made
-        made = self._make_call(asked, make, encode, row, began)
         try:
-            return await (within(made) if within else made)
+            async with within:
+                try:
+                    result = await make()
+                except EndpointError as failure:
+                    self._keep(row, _describe_failure(failure), began)
+                    raise
+                if finish:
+                    result = finish(result)
+                if asked.change:
+                    return await self._change_result(result, asked, asked.change, encode, row, began)
+                self._keep(row, encode(result), began)
+                return result
         except Stop:
             self._positions[counter] -= 1  # as for a call that was not begun, because the run had to end
             asked.undo()
@@ -240,25 +274,6 @@ class Log:
         key = (known.kind, known.conversation, known.position, known.digest)
         row = (self.run, *key, asked.name, pack(asked.dump()))
         return await self._change_result(result, asked, asked.change, encode, row, known.began)
-
-    async def _make_call(
-        self,
-        asked: CallSpec,
-        make: Callable[[], Awaitable[T]],
-        encode: Callable[[T], Any],
-        row: tuple[Any, ...],
-        began: float,
-    ) -> T:
-        """Make the call and record its result."""
-        try:
-            result = await make()
-        except EndpointError as failure:
-            self._keep(row, _describe_failure(failure), began)
-            raise
-        if asked.change:
-            return await self._change_result(result, asked, asked.change, encode, row, began)
-        self._keep(row, encode(result), began)
-        return result
 
     async def _change_result(
         self,

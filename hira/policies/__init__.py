@@ -8,7 +8,7 @@ from typing import Any
 from hira.core.errors import UsageError
 from hira.core.policy import Policy
 from hira.policies.names import GGUF, IN_PROCESS, LITELLM, OFFLINE, OPENAI_URL, Api, Continuation
-from hira.policies.retrying import USUAL, Retrying, Timeout
+from hira.policies.waiting import USUAL, Timeout
 
 
 def open_policy(  # noqa: PLR0913 - each says one thing of the place
@@ -68,19 +68,19 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
 
 
 def _open_local(name: str, adapter: str, timeout: Timeout) -> Policy:
-    from hira.policies.fitting import ContextTrimmer
+    from hira.policies.endpoint import Endpoint
     from hira.policies.local.loading import OpenedLocally
 
     policy = OpenedLocally(name, adapter, timeout.reply)
     missing = next((name for name in ("torch", "transformers") if find_spec(name) is None), "")
     if missing:
         raise UsageError(f"models named {IN_PROCESS}… need {missing}", fix="pip install 'hira[train]'")
-    return ContextTrimmer(policy)
+    return Endpoint(policy, attempts=1)
 
 
 def _harden(policy: Policy, endpoint: str, where: str, *, patient: bool) -> Policy:
     """The policy, retried, and within the limits of its endpoint and its window."""
-    from hira.policies.fitting import ContextTrimmer
+    from hira.policies.endpoint import Endpoint
     from hira.policies.limited import gate_at
 
-    return ContextTrimmer(Retrying(policy, partial(gate_at, endpoint), where, patient))
+    return Endpoint(policy, partial(gate_at, endpoint), where, patient)

@@ -71,7 +71,7 @@ async def _run_check(check: Callable[[], Awaitable[bool | str]]) -> bool | str:
 
 
 async def _check_stream(policy: OpenAIPolicy, check: Callable[[ReplyParts], bool]) -> bool:
-    return check(await policy.ask(_COUNT, lambda _: None))
+    return check(await policy.ask(_COUNT, stream=True))
 
 
 async def _calls(policy: OpenAIPolicy) -> bool:

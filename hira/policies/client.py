@@ -3,7 +3,8 @@
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import httpx
@@ -15,12 +16,13 @@ from hira.policies.transport import Heading, StreamTransport, heading_of
 log = logging.getLogger("hira.policies")
 LOGGED = 20_000
 """Characters of a request that the log shows."""
+NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
 class Sender(Protocol):
     """Posts JSON to paths below a base URL. The body of the response is read by the caller."""
 
-    async def post(self, path: str, raw: bytes) -> httpx.Response: ...
+    def post(self, path: str, raw: bytes, labels: Mapping[str, str] = NO_LABELS) -> Awaitable[httpx.Response]: ...
 
     async def aclose(self) -> None: ...
 
@@ -41,7 +43,8 @@ class DirectClient:
         self._headers = headers
         self._heads: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]], Heading]] = {}
 
-    async def post(self, path: str, raw: bytes) -> httpx.Response:
+    def post(self, path: str, raw: bytes, labels: Mapping[str, str] = NO_LABELS) -> Awaitable[httpx.Response]:
+        """Post to the path, with the `labels` of this request as more headers."""
         if path not in self._heads:
             first = httpx.Request("POST", self._base_url + path, headers=self._headers)
             head = [(name, value) for name, value in first.headers.raw if name.lower() != b"content-length"]
@@ -49,13 +52,13 @@ class DirectClient:
         url, headers, heading = self._heads[path]
         _log_request(url, raw)
         if isinstance(self._transport, StreamTransport):
-            response = await self._transport.send(heading, raw, self._extensions["timeout"])
-        else:
-            request = httpx.Request("POST", url, headers=headers, content=raw, extensions=self._extensions)
-            response = await self._transport.handle_async_request(request)
-        if log.isEnabledFor(logging.DEBUG):
-            log.debug("%s %s", response.status_code, response.headers.get("content-type", ""))
-        return response
+            if labels:
+                more = "".join(f"{name}: {value}\r\n" for name, value in labels.items())
+                heading = heading._replace(raw=heading.raw + more.encode("ascii"))
+            return self._transport.send(heading, raw, self._extensions["timeout"])
+        headers = [*headers, *((name.encode("ascii"), value.encode("ascii")) for name, value in labels.items())]
+        request = httpx.Request("POST", url, headers=headers, content=raw, extensions=self._extensions)
+        return self._transport.handle_async_request(request)
 
     async def aclose(self) -> None:
         await self._transport.aclose()
@@ -70,7 +73,7 @@ class GivenClient:
         self._where = where
         self.base_url = str(client.base_url).rstrip("/")
 
-    async def post(self, path: str, raw: bytes) -> httpx.Response:
+    async def post(self, path: str, raw: bytes, labels: Mapping[str, str] = NO_LABELS) -> httpx.Response:
         import openai  # the caller has it: the client is one of its objects
 
         _log_request(httpx.URL(f"{self.base_url}{path}"), raw)
@@ -79,7 +82,7 @@ class GivenClient:
                 path,
                 cast_to=httpx.Response,
                 body=json.loads(raw),
-                options={"max_retries": 0},
+                options={"max_retries": 0, "headers": dict(labels)},
                 stream=True,
                 stream_cls=openai.AsyncStream[Any],
             )

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited, ToolsRefused
 from hira.core.patterns import compile_lazily
+from hira.core.policy import Completion
 from hira.policies.names import is_loopback
 
 RETRYABLE = frozenset({408, 409, 425, 429, 499, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529, 530, 598, 599})
@@ -79,6 +80,14 @@ _TAG = compile_lazily(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.IGN
 _LONGEST_PAUSE = 366 * 86400.0
 _TRIES_HERE = 2
 """On this machine nobody is in between: where nothing listens, a server was not started, or is just being started."""
+
+
+class EmptyReply(BadReply):
+    """A reply without text and without calls. `completion` is the reply, for callers that can use it."""
+
+    def __init__(self, completion: Completion, *, where: str) -> None:
+        super().__init__("the model's reply is empty", where=where, retryable=True)
+        self.completion = completion
 
 
 def gist(text: str, limit: int = 200) -> str:

@@ -1,18 +1,16 @@
-"""Prompts that are too long for their model: shortened and sent again, instead of losing the run."""
+"""Prompts that are too long for their model are shortened, instead of losing the run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hira.core.errors import ContextOverflow, EndpointError
+from hira.core.errors import ContextOverflow
 from hira.core.messages import Message
-from hira.core.policy import Completion, Policy, Request, Watch
+from hira.core.policy import Request
 from hira.core.prompts import Prompt
 from hira.core.sanitize import clean
 from hira.core.tokens import clip, count
-from hira.policies.probe import Describes
 
 LEFT_OUT = Prompt(__file__, "left_out")
-SHORTENED = 2
 # of the window that an endpoint names, for the prompt; the rest is for the reply and for what counts differ by
 PROMPT_SHARE = 0.75
 AGAIN_SHARE = 0.6
@@ -23,83 +21,32 @@ LEAST_REPLY = 4
 _BYTES = 4
 
 
-UNTAUGHT = "the model has no chat template: it is a base model, which only continues text"
-
-
 @dataclass(slots=True)
-class ContextTrimmer:
-    """A policy that shortens a prompt that its endpoint finds too long and sends it again, twice at most.
+class Window:
+    """How long prompts may be: `limit` is the most tokens of a prompt by our count, `size` the most of prompt and reply
+    together; both are 0 while unknown."""
 
-    The limit is remembered, so that the next long prompt is not refused first; a nearby server is asked for its window
-    before the first call. The conversation and its record stay whole; a notice reports at once that less is sent, and
-    so does a note of the completion. `limit` is the most tokens of a prompt by our count, `window` the most of prompt
-    and reply together; both are 0 while unknown.
-    """
-
-    policy: Policy
     limit: int = 0
-    window: int = 0
-    _asked: bool = False
+    size: int = 0
 
-    @property
-    def model(self) -> str:
-        return self.policy.model
+    def fit(self, request: Request) -> Request:
+        """The request in what fits; the request itself if it does."""
+        return self._shorten(request) if self.size or self.limit else request
 
-    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        if not self._asked:
-            await self._learn()
-        if self.window:
-            request = self._leave_room(request)
-        reported = False
-        for again in range(SHORTENED + 1):
-            sent = self._shorten(request) if self.window or self.limit else request
-            if sent is not request and request.tell and not reported:
-                request.tell(self._note)
-                reported = True
-            try:
-                completion = await self.policy.complete(sent, watch)
-            except ContextOverflow as overflow:
-                if again == SHORTENED:
-                    raise
-                before, self.limit = sent, _room(sent, overflow)
-                if self._shorten(request).messages == before.messages:
-                    raise
-            else:
-                if sent is request:
-                    return completion
-                return replace(completion, notes=(*completion.notes, self._note))
-        raise AssertionError("unreachable")
+    def narrow(self, sent: Request, overflow: ContextOverflow) -> bool:
+        """Learn from a prompt that was too long. Return False if it cannot be shortened."""
+        self.limit = _room(sent, overflow)
+        return self._shorten(sent).messages != sent.messages
 
-    async def aclose(self) -> None:
-        await self.policy.aclose()
-
-    @property
-    def _note(self) -> str:
-        return f"{self.model}: the prompt is longer than the model's window; its oldest parts are removed"
-
-    async def _learn(self) -> None:
-        """Ask a server nearby, once, for its model's window. Raises `EndpointError` for a model that cannot chat."""
-        self._asked = True
-        inner: object = self.policy
-        while not isinstance(inner, Describes):
-            if (inner := getattr(inner, "policy", None)) is None:
-                return
-        told = await inner.describe_model()
-        self.window = told.window
-        if told.untaught:
-            self._asked = False
-            fix = "serve its instruct version, or give the server a template (llama.cpp: --chat-template-file FILE)"
-            raise EndpointError(UNTAUGHT, where=getattr(inner, "where", f"model {self.model!r}"), fix=fix)
-
-    def _leave_room(self, request: Request) -> Request:
+    def leave_room(self, request: Request) -> Request:
         """The request for a reply no longer than the window leaves room for."""
         asked = request.sampling.max_tokens
-        if asked is None or self._size(request, self.window - asked) <= self.window - asked:
+        if not self.size or asked is None or self._count(request, self.size - asked) <= self.size - asked:
             return request
-        room = max(self.window // LEAST_REPLY, self.window - int(COUNTED_AS * self._size(request, 0)))
+        room = max(self.size // LEAST_REPLY, self.size - int(COUNTED_AS * self._count(request, 0)))
         return replace(request, sampling=replace(request.sampling, max_tokens=min(asked, room)))
 
-    def _size(self, request: Request, limit: int) -> int:
+    def _count(self, request: Request, limit: int) -> int:
         """About how many tokens the prompt is; of one that is surely within the limit that bound, without counting."""
         most = _BYTES * (sum(len(message.text) for message in request.messages) + len(str(request.tools)))
         if most <= limit:
@@ -108,12 +55,12 @@ class ContextTrimmer:
 
     def _shorten(self, request: Request) -> Request:
         limit = self.limit
-        if self.window:
-            reply = min(request.sampling.max_tokens or self.window, self.window // LEAST_REPLY)
+        if self.size:
+            reply = min(request.sampling.max_tokens or self.size, self.size // LEAST_REPLY)
             tools = count(str(request.tools)) if request.tools else 0
-            room = max(SHORTEST, self.window - reply - tools)
+            room = max(SHORTEST, self.size - reply - tools)
             limit = min(limit or room, room)
-        if self._size(request, limit) <= limit:
+        if self._count(request, limit) <= limit:
             return request
         messages = trim_messages(request.messages, limit)
         return request if messages == request.messages else replace(request, messages=messages)

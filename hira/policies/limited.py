@@ -17,11 +17,18 @@ from functools import cache
 from weakref import WeakKeyDictionary
 
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, RateLimited, ToolsRefused
-from hira.core.policy import Completion, Policy, Request, Watch
+from hira.core.policy import Request
+from hira.policies.waiting import (
+    FAILURES,
+    FIRST_WAIT,
+    GIVES_UP,
+    GROWN_WAIT,
+    LONGEST_WAIT,
+    PATIENCE_SECONDS,
+    REPORTED_WAIT,
+    SHUT_SECONDS,
+)
 
-FAILURES = 5
-SHUT_SECONDS = 30.0
-PATIENCE_SECONDS = 120.0
 SHRINK = 0.8
 GROWTH = 0.05
 USED = 0.8
@@ -30,11 +37,6 @@ COOL_DOWN_SECONDS = 15.0
 OFTEN, OFTEN_SHARE = 3, 0.2
 CROWDED = 10
 SERVER_FAULT = 500
-FIRST_WAIT = 0.5
-GROWN_WAIT = 8.0
-LONGEST_WAIT = 60.0
-REPORTED_WAIT = 1.0
-"""The shortest wait, in seconds, that is reported to the person."""
 
 
 class Down(EndpointError):
@@ -69,34 +71,6 @@ class RateLimiter:
         self._last = ""
         self._trial: asyncio.Future[None] | None = None
 
-    async def ask(
-        self, policy: Policy, request: Request, watch: Watch | None, where: str, *, patient: bool
-    ) -> Completion:
-        """Ask the policy when its turn has come. A `patient` caller waits while the endpoint is left alone; another
-        fails at once, so that someone else can speak."""
-        turned_away = 0
-        while True:
-            served = self.served
-            trial = await self.enter(where, patient=patient, tell=request.tell)
-            began = self.clock()
-            try:
-                completion = await policy.complete(request, watch)
-            except EndpointError as error:
-                self.record_failure(error, request, began)
-                turned_away = 0 if self.served > served else turned_away + 1
-                crowded = turned_away == 0 or (self.flying > 1 and turned_away <= CROWDED)
-                if not (crowded and isinstance(error, RateLimited) and error.retryable):
-                    raise
-                refused = error  # others are served: it is a matter of waiting for one's turn
-            else:
-                self.record_success()
-                return completion
-            finally:
-                self.leave(trial=trial)
-            if refused.retry_after is None:
-                longest = min(GROWN_WAIT, FIRST_WAIT * 2.0**turned_away)
-                await self.sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads calls over time
-
     async def enter(self, where: str, *, patient: bool, tell: Callable[[str], None] | None = None) -> bool:
         """Wait until a call may be made; True if it is the one that tries whether the endpoint is back.
 
@@ -111,7 +85,7 @@ class RateLimiter:
             raise
         try:
             while self._paused_until and (wait := self._paused_until - self.clock()) > 0:
-                if wait > LONGEST_WAIT:
+                if wait > GIVES_UP:
                     raise RateLimited("too many requests", where=where, retryable=True, retry_after=wait)
                 _tell_wait(tell, "the endpoint asks for a pause", wait)
                 await self.sleep(wait)
@@ -119,6 +93,17 @@ class RateLimiter:
             self.leave(trial=trial)
             raise
         return trial
+
+    def has_room(self, turned_away: int) -> bool:
+        """Return whether a call that was refused so often while none was served waits for its turn; otherwise others
+        would wait with it in vain."""
+        return turned_away == 0 or (self.flying > 1 and turned_away <= CROWDED)
+
+    async def wait_for_turn(self, refused: EndpointError, times: int) -> None:
+        """Wait before a refused call enters again; a pause that the endpoint asks for comes at the entry."""
+        if refused.retry_after is None:
+            longest = min(GROWN_WAIT, FIRST_WAIT * 2.0**times)
+            await self.sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads calls over time
 
     def leave(self, *, trial: bool) -> None:
         self.flying -= 1
@@ -136,7 +121,7 @@ class RateLimiter:
         """Record that the call failed; `began` is its start."""
         now = self.clock()
         if error.retry_after:
-            self._paused_until = max(self._paused_until, now + error.retry_after)
+            self._paused_until = max(self._paused_until, now + wait_asked_for(error.retry_after))
         if isinstance(error, RateLimited) and error.retryable and began > self._shrunk:
             self._rate_limited(now)
         if not _of_the_server(error, request):
@@ -212,10 +197,37 @@ class RateLimiter:
         self._peak = max(self._peak, self.flying)
 
 
+class _Unlimited(RateLimiter):
+    """Lets every call through, for policies without an endpoint."""
+
+    async def enter(self, where: str, *, patient: bool, tell: Callable[[str], None] | None = None) -> bool:
+        del where, patient, tell
+        return False
+
+    def has_room(self, turned_away: int) -> bool:
+        del turned_away
+        return False
+
+    def leave(self, *, trial: bool) -> None:
+        del trial
+
+    def record_success(self) -> None: ...
+
+    def record_failure(self, error: EndpointError, request: Request, began: float) -> None: ...
+
+
+UNLIMITED = _Unlimited()
+
+
 def _tell_wait(tell: Callable[[str], None] | None, what: str, wait: float) -> None:
     """Say that a long wait begins."""
     if tell and wait >= REPORTED_WAIT:
         tell(f"{what}; continuing in {round(wait)} s")
+
+
+def wait_asked_for(seconds: float) -> float:
+    """Return how long to wait for an endpoint that asks for a pause of these seconds."""
+    return seconds if seconds > GIVES_UP else min(seconds, LONGEST_WAIT)
 
 
 def _of_the_server(error: EndpointError, request: Request) -> bool:

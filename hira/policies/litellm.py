@@ -14,7 +14,7 @@ from hira.core.sanitize import without_userinfo
 from hira.policies.chat import Accepted, body_of, check, learn_from_error, refusals_of
 from hira.policies.failures import failure, gist, overflow, retry_after
 from hira.policies.reply import completion_of, parts_of
-from hira.policies.retrying import USUAL
+from hira.policies.waiting import USUAL
 
 MALICIOUS = frozenset({"1.82.7", "1.82.8"})
 # what stands where a key would be, so that litellm looks for none

@@ -42,9 +42,13 @@ def resolve_name(name: str) -> str:
 
     >>> resolve_name("openai:gpt-5"), resolve_name("ollama/qwen3:8b"), resolve_name("qwen3-32b")
     ('gpt-5', 'qwen3:8b@http://127.0.0.1:11434/v1', 'qwen3-32b')
+    >>> resolve_name("models/qwen3.gguf")
+    'gguf:models/qwen3.gguf'
     """
     if has_own_place(name):
         return name
+    if name.lower().endswith(".gguf"):
+        return f"{GGUF}{name}"
     provider, model = _provider_of(name)
     if provider == OPENAI:
         return model

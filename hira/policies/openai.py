@@ -10,15 +10,18 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 from pydantic_core import to_json
 
 from hira import __version__
 from hira.core.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageError
-from hira.core.policy import Completion, Delta, Request, Watch
+from hira.core.policy import UNWATCHED, CallOptions, Completion, Request, Watch, role_of
 from hira.core.tokens import count
 from hira.policies.chat import (
     BY_OPENAI,
@@ -31,7 +34,7 @@ from hira.policies.chat import (
     refusals_of,
     without,
 )
-from hira.policies.client import DirectClient, GivenClient, Sender
+from hira.policies.client import NO_LABELS, DirectClient, GivenClient, Sender, log
 from hira.policies.failures import failure, failure_in, gist, message_in, no_connection
 from hira.policies.names import Api, Continuation
 from hira.policies.probe import ServedModel, ask_server, missing
@@ -45,7 +48,6 @@ from hira.policies.reply import (
     whole,
 )
 from hira.policies.responses import PATH, Turns, is_wanted, parts_of_response, responses_body, take_event
-from hira.policies.retrying import USUAL, Timeout, pace_at
 from hira.policies.streaming import (
     BROKE_OFF,
     MAX_REPLY_BYTES,
@@ -59,6 +61,7 @@ from hira.policies.streaming import (
     tell,
 )
 from hira.policies.transport import transport_for
+from hira.policies.waiting import USUAL, Timeout, pace_at
 
 _OPENAI = "api.openai.com"
 _BYTES_A_TOKEN = 4
@@ -95,7 +98,7 @@ class OpenAIPolicy:
     ) -> None:
         api_key = api_key.strip()
         url = _parse_url(base_url if client is None else str(client.base_url), api_key, key_origin)
-        official = url.host == _OPENAI
+        official = self._official = url.host == _OPENAI
         self.accepted = BY_OPENAI if official else Accepted()
         self.base_url = str(url.copy_with(username=None, password=None) if url.userinfo else url).rstrip("/")
         self._api_key = api_key if client is None else str(client.api_key or "")
@@ -128,12 +131,12 @@ class OpenAIPolicy:
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         check(request, self._refused, where=self.where)
-        pace, is_enough = self._pace, request.is_enough
-        if watch is None and (pace.slow or request.cut_after is not None or (is_enough and pace.runs_on)):
-            watch = _unseen
+        call, pace = CallOptions.of(watch), self._pace
+        is_enough = call.is_enough
+        stream = bool(call or pace.slow or call.cut_after is not None or (is_enough and pace.runs_on))
         began = asyncio.get_running_loop().time()
         try:
-            parts = await self.ask(request, watch)
+            parts = await self.ask(request, call, stream=stream)
         except EndpointError as error:
             if self._api_key and self._api_key in error.what:  # some servers repeat it
                 error.what = _mask_key(error.what, self._api_key)
@@ -142,7 +145,7 @@ class OpenAIPolicy:
                 error.prompt_tokens = sum(count(message.text) for message in request.messages)
             raise learn_from_error(error, request, self._refused, where=self.where) from None
         completion = completion_of(parts, request, where=self.where)
-        if watch is None:
+        if not stream:
             pace.saw_whole(completion.usage.completion_tokens, asyncio.get_running_loop().time() - began)
             pace.runs_on = pace.runs_on or (is_enough is not None and may_end(parts.text) and is_enough(parts.text))
         self._noted = self._noted or notice_cut_prompt(parts, request)
@@ -160,32 +163,77 @@ class OpenAIPolicy:
     async def aclose(self) -> None:
         await self._sender.aclose()
 
-    async def ask(self, request: Request, watch: Watch | None = None) -> ReplyParts:
+    async def ask(self, request: Request, call: CallOptions = UNWATCHED, *, stream: bool = False) -> ReplyParts:
         """The reply as the server wrote it. The request is sent again without a field that is refused by name."""
-        room = 0
+        room, loop = 0, asyncio.get_running_loop()
         while True:
             accepted = replace(self.accepted, longest=room) if room else self.accepted
-            path, body = self._write(request, accepted, stream=watch is not None)
+            path, body = self._write(request, accepted, stream=stream)
             body |= self._extra_body
+            raw = _dump(body)
+            bounds = self._bounds(body, request, call, len(raw))
+            heard = Heard(take_event if path == PATH else take_chunk, call.is_enough, began=loop.time())
+            longest = bounds.first if "stream" in body else bounds.reply
+            labels = NO_LABELS if self._official else write_labels(call.run, request.conversation)
+            post = self._sender.post(path, raw, labels)
             try:
-                return await self._exchange(path, body, request, watch)
-            except _RefusedRequest as refused:
-                if self._api == "chat" and is_wanted(refused.status, message_in(refused.said)):
-                    self._api = "responses"
-                    continue
-                longest, always = longest_reply(refused.status, refused.said, body)
-                if longest:
-                    if always:
-                        self.accepted = replace(self.accepted, longest=longest)
-                    else:
-                        room = longest
-                    continue
-                field = find_refused_field(refused.status, refused.said, body)
-                if not field or field in self.accepted.without or field in self._extra_body:
-                    raise await self._failure(refused) from None
-                self.accepted = without(self.accepted, field, len(body.get("stop", ())))
+                async with asyncio.timeout(longest) as limit, aclosing(await post) as response:
+                    log.debug("%s %s", response.status_code, response.headers.get("content-type", ""))
+                    if response.is_success:
+                        parts = await self._receive(
+                            response, limit, heard, call, bounds, path, streams="stream" in body
+                        )
+                        parts.sent = len(raw)
+                        return parts
+                    refused = _RefusedRequest(response.status_code, await self._read(response), response.headers)
+            except TimeoutError:
+                if "stream" not in body:
+                    self._pace.saw_nothing()
+                what = f"no reply came within {longest:.3g} seconds"
+                raise TimedOut(what, where=self.where, fix=SLOW_FIX, retryable=True) from None
             except httpx.HTTPError as error:
                 raise no_connection(error, where=self.where, base_url=self.base_url) from error
+            room = await self._adapt(refused, body) or room
+
+    async def _receive(
+        self,
+        response: httpx.Response,
+        limit: asyncio.Timeout,
+        heard: Heard,
+        call: CallOptions,
+        bounds: Bounds,
+        path: str,
+        *,
+        streams: bool,
+    ) -> ReplyParts:
+        """Read the reply of a successful response, whether it streams or comes as a whole."""
+        kind = response.headers.get("content-type", "")
+        if "event-stream" in kind or (streams and "json" not in kind and "html" not in kind):
+            limit.reschedule(None)
+            parts = await self._read_stream(response, heard, call.watch, bounds, path)
+        else:
+            parts = self._parts(await self._read(response), path)
+            tell(call.watch, parts.text, parts.reasoning)
+        self._turns.keep(parts.items)
+        return parts
+
+    async def _adapt(self, refused: "_RefusedRequest", body: Mapping[str, Any]) -> int:
+        """Learn from a refusal what the endpoint takes; the most tokens of this one reply, 0 if it does not bound them.
+        Raises the failure if nothing can be learned."""
+        if self._api == "chat" and is_wanted(refused.status, message_in(refused.said)):
+            self._api = "responses"
+            return 0
+        longest, always = longest_reply(refused.status, refused.said, body)
+        if longest and always:
+            self.accepted = replace(self.accepted, longest=longest)
+            return 0
+        if longest:
+            return longest
+        field = find_refused_field(refused.status, refused.said, body)
+        if not field or field in self.accepted.without or field in self._extra_body:
+            raise await self._failure(refused)
+        self.accepted = without(self.accepted, field, len(body.get("stop", ())))
+        return 0
 
     def _write(self, request: Request, accepted: Accepted, *, stream: bool) -> tuple[str, dict[str, Any]]:
         """The request as it is sent, with the path that it is sent to."""
@@ -194,44 +242,12 @@ class OpenAIPolicy:
         body = body_of(request, self._model, continuation=self._continuation, stream=stream, accepted=accepted)
         return "/completions" if "prompt" in body else "/chat/completions", body
 
-    async def _exchange(self, path: str, body: dict[str, Any], request: Request, watch: Watch | None) -> ReplyParts:
-        raw = _dump(body)
-        bounds = self._bounds(body, request, len(raw))
-        read, began = take_event if path == PATH else take_chunk, asyncio.get_running_loop().time()
-        heard = Heard(read, request.is_enough, began=began)
-        longest = bounds.first if "stream" in body else bounds.reply
-        try:
-            async with asyncio.timeout(longest) as limit:
-                response = await self._sender.post(path, raw)
-                try:
-                    if not response.is_success:
-                        raise _RefusedRequest(response.status_code, await self._read(response), response.headers)
-                    kind = response.headers.get("content-type", "")
-                    plain = "json" in kind or "html" in kind or "stream" not in body
-                    if streams := "event-stream" in kind or not plain:
-                        limit.reschedule(None)
-                        parts = await self._read_stream(response, heard, watch, bounds, path)
-                    else:
-                        parts = self._parts(await self._read(response), path)
-                finally:
-                    await response.aclose()
-        except TimeoutError:
-            if "stream" not in body:
-                self._pace.saw_nothing()
-            what = f"no reply came within {longest:.3g} seconds"
-            raise TimedOut(what, where=self.where, fix=SLOW_FIX, retryable=True) from None
-        parts.sent = len(raw)
-        self._turns.keep(parts.items)
-        if not streams:  # else it has been told
-            tell(watch, parts.text, parts.reasoning)
-        return parts
-
-    def _bounds(self, body: Mapping[str, Any], request: Request, sent: int) -> Bounds:
+    def _bounds(self, body: Mapping[str, Any], request: Request, call: CallOptions, sent: int) -> Bounds:
         """Return the bounds of the reply to this body of `sent` bytes."""
         prompt, tokens = sent // _BYTES_A_TOKEN, body.get(self.accepted.length) or request.sampling.max_tokens
         timeout, pace = self._timeout, self._pace
         first, between = pace.first_token(timeout, prompt), pace.between_tokens(timeout)
-        return Bounds(first, between, pace.reply(timeout, prompt, tokens), request.cut_after, tokens)
+        return Bounds(first, between, pace.reply(timeout, prompt, tokens), call.cut_after, tokens)
 
     async def _read_stream(
         self, response: httpx.Response, heard: Heard, watch: Watch | None, bounds: Bounds, path: str
@@ -317,21 +333,16 @@ def _mask_key(text: str, key: str) -> str:
     return re.sub(pattern if len(key) >= _LONG_KEY else rf"(?<!\w){pattern}(?!\w)", "…", text)
 
 
-def _unseen(_: Delta) -> None:
-    """Watches nothing: the reply only has to come as a stream."""
-
-
 def _add_cost(error: EndpointError, heard: Heard) -> EndpointError:
     """The error, with what the reply that broke off has cost by our count."""
     error.completion_tokens = count_spoken_tokens(heard.join())
     return error
 
 
-class _RefusedRequest(Exception):
+class _RefusedRequest:
     """The endpoint answered, but not with a reply."""
 
     def __init__(self, status: int, raw: bytes, headers: Mapping[str, str]) -> None:
-        super().__init__(status)
         self.status = status
         self.headers = headers
         text = raw.decode("utf-8", "replace")
@@ -355,6 +366,22 @@ def _parse_url(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
             f"the key{origin} contains characters that are not valid in a key", fix="copy it again, without spaces"
         )
     return url
+
+
+_PLAIN = re.compile(r"[\w./-]*", re.ASCII)
+"""A name that percent-encoding would not change."""
+
+
+@lru_cache(maxsize=1024)
+def write_labels(run: str, conversation: str) -> Mapping[str, str]:
+    """Return the headers that name the run, the role and the conversation of a request, by which a gateway can tell
+    requests apart."""
+    if not conversation:
+        return NO_LABELS
+    names = {"Run": run, "Role": role_of(conversation), "Conversation": conversation}
+    return {
+        f"X-Hira-{name}": value if _PLAIN.fullmatch(value) else quote(value) for name, value in names.items() if value
+    }
 
 
 def _headers(url: httpx.URL, api_key: str, *, official: bool) -> dict[str, str]:

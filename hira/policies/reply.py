@@ -8,18 +8,18 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from hira.core.errors import BadReply
 from hira.core.messages import ToolCall
-from hira.core.policy import Completion, Finish, Request, Usage, cut_at_stop
+from hira.core.policy import Completion, Finish, Request, Tokens, Usage, cut_at_stop
 from hira.core.tokens import count
 from hira.policies.chat import TURN_ENDS
-from hira.policies.failures import gist
+from hira.policies.failures import EmptyReply, gist
 from hira.policies.repetition import find_repetition
-from hira.policies.retrying import EmptyReply
 
+N = TypeVar("N", int, float)
 _FINISH: Mapping[str, Finish] = {
     "length": "length",
     "max_tokens": "length",
@@ -65,6 +65,9 @@ class ReplyParts:
     items: list[dict[str, Any]] = field(default_factory=list)
     cut: str = ""
     dropped: str = ""
+    prompt_ids: list[int] = field(default_factory=list)
+    sampled_ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
 
 
 def parts_of(reply: Any, *, where: str) -> ReplyParts:
@@ -91,7 +94,40 @@ def parts_of(reply: Any, *, where: str) -> ReplyParts:
         add_call(parts, call, whole=True)
     if not parts.calls:
         add_old_call(parts, message)
+    add_tokens(parts, reply, choice)
     return parts
+
+
+def add_tokens(parts: ReplyParts, reply: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
+    """Take in the token ids and log-probabilities of a reply or a piece of one, as vLLM returns them for
+    `return_token_ids` and `logprobs`."""
+    if not parts.prompt_ids and (prompt := reply.get("prompt_token_ids") or choice.get("prompt_token_ids")):
+        parts.prompt_ids = _numbers(prompt, int)
+    if not (choice.get("token_ids") or choice.get("logprobs")):
+        return
+    parts.sampled_ids += _numbers(choice.get("token_ids"), int)
+    logprobs = choice.get("logprobs")
+    if isinstance(logprobs, dict):
+        told = logprobs.get("content")
+        entries = (
+            [entry.get("logprob") for entry in told if isinstance(entry, dict)] if isinstance(told, list) else None
+        )
+        parts.logprobs += _numbers(entries or logprobs.get("token_logprobs"), float)
+
+
+def _numbers(value: Any, kind: type[N]) -> list[N]:
+    """Return a list of numbers; [] for anything else, even one that has one other thing in it."""
+    kinds = (int,) if kind is int else (int, float)
+    if not isinstance(value, list) or not all(type(number) in kinds for number in value):
+        return []
+    return [kind(number) for number in value]
+
+
+def tokens_of(parts: ReplyParts) -> Tokens | None:
+    """Return the tokens of a reply; None if the endpoint did not return all of them, each with its log-probability."""
+    if not parts.prompt_ids or not parts.sampled_ids or len(parts.sampled_ids) != len(parts.logprobs):
+        return None
+    return Tokens(tuple(parts.prompt_ids), tuple(parts.sampled_ids), tuple(parts.logprobs))
 
 
 def content_of(content: Any) -> tuple[str, str]:
@@ -179,7 +215,15 @@ def completion_of(parts: ReplyParts, request: Request, *, where: str) -> Complet
     usage = _usage(parts.usage) or _count_usage(request, parts)
     completion = cut_at_stop(
         Completion(
-            text.removesuffix(TURN_ENDS), parts.reasoning, calls, finish, named, usage, parts.model, notes=echoes
+            text.removesuffix(TURN_ENDS),
+            parts.reasoning,
+            calls,
+            finish,
+            named,
+            usage,
+            parts.model,
+            tokens=tokens_of(parts),
+            notes=echoes,
         ),
         request.stop,
     )

@@ -18,12 +18,13 @@ from hira.policies.reply import (
     ReplyParts,
     add_call,
     add_old_call,
+    add_tokens,
     content_of,
     count_spoken_tokens,
     find_stop,
     reasoning_of,
 )
-from hira.policies.retrying import PATIENCE
+from hira.policies.waiting import PATIENCE
 
 MAX_LINE_BYTES = 8 << 20
 MAX_REPLY_BYTES = 64 << 20
@@ -282,6 +283,7 @@ def take_chunk(parts: ReplyParts, chunk: dict[str, Any], where: str) -> tuple[st
         choice = ours[0]
     parts.finish = choice.get("finish_reason") or parts.finish
     parts.stop = find_stop(choice) or parts.stop
+    add_tokens(parts, chunk, choice)
     delta = choice.get("delta")
     if isinstance(delta, dict) and len(delta) == 1 and type(text := delta.get("content")) is str:
         return text, "", ""  # as nearly all are

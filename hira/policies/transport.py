@@ -59,13 +59,25 @@ class StreamTransport(httpx.AsyncBaseTransport):
         """The response to a request of this heading; `limits` are the seconds of a `httpx.Timeout`."""
         idle = self._idle_at(heading.origin)
         wire = _awake(idle)
-        if wire is not None:
+        while True:
+            wire = wire or await _connect(heading.origin, limits.get("connect"))
+            fresh = wire.fresh
             try:
-                return await self._exchange(wire, idle, heading, body, limits)
-            except _Stale:
-                pass
-        wire = await _connect(heading.origin, limits.get("connect"))
-        return await self._exchange(wire, idle, heading, body, limits)
+                await wire.send(heading, body, limits.get("write"))
+                head = await wire.head(limits.get("read"))
+            except BaseException as error:
+                wire.abort()
+                stale = (
+                    not fresh and not wire.heard and isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError)
+                )
+                if not stale:  # else a kept connection turned out to be closed before the server said a word
+                    raise
+                wire = None
+            else:
+                chunked = any(name == b"transfer-encoding" for name, _ in head.headers)
+                kind = _ChunkedBody if chunked else _ResponseBody
+                stream = kind(wire, idle, limits.get("read"), keeps=_keeps(head))
+                return httpx.Response(head.status_code, headers=list(head.headers.raw_items()), stream=stream)
 
     async def aclose(self) -> None:
         """Close what is idle in the running loop. Connections in use are closed by those who use them."""
@@ -83,24 +95,6 @@ class StreamTransport(httpx.AsyncBaseTransport):
                 del self._idle[gone]
             pools = self._idle[loop] = {}
         return pools.setdefault(origin, [])
-
-    async def _exchange(
-        self, wire: "_Wire", idle: "list[_Wire]", heading: "Heading", body: bytes, limits: Mapping[str, float | None]
-    ) -> httpx.Response:
-        """Send the request and read the response's head; the body is read by whoever reads the response."""
-        fresh = wire.fresh
-        try:
-            await wire.send(heading, body, limits.get("write"))
-            head = await wire.head(limits.get("read"))
-        except BaseException as error:
-            wire.abort()
-            if not fresh and not wire.heard and isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
-                raise _Stale from None
-            raise
-        chunked = any(name == b"transfer-encoding" for name, _ in head.headers)
-        kind = _ChunkedBody if chunked else _ResponseBody
-        stream = kind(wire, idle, limits.get("read"), keeps=_keeps(head))
-        return httpx.Response(head.status_code, headers=list(head.headers.raw_items()), stream=stream)
 
 
 class Heading(NamedTuple):
@@ -121,10 +115,6 @@ def heading_of(method: str, url: httpx.URL, headers: Iterable[tuple[bytes, bytes
     except h11.LocalProtocolError as error:
         raise httpx.LocalProtocolError(str(error)) from error
     return Heading(origin, request, raw.removesuffix(b"\r\n"))
-
-
-class _Stale(Exception):
-    """A kept connection turned out to be closed before the server said a word."""
 
 
 def _awake(idle: "list[_Wire]") -> "_Wire | None":

@@ -80,13 +80,21 @@ class Answer(Generic[T]):
         found = [citation.source for citation in self.citations if citation.attributed and citation.verdict.holds]
         return tuple(read[fromkey] for fromkey in dict.fromkeys([*find_cited(self.text), *found]) if fromkey in read)
 
+    def __str__(self) -> str:
+        """The answer, its status, and each claim with its verdict, its source and the words that the source lacks."""
+        return "\n".join([self.text, f"({self.status})", *self._list_claims()])
+
     def _repr_markdown_(self) -> str:
-        """The answer and its sources, as a notebook shows them."""
+        """The answer, its sources, and each claim with its verdict, as a notebook shows them."""
         sources = [
             f"- [{one.id}] {' '.join(one.title.split()) or one.location} — {locate(one, self.citations)}"
             for one in self.cited
         ]
-        return "\n\n".join([self.flagged or f"*{self.status}*", *(["\n".join(sources)] if sources else [])])
+        claims = [f"- {line}" for line in self._list_claims()]
+        return "\n\n".join(filter(None, [self.flagged or f"*{self.status}*", "\n".join(sources), "\n".join(claims)]))
+
+    def _list_claims(self) -> list[str]:
+        return [f"{one.flag()}: {one.claim} [{one.source}]" for one in self.citations if one.by]
 
     @property
     def flagged(self) -> str:

@@ -19,7 +19,7 @@ from hira.policies.names import (
     place_of,
     resolve_name,
 )
-from hira.policies.retrying import USUAL, Fallback, Timeout
+from hira.policies.waiting import USUAL, Timeout
 from hira.runtime.settings import Continuation, RoleSettings, Settings
 from hira.runtime.settings.keys import EndpointPlace, find_place
 
@@ -192,4 +192,8 @@ class Places(NamedTuple):
             )
             for place in self.places
         ]
-        return policies[0] if len(policies) == 1 else Fallback(tuple(policies))
+        if len(policies) == 1:
+            return policies[0]
+        from hira.policies.fallback import Fallback  # few roles have several models
+
+        return Fallback(tuple(policies))

@@ -19,7 +19,7 @@ from hira.journal import Journal
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect
 from hira.policies.facts import EndpointFacts
 from hira.policies.names import LOCAL_PORTS, OFFLINE, OPENAI_URL, is_nearby, names_of
-from hira.policies.retrying import Timeout
+from hira.policies.waiting import Timeout
 from hira.runtime.endpoints import Places, find_model, with_client
 from hira.runtime.registry import (
     AnyOf,

@@ -11,7 +11,7 @@ from hira.agents.expert import Expert
 from hira.agents.experts import EXPERTS
 from hira.agents.role import OUTPUT, VERIFIER
 from hira.agents.run_context import RunContext
-from hira.core.errors import UsageError, did_you_mean, nearest
+from hira.core.errors import UsageError, did_you_mean, nearest, uncapitalise
 from hira.core.options import SHARED
 from hira.core.plugin import TOOLS, find_installed, load_named, load_object, package_of
 from hira.core.plugin import WORKFLOWS as INSTALLED
@@ -24,8 +24,10 @@ from hira.workflows import WORKFLOWS, BuiltIn, Workflow
 
 JUDGE = "judge"
 """The role that scores answers and reports; no workflow has it."""
-ANYWHERE = frozenset({VERIFIER, OUTPUT})
-"""Roles of every workflow: the one that checks the answer."""
+EMBED, RERANK = "embed", "rerank"
+"""The roles whose settings hold the endpoints of the encoder and the reranker."""
+ANYWHERE = frozenset({VERIFIER, OUTPUT, EMBED, RERANK})
+"""Roles of every workflow: those that check the answer, write its value, and encode and order passages."""
 MAY_BE_ZERO = frozenset({"pages", "papers"})
 """Numbers of a workflow that may be 0; of all others there is at least one."""
 _NO_OPTIONS = frozenset({"name", "experts"})
@@ -136,7 +138,7 @@ def _option(workflow: str, has: Mapping[str, Any], option: str, value: Any) -> A
     try:
         read = TypeAdapter(has[option]).validate_python(value)
     except ValidationError as error:
-        says = error.errors(include_input=False)[0]["msg"].lower()
+        says = uncapitalise(error.errors(include_input=False)[0]["msg"])
         what = f"option {option!r} of workflow {workflow!r}: {says}, got {value!r}"
         raise UsageError(what, fix="correct it, or remove the option") from None
     least = 0 if option in MAY_BE_ZERO else 1

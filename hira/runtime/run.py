@@ -157,51 +157,56 @@ class Run:
             raise RuntimeError("a run asks its question once; start another run for the next question")
         self.going = True
         try:
-            await self._work(readers, stream=stream, said=said)
+            session = await self._owner.open_session()
+            log = self._log = self._log or session.begin_log(self.id, self.files, self.earlier, self.output)
+            if log and said:
+                log.event(Notice(said))
+            self._opening = asyncio.current_task()
+            if self._stop:
+                self.stop()
+            try:
+                async with session.open_context(
+                    self.id, self.question, self.files, readers, stream=stream, log=log
+                ) as context:
+                    self._context = context
+                    context.output = self.output
+                    self._begun = True
+                    record = await rollout(session.workflow, self.question, context, self.earlier)
+                    if log:
+                        await log.settle()  # an answer that somebody has seen is recorded
+                    if log and log.trouble:
+                        context.events(Notice(f"{log.trouble}; this run cannot be resumed"))
+            except asyncio.CancelledError:
+                if not self._end_cancelled(session):
+                    raise
+                return
+            except Exception as error:
+                await self._end_failed(session, error)
+                raise
+            self.failure = None if isinstance(record.failure, Stop) else record.failure
+            self._answer = answer_of(record, session.model, self.output)
         finally:
             self.going, self._opening = False, None
 
-    async def _work(self, readers: Sequence[Reader], *, stream: bool, said: str) -> None:
-        session = await self._owner.open_session()
-        log = self._log = self._log or session.begin_log(self.id, self.files, self.earlier, self.output)
-        if log and said:
-            log.event(Notice(said))
-        self._opening = asyncio.current_task()
-        if self._stop:
-            self.stop()
-        try:
-            async with session.open_context(
-                self.id, self.question, self.files, readers, stream=stream, log=log
-            ) as context:
-                self._context = context
-                context.output = self.output
-                self._begun = True
-                record = await rollout(session.workflow, self.question, context, self.earlier)
-                if log:
-                    await log.settle()  # an answer that somebody has seen is recorded
-                if log and log.trouble:
-                    context.events(Notice(f"{log.trouble}; this run cannot be resumed"))
-        except asyncio.CancelledError:
-            cut = self._cut and self._opening and not self._opening.uncancel()
-            why = "interrupted before the question was asked" if cut else "cancelled"
-            if log and not self._begun:
-                log.describe(self.question, session.workflow.name)
-            self.give_up(why)
-            self._break_off(session, "interrupted", Interrupted(why))
-            if cut:
-                return
-            raise
-        except Exception as error:
-            self._begun = True
-            why = str(error) or type(error).__name__
-            if log:  # a run that could not begin, or that a fault in one's own workflow ended
-                log.describe(self.question, session.workflow.name)
-                log.end("failed", "", why)
-                await log.settle()
-            self._break_off(session, "failed", error if isinstance(error, HiraError) else HiraError(why))
-            raise
-        self.failure = None if isinstance(record.failure, Stop) else record.failure
-        self._answer = answer_of(record, session.model, self.output)
+    def _end_cancelled(self, session: Session) -> bool:
+        """End a run that was cancelled. Returns whether `stop` has cancelled it, before its question was asked."""
+        cut = bool(self._cut and self._opening and not self._opening.uncancel())
+        why = "interrupted before the question was asked" if cut else "cancelled"
+        if self._log and not self._begun:
+            self._log.describe(self.question, session.workflow.name)
+        self.give_up(why)
+        self._break_off(session, "interrupted", Interrupted(why))
+        return cut
+
+    async def _end_failed(self, session: Session, error: Exception) -> None:
+        """End a run that could not begin, or that a fault in the program's workflow ended."""
+        self._begun = True
+        why = str(error) or type(error).__name__
+        if self._log:
+            self._log.describe(self.question, session.workflow.name)
+            self._log.end("failed", "", why)
+            await self._log.settle()
+        self._break_off(session, "failed", error if isinstance(error, HiraError) else HiraError(why))
 
     def _break_off(self, session: Session, status: Status, failure: HiraError) -> None:
         """Make the answer of a run that was interrupted or failed."""

@@ -3,13 +3,13 @@
 import asyncio
 import json
 import sys
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hira.agents.approved import APPROVAL_OF_CALLS
 from hira.agents.history import CONTINUES, SENT, Earlier
 from hira.agents.output_type import OUTPUT_SCHEMA, OutputType
 from hira.agents.run_context import Approve, RoleConfig, RunContext
@@ -24,7 +24,6 @@ from hira.evidence import Verifier
 from hira.journal import Entry, Journal, Log
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
 from hira.policies.facts import DIALECT, EndpointFacts
-from hira.policies.retrying import Fallback
 from hira.runtime.registry import dialect_of
 from hira.runtime.settings import Settings
 from hira.runtime.toolset import Toolset, web_searches
@@ -105,10 +104,11 @@ class Session:
             if self.telemetry:
                 events.readers.append(stack.enter_context(self.telemetry.watching()))
             stack.callback(events.readers.clear)  # who reads may hold the run, and neither would be freed at once
-            opened = await stack.enter_async_context(self.toolset.toolbox(run, question, files, events))
+            budget = replace(budget_of(self.settings), shared=self.shared)
+            opened = await stack.enter_async_context(self.toolset.toolbox(run, question, files, events, budget))
+            budget.began = time.monotonic()  # the time for reading documents is not the run's
             context = Context(self.deps, run, question)
             tools = replace(opened, extra=tuple(one.bind(context) for one in opened.extra))
-            budget = replace(budget_of(self.settings), shared=self.shared)
             record = Rollout(run, question, self.workflow.name)
             if log:
                 record.began = log.began
@@ -169,6 +169,8 @@ class Session:
     def resume_log(self, journal: Journal, entry: Entry) -> Log:
         """The record of a run that is resumed. A journal that a file names may have come with the folder, and so may
         the approvals in it: a person is asked again about calls of tools that were not made."""
+        from hira.agents.approved import APPROVAL_OF_CALLS  # most runs are not resumed
+
         named = self.settings.origin("journal").endswith(".toml")
         return journal.resume(entry, without=APPROVAL_OF_CALLS if named else "")
 
@@ -240,6 +242,10 @@ class Session:
 
 def with_fresh_fallbacks(roles: Mapping[str, RoleConfig]) -> Mapping[str, RoleConfig]:
     """The roles for one run: of several models for a role the first one speaks."""
+    if not any("," in config.policy.model for config in roles.values()):
+        return roles
+    from hira.policies.fallback import Fallback  # few roles have several models
+
     fresh = {
         id(config.policy): config.policy.for_run() for config in roles.values() if isinstance(config.policy, Fallback)
     }
@@ -285,7 +291,7 @@ def warn_of_missing_prices(events: Events) -> Reader:
             text = (
                 f"the price of {event.role}'s model is unknown, so the limit in US dollars cannot be enforced; set it: "
             )
-            events(Notice(f'{text}[prices."MODEL"] in hira.toml'))
+            events(Notice(f'{text}[prices."MODEL"] in hira.toml', important=True))
 
     return read
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hira.core.budget import Budget
 from hira.core.concurrency import Once
 from hira.core.errors import ToolError, UsageError, did_you_mean
 from hira.core.events import DocumentsRead, Events, Notice
+from hira.core.prices import Price
 from hira.core.sanitize import flatten_name
 from hira.runtime.settings import SEARCH_KEYS, Settings
 from hira.runtime.workspace import ReadableFiles, find_readable, work_folder
@@ -59,16 +61,21 @@ class Toolset:
     _readable: ReadableFiles = field(default_factory=ReadableFiles)
 
     @asynccontextmanager
-    async def toolbox(self, run: str, question: str, files: Sequence[Path], events: Events) -> AsyncIterator[Toolbox]:
+    async def toolbox(
+        self, run: str, question: str, files: Sequence[Path], events: Events, budget: Budget
+    ) -> AsyncIterator[Toolbox]:
         """The tools of one run; its work folder is removed with everything in it when the context is left."""
+        documents = self.documents
         readable = await self._find_readable(files)
         if self.index:
             attached = {flatten_name(str(file)) for file in files}
             seen = any(name not in attached and not name.lower().endswith(".pdf") for name in readable.shown)
             await self._read(self.index, events, seen=seen)
+            if documents and not self.index.is_only_words:
+                documents = await self._encode(self.index, documents[1], budget, events)
         while self.notices:
             events(self.notices.pop(0))
-        search, browse, scholar = self._find_tools(question, events)
+        search, browse, scholar = self._find_tools(question, events, documents)
         async with work_folder(run) as folder:
             attachments = media = None
             if files:
@@ -144,10 +151,28 @@ class Toolset:
                 events(Notice(line, important=True))
             self._read_at = time.monotonic()
 
-    def _find_tools(self, question: str, events: Events) -> tuple[Tool | None, Tool | None, Tool | None]:
+    async def _encode(self, index: "Index", browse: Tool, budget: Budget, events: Events) -> tuple[Tool, Tool]:
+        """Encode the passages that have no vector yet, for one run at a time, and return "search" and "browse" of the
+        run."""
+        from hira.runtime.encoding import EncoderUse
+        from hira.tools.documents import EncoderFailed, search_documents
+
+        own = self.settings
+        prices = {name: Price(price.input, price.output, price.cached) for name, price in own.prices.items()}
+        use = EncoderUse(budget, events, prices, own.embed)
+        async with self._reading:
+            try:
+                await index.encode(_Progress(events, "passages"), use.spend)
+            except EncoderFailed as error:
+                use.fail(str(error))
+        return search_documents(index, spend=use.spend, on_failure=use.fail), browse
+
+    def _find_tools(
+        self, question: str, events: Events, documents: tuple[Tool, Tool] | None
+    ) -> tuple[Tool | None, Tool | None, Tool | None]:
         """The tools "search" and "browse" of one run, over the documents, the web, or both, and "scholar" over the
         services of scholarly works among those of the web."""
-        documents = self.documents if self._texts else None
+        documents = documents if self._texts else None
         if not self.backends:
             return (*(documents or (None, None)), None)
         search, browse, scholar = _web(self.backends, self.settings, question, events, self.once)
@@ -170,7 +195,13 @@ async def open_toolset(settings: Settings, extra: Sequence[Tool] = (), *, sees: 
         found = await asyncio.to_thread(walk, settings.docs, settings.exclude)
         if not (found.files or (sees and any(map(can_be_sent, found.media)))):
             raise _unseen(settings.docs) if found.media else _unread(settings.docs, found.warnings)
-        index = Index(settings.docs, settings.cache, exclude=settings.exclude)
+        encoder, reranker = None, None
+        if settings.embed or settings.rerank or not {"embed", "rerank"}.isdisjoint(settings.roles):
+            from hira.runtime.encoding import open_encoder, open_reranker
+
+            encoder, reranker = open_encoder(settings), open_reranker(settings)
+        index = Index(settings.docs, settings.cache, exclude=settings.exclude, encoder=encoder, reranker=reranker)
+        stack.push_async_callback(index.aclose)
         stack.callback(index.close)
         documents = (search_documents(index), browse_documents(index))
     try:
@@ -366,10 +397,12 @@ def _list_paths(paths: Sequence[Path]) -> str:
 
 
 class _Progress:
-    """Tells now and then how far the reading of documents is; called in the index's thread."""
+    """Tells now and then how far the reading of documents or the encoding of passages is; may be called in a
+    thread."""
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: Events, what: str = "documents") -> None:
         self.done = self.total = 0
+        self._what = what
         self._events = events
         self._loop = asyncio.get_running_loop()
         self._last = time.monotonic()
@@ -378,4 +411,4 @@ class _Progress:
         self.done, self.total = done, total
         if time.monotonic() - self._last >= TELL_EVERY:
             self._last = time.monotonic()
-            self._loop.call_soon_threadsafe(self._events, DocumentsRead(done, total))
+            self._loop.call_soon_threadsafe(self._events, DocumentsRead(done, total, self._what))

@@ -179,13 +179,14 @@ class WatchedRun:
                 yield ()
 
     def describe(self) -> dict[str, Any]:
-        """The run in a line of a list."""
+        """The run in a line of a list. `seconds` are those since it began, as long as it works."""
         return {
             "id": self.id,
             "question": self.question,
             "workflow": self.workflow,
             "status": self.status,
             "began": self.began,
+            "seconds": None if self.ended else round(time.time() - self.began, 1),
             "resumable": self.run.resumable and self.status in GOES_ON,
         }
 

@@ -103,7 +103,7 @@ def _brief(text: str, most: int) -> str:
 
 
 THOUGHTS: Mapping[type[Event], Callable[[Any], str]] = {
-    DocumentsRead: lambda event: f"Reading documents: {event.done:,} of {event.total:,}",
+    DocumentsRead: lambda event: f"Reading {event.what}: {event.done:,} of {event.total:,}",
     SubtaskIssued: lambda event: f"Subtask {event.subtask}: {event.text}",
     SubtaskAssigned: lambda event: f"→ {event.expert}" + (f": {event.reason}" if event.reason else ""),
     ToolStarted: lambda event: f"  {event.tool}({_brief(', '.join(map(str, event.arguments.values())), 120)})",

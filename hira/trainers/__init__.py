@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from hira.evaluation.rewards.answers import RolloutScore
     from hira.trainers.credit import credit_by
     from hira.trainers.recipes import Recipe
-    from hira.trainers.rewards import GainOver, Ranked
+    from hira.trainers.rewards import GainOver, Ranked, score_citations
 
-__all__ = ["GainOver", "Ranked", "Recipe", "RolloutScore", "credit_by"]
+__all__ = ["GainOver", "Ranked", "Recipe", "RolloutScore", "credit_by", "score_citations"]
 
 _HOMES = {
     "GainOver": "hira.trainers.rewards",
@@ -21,6 +21,7 @@ _HOMES = {
     "Recipe": "hira.trainers.recipes",
     "RolloutScore": "hira.evaluation.rewards.answers",
     "credit_by": "hira.trainers.credit",
+    "score_citations": "hira.trainers.rewards",
 }
 
 

@@ -243,6 +243,20 @@ def of_roles(name: str, found: str) -> Callable[[RunFiles], Look]:
     return check
 
 
+PREFIXES = 0.05, 0.5
+"""The share of rows from which on broken prefixes are a warning, and a fault."""
+
+
+def check_prefixes(seen: RunFiles) -> Look:
+    """Check for rows that begin in the middle of a conversation: the template rewrites earlier messages. If it does
+    not, hira left out replies that it could not read: a warning, because a model that learns writes fewer of them."""
+    broken = of_roles("broken", "{percent} of the rows of {role} begin in the middle of a conversation")(seen)
+    if broken.value is None or seen.notices is None or any("thought" in notice for notice in seen.notices):
+        return broken
+    fix = "the template keeps earlier messages: hira left out replies that it could not read; begin with hira-train sft"
+    return Look(min(broken.value, PREFIXES[1]), broken.found, fix)
+
+
 def check_singletons(seen: RunFiles) -> Look:
     """Check for groups of one, which compare with nothing: if most are, GRPO has become REINFORCE."""
     recent = seen.steps[-RECENT:]
@@ -294,8 +308,8 @@ RULES: tuple[Rule, ...] = (
     Rule("questions", check_questions, "the model will memorise them: add questions, or make fewer steps"),
     Rule("held-out questions", check_held_out),
     Rule("window", check_window),
-    Rule("prefixes", of_roles("broken", "{percent} of the rows of {role} begin in the middle of a conversation"),
-         "check the chat template: it rewrites earlier messages", 0.05, 0.5),
+    Rule("prefixes", check_prefixes,
+         "check the chat template: it rewrites earlier messages", *PREFIXES),
     Rule("tokens", of_run("rows_dropped", "{value:.2f} rows of a rollout lack matching log-probabilities"),
          "the sampler omits ids or log-probabilities; use another version of it", 0.0, 0.2),
     Rule("singletons", check_singletons, "each member of a group needs the same question, role and input", 0.1, 0.5),

@@ -97,8 +97,10 @@ def _shares(credited: Credited) -> dict[str, float]:
 
 
 def measure_rollouts(scored: Sequence[ScoredRollout]) -> dict[str, float]:
-    """Measure tools, endings, parts of the reward, and rows that broke or were dropped."""
+    """Measure tools, endings, parts of the reward, and rows that broke or were dropped. `tool_calls/TOOL` is the number
+    of calls of a rollout."""
     means = Means()
+    used = sorted({tool for one in scored for _, tool in one.tools})
     for one in scored:
         means.add("row_breaks", one.cut.breaks)
         means.add("rows_dropped", one.cut.dropped)
@@ -108,6 +110,10 @@ def measure_rollouts(scored: Sequence[ScoredRollout]) -> dict[str, float]:
             means.add("answered", float(bool(one.record.answer)))
             means.add("conversations", len(one.record.trajectories))
             means.add("calls", one.record.usage.calls)
+            means.add("turns", sum(len(trajectory.turns) for trajectory in one.record.trajectories.values()))
+            for name in used:
+                calls = sum(len(ended) for (_, tool), ended in one.tools.items() if tool == name)
+                means.add(f"tool_calls/{name}", calls)
         for (role, tool), ended in one.tools.items():
             for ok in ended:
                 means.add(f"{role}/tool_success", float(ok))

@@ -27,6 +27,12 @@ def save_adapters(plan: TrainingPlan, model: Any, tokenizer: Any, below: str = A
         tokenizer.save_pretrained(place)
 
 
+def count_slots(staleness: int, adapters: int) -> int:
+    """Return the `--max-loras` of a vLLM server that samples for a run: each adapter in the versions whose replies may
+    still be in progress, in the newest one, and in the next one while it is loaded."""
+    return (staleness + 2) * adapters
+
+
 def write_profiles(plan: TrainingPlan, sampling: Mapping[str, Any] | None = None) -> None:
     """Write both profiles of a run. `sampling` has more settings for users, such as a temperature."""
     folder, settings, adapters = plan.folder, plan.settings, plan.configuration.model.adapters

@@ -23,6 +23,7 @@ from hira.core.sanitize import sanitize
 from hira.evaluation.rewards.answer_judge import ask_judge
 from hira.evaluation.rewards.answers import ByWords, Reward, RolloutScore, close_reward, collect_notices
 from hira.evaluation.rewards.match import extract_answer
+from hira.evidence import Verdict
 from hira.runtime.registry import make_workflow
 from hira.runtime.session import Session
 from hira.trainers.calls import seed_of, set_training_sampling, status_of
@@ -75,6 +76,30 @@ def check_score(score: RolloutScore, where: str) -> RolloutScore:
                 fix="correct the reward function, then resume with --resume; return None for an unscored rollout",
             )
     return score
+
+
+def score_citations(rollout: Rollout, references: tuple[str, ...] = ()) -> RolloutScore:
+    """Return the share of the answer's claims that a source supports; a claim that a source contradicts takes one away.
+    A refusal, a failed run and an answer without claims earn 0. No reference is needed.
+
+    >>> Recipe("rag", reward=score_citations)
+    """
+    del references
+    by_claim: dict[str, list[Verdict]] = {}
+    for citation in rollout.citations:
+        by_claim.setdefault(citation.claim, []).append(citation.verdict)
+    held = sum(any(verdict.holds for verdict in verdicts) for verdicts in by_claim.values())
+    denied = sum(
+        any(verdict.denies for verdict in verdicts) and not any(verdict.holds for verdict in verdicts)
+        for verdicts in by_claim.values()
+    )
+    share = max(0.0, (held - denied) / len(by_claim)) if by_claim else 0.0
+    parts = {
+        "claims": float(len(by_claim)),
+        Verdict.SUPPORTED.value: float(held),
+        Verdict.CONTRADICTED.value: float(denied),
+    }
+    return RolloutScore(share, parts)
 
 
 @dataclass(slots=True)

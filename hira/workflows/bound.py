@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from hira.agents.expert import CALLS, Expert
 from hira.agents.experts import QUERIES
-from hira.agents.loop import REPEATS
+from hira.agents.recovery import REPEATS
 from hira.agents.retrieval import PAGES
 from hira.core.policy import Usage
 

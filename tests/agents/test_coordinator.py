@@ -248,6 +248,17 @@ async def test_facts_keep_only_sources_that_were_read_by_id_or_by_their_place() 
     assert told == [("s1",), ("s1",), ("s1", "s2"), ("s2",), (), ("s2",), (), ("s1",)]
 
 
+async def test_a_refusal_is_remembered_only_with_what_it_states() -> None:
+    facts = [
+        {"text": "The documents do not say who painted the mill."},
+        {"text": "The documents do not say who painted the mill, but it was built in 1742."},
+        {"text": "The mill was built in 1742."},
+    ]
+    coord, _, _, _ = coordinator([assigned("quick"), distilled(facts=facts)])
+    await coord.delegate([TASK], coord.context.rollout.memory)
+    assert [fact.text for fact in coord.context.rollout.memory.facts] == [fact["text"] for fact in facts[1:]]
+
+
 async def test_memory_grows_in_the_order_of_the_subtasks_whoever_is_done_first() -> None:
     class Timed(Told):
         async def work(self, task: Task, context: RunContext) -> Account:

@@ -16,8 +16,8 @@ from hira.journal import Journal
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, TAGS, Call
 from hira.policies.facts import DIALECT, EndpointFacts
 from hira.policies.failures import refuses_tools
+from hira.policies.fallback import Fallback
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.retrying import Fallback
 from hira.runtime.replay import replay
 from hira.runtime.settings import RoleSettings, Settings
 from hira.testing import Endpoint, ScriptedPolicy, calling, make_context

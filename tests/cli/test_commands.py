@@ -107,6 +107,7 @@ def test_the_answer_is_written_into_a_file_by_its_suffix_too(place: Command, ask
         (["ask", "x", "--workflow", "hria"], "unknown workflow 'hria'", "did you mean 'hira'?"),
         (["ask", "x", "--role", "planner"], "--role 'planner' does not name a model", "planner=MODEL"),
         (["ask", "x", "--docs", "nowhere"], "no such file or folder", "exist"),
+        (["ask", "x", "--docs", "https://example.org/a"], "files and folders, not addresses", "--search"),
         (["ask", "x", "--output", "a.pdf"], "unknown kind of file '.pdf'", ".json, .md, .txt"),
         (["ask", "x", "--max-tokens", "many"], "invalid int value: 'many'", "write a whole number after --max-tokens"),
         (["ask", "x", "--max-time", "long"], "'long' is not a duration", "write 90, 90s, 5m or 1h"),

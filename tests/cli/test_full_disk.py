@@ -77,6 +77,17 @@ def test_a_journal_that_may_only_be_read_costs_no_answer_and_is_one_line(
     assert len(err) <= 3
 
 
+def test_an_answer_whose_file_cannot_be_written_is_printed_and_hira_show_is_named(disk: Path, tmp_path: Path) -> None:
+    filled(disk)
+    code, out, err = hira(
+        tmp_path, "ask", QUESTION, "--model", "offline", "-q", "--journal", str(tmp_path / "j.sqlite"),
+        "-o", str(disk / "a.md"),
+    )  # fmt: skip
+    assert (code, out.splitlines()[0]) == (2, "2 + 2 = 4. [s1]")
+    assert "the file could not be written" in err[-3]
+    assert "`hira show last` prints the answer" in err[-1]
+
+
 def test_an_index_that_cannot_be_kept_is_made_in_memory(disk: Path, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "t.txt").write_text("The tower of Varn is 31 m high.\n", encoding="utf-8")

@@ -147,7 +147,7 @@ def test_the_tree_shows_planner_subtasks_experts_and_tools() -> None:
         "├── 1. find the year\n"
         "│   └── simple_search: a page states it\n"
         "│       ├── search founding year (0.2 s)\n"
-        "│       ├── browse url 'a.txt', intent 'year' (failed, 0.1 s)\n"
+        "│       ├── browse url 'a.txt', intent 'year': browse failed: no such document (failed, 0.1 s)\n"
         "│       └── It was 1967.\n"
         "├── note: all 10 calls are used\n"
         "└── insufficient evidence · 3 calls · 2,100 tokens · $0.0123"

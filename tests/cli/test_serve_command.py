@@ -24,6 +24,8 @@ def test_the_address_that_it_tells_is_one_by_which_it_answers(tmp_path: Path, ho
             assert httpx.get(f"{found[1]}/models", trust_env=False).status_code == 200
             elsewhere = httpx.get(f"{found[1]}/models", headers={"host": "example.org"}, trust_env=False)
             assert elsewhere.status_code == 403
+            body = {"model": "hira", "messages": [{"role": "user", "content": "What is 2 + 2?"}]}
+            assert httpx.post(f"{found[1]}/chat/completions", json=body, trust_env=False).status_code == 200
         finally:
             server.terminate()
         assert server.stderr.read().endswith("stopped\n")

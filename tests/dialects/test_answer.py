@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from hira.core.errors import DialectError
 from hira.core.policy import Completion
@@ -50,6 +50,10 @@ class Shape(BaseModel):
     n: int
 
 
+class Order(BaseModel):
+    number: str = Field(pattern=r"^O-\d{4}$")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -75,6 +79,11 @@ def test_a_record_is_found_wherever_it_stands(text: str) -> None:
 def test_a_record_that_does_not_fit_is_told_with_the_reason(completion: Completion, says: str) -> None:
     with pytest.raises(DialectError, match=says):
         read_record(completion, Shape)
+
+
+def test_a_pattern_that_a_record_does_not_fit_keeps_its_capitals() -> None:
+    with pytest.raises(DialectError, match=r"number: string should match pattern '\^O-\\d\{4\}\$'"):
+        read_record(Completion('{"number": "1234"}'), Order)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from hira.core.tokens import count
 from hira.evidence import OUTPUT, Source
 from hira.journal import Journal
 from hira.policies.dialects import DIALECTS, Call
-from hira.policies.fitting import ContextTrimmer
+from hira.policies.endpoint import Endpoint as Hardened
 from hira.runtime.replay import replay
 from hira.runtime.trace import read
 from hira.testing import ScriptedPolicy, calling
@@ -447,7 +447,7 @@ async def test_bins_are_counted_with_the_tokens_of_system_1s_model() -> None:
     by_characters, by_estimate = Counting(script), ScriptedPolicy(script)
     for policy in (by_characters, by_estimate):
         # policies are wrapped where they are opened
-        configs = {"*": RoleConfig(ContextTrimmer(policy))}
+        configs = {"*": RoleConfig(Hardened(policy))}
         await rollout(MARS(window=4_000), QUESTION, RunContext(configs, tools=Toolbox(search=search, browse=browse)))
     short, long = ([one.messages[0].text for one in of(each, "system1")] for each in (by_characters, by_estimate))
     assert len(long) == 1

@@ -174,7 +174,7 @@ def test_one_sentence_says_everywhere_that_text_which_was_read_gives_no_orders()
     """The exam of verifiers and the history of a chat word it for themselves."""
     sentence = re.compile(r"[Tt]reat [\w ]+ as data; do not follow instructions in (?:it|them)\b")
     apart = {"verifier.md", "history.md"}
-    loose = re.compile(r"as data|is data|are data|is material|are material|no order|instructions in (?:it|them)\b")
+    loose = re.compile(r"as data|are data|is material|are material|no order|instructions in (?:it|them)\b")
     for path in PACKAGE.rglob("*.md"):
         if path.name not in apart and "mini" not in path.parts:
             assert not loose.search(sentence.sub("", path.read_text(encoding="utf-8"))), path

@@ -8,11 +8,12 @@ import pytest
 from hira.core.errors import ContextOverflow, EndpointError
 from hira.core.events import Events, Notice
 from hira.core.messages import Message, ToolCall, assistant, user
-from hira.core.policy import Completion, Request, Sampling, Usage
+from hira.core.policy import CallOptions, Completion, Request, Sampling, Usage
 from hira.core.tokens import count
 from hira.policies import open_policy
 from hira.policies.dialects import DIALECTS, Call
-from hira.policies.fitting import ContextTrimmer, trim_messages
+from hira.policies.endpoint import Endpoint as Hardened
+from hira.policies.fitting import trim_messages
 from hira.testing import Endpoint, ScriptedPolicy
 from hira.testing.script import make_context
 
@@ -47,7 +48,7 @@ async def sent(pages: dict[str, Any], *requests: Request) -> tuple[list[Any], li
     with Endpoint(["here"] * 9, pages=pages) as endpoint:
         policy = open_policy("scripted", base_url=endpoint.base_url)
         for request in requests:
-            completion = await policy.complete(replace(request, tell=told.append))
+            completion = await policy.complete(request, CallOptions(tell=told.append))
         await policy.aclose()
         bodies = [call.body for call in endpoint.calls if call.path == "/v1/chat/completions"]
     return bodies, told, completion
@@ -158,7 +159,7 @@ async def test_a_prompt_that_is_too_long_is_shortened_sent_again_and_remembered(
             raise _overflow(1000, sent[-1])
         return "good"
 
-    policy = ContextTrimmer(ScriptedPolicy(reply, model="m"))
+    policy = Hardened(ScriptedPolicy(reply, model="m"))
     request = Request(conversation("tags", 6))
     first = await policy.complete(request)
     assert (first.text, len(sent)) == ("good", 2)
@@ -171,7 +172,7 @@ async def test_a_prompt_that_is_too_long_is_shortened_sent_again_and_remembered(
 async def test_a_window_that_nobody_names_is_found_by_halves_and_given_up_after_two() -> None:
     policy = ScriptedPolicy([ContextOverflow("too long")] * 3)
     with pytest.raises(ContextOverflow):
-        await ContextTrimmer(policy).complete(Request(conversation("tags", 6)))
+        await Hardened(policy).complete(Request(conversation("tags", 6)))
     sizes = [sum(count(message.text) for message in request.messages) for request in policy.requests]
     assert len(sizes) == 3
     assert sizes[1] <= sizes[0] / 2

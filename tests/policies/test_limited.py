@@ -11,8 +11,9 @@ from virtual import Clock
 from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited
 from hira.core.messages import user
 from hira.core.policy import Completion, Request
-from hira.policies.limited import FAILURES, PATIENCE_SECONDS, SHUT_SECONDS, Down, RateLimiter, gate_at
-from hira.policies.retrying import Retrying
+from hira.policies.endpoint import Endpoint
+from hira.policies.limited import Down, RateLimiter, gate_at
+from hira.policies.waiting import FAILURES, PATIENCE_SECONDS, SHUT_SECONDS
 
 ASKED = Request((user("x"),), conversation="planner")
 
@@ -72,7 +73,7 @@ async def refused(gate: RateLimiter, calls: int) -> None:
 async def test_a_healthy_endpoint_is_asked_by_all_at_once() -> None:
     gate, time = gate_and_time()
     server = Server()
-    policy = Retrying(server, lambda: gate, attempts=1)
+    policy = Endpoint(server, lambda: gate, attempts=1)
     await asyncio.gather(*(policy.complete(ASKED) for _ in range(1000)))
     assert (server.most, gate.limit, gate.flying, time.slept) == (1000, math.inf, 0, [])
 
@@ -92,7 +93,7 @@ async def test_an_endpoint_that_takes_few_serves_a_crowd_without_using_up_anyone
         return "good"
 
     server = Server(act)
-    policy = Retrying(server, lambda: gate, sleep=time.sleep)
+    policy = Endpoint(server, lambda: gate, sleep=time.sleep)
     replies = await asyncio.gather(*(policy.complete(ASKED) for _ in range(200)))
     assert [reply.text for reply in replies] == ["good"] * 200
     assert gate.limit < 200
@@ -101,7 +102,7 @@ async def test_an_endpoint_that_takes_few_serves_a_crowd_without_using_up_anyone
 async def test_the_limit_grows_by_rounds_that_use_it() -> None:
     gate, _ = gate_and_time()
     await refused(gate, 10)
-    policy = Retrying(Server(), lambda: gate, attempts=1)
+    policy = Endpoint(Server(), lambda: gate, attempts=1)
     assert gate.limit == 8
     await policy.complete(ASKED)
     assert gate.limit == 8, "what does not use the limit says nothing about it"
@@ -113,9 +114,9 @@ async def test_a_retry_after_holds_everyone_at_that_endpoint() -> None:
     gate, time = gate_and_time()
     refusing = Server(refuse(RateLimited("slow", status=429, retryable=True, retry_after=20)))
     with pytest.raises(RateLimited):
-        await Retrying(refusing, lambda: gate, attempts=1).complete(ASKED)
+        await Endpoint(refusing, lambda: gate, attempts=1).complete(ASKED)
     other = Server()
-    await Retrying(other, lambda: gate, attempts=1).complete(ASKED)
+    await Endpoint(other, lambda: gate, attempts=1).complete(ASKED)
     assert time.slept == [20]
 
 
@@ -124,7 +125,7 @@ async def test_who_gives_up_waiting_takes_nobodys_place() -> None:
     gate.limit = 1
     server = Server()
     server.go.clear()
-    policy = Retrying(server, lambda: gate, attempts=1)
+    policy = Endpoint(server, lambda: gate, attempts=1)
     first, second, third = (asyncio.ensure_future(policy.complete(ASKED)) for _ in range(3))
     await asyncio.sleep(0)
     second.cancel()
@@ -137,7 +138,7 @@ async def test_who_gives_up_waiting_takes_nobodys_place() -> None:
 
 
 async def broken(gate: RateLimiter) -> None:
-    policy = Retrying(Server(refuse(trouble())), lambda: gate, attempts=1)
+    policy = Endpoint(Server(refuse(trouble())), lambda: gate, attempts=1)
     for _ in range(FAILURES):
         with pytest.raises(EndpointError, match="status 500"):
             await policy.complete(ASKED)
@@ -148,9 +149,9 @@ async def test_after_five_failures_in_a_row_an_endpoint_is_left_alone_for_half_a
     await broken(gate)
     server = Server()
     with pytest.raises(Down, match="failed 5 times in a row; requests are paused: status 500"):
-        await Retrying(server, lambda: gate, attempts=1, patient=False).complete(ASKED)
+        await Endpoint(server, lambda: gate, attempts=1, patient=False).complete(ASKED)
     assert server.asked == 0
-    assert (await Retrying(server, lambda: gate, attempts=1).complete(ASKED)).text == "good"
+    assert (await Endpoint(server, lambda: gate, attempts=1).complete(ASKED)).text == "good"
     assert time.slept == [SHUT_SECONDS]
 
 
@@ -160,7 +161,7 @@ async def test_one_call_tries_whether_it_is_back_while_the_others_wait_for_it() 
     server = Server()
     trying: list[int] = []
     server.act = lambda one: (trying.append(one.flying), "good")[1]
-    policy = Retrying(server, lambda: gate, attempts=1)
+    policy = Endpoint(server, lambda: gate, attempts=1)
     await asyncio.gather(*(policy.complete(ASKED) for _ in range(20)))
     assert trying[0] == 1
     assert max(trying) > 1
@@ -172,7 +173,7 @@ async def test_an_endpoint_that_stays_down_is_waited_for_two_minutes_in_all() ->
     began = time.now
     await broken(gate)
     server = Server(refuse(trouble()))
-    policy = Retrying(server, lambda: gate, attempts=99, sleep=time.sleep)
+    policy = Endpoint(server, lambda: gate, attempts=99, sleep=time.sleep)
     with pytest.raises(Down):
         await policy.complete(ASKED)
     assert PATIENCE_SECONDS <= time.now - began <= PATIENCE_SECONDS + 2 * SHUT_SECONDS
@@ -185,9 +186,9 @@ async def test_a_trial_that_is_cancelled_leaves_the_next_one_to_try() -> None:
     time.now += SHUT_SECONDS
     stuck = Server()
     stuck.go.clear()
-    trial = asyncio.ensure_future(Retrying(stuck, lambda: gate, attempts=1).complete(ASKED))
+    trial = asyncio.ensure_future(Endpoint(stuck, lambda: gate, attempts=1).complete(ASKED))
     await asyncio.sleep(0)
-    waiting = asyncio.ensure_future(Retrying(Server(), lambda: gate, attempts=1).complete(ASKED))
+    waiting = asyncio.ensure_future(Endpoint(Server(), lambda: gate, attempts=1).complete(ASKED))
     await asyncio.sleep(0)
     trial.cancel()
     assert (await waiting).text == "good"
@@ -198,12 +199,12 @@ async def test_what_is_the_requests_own_fault_opens_no_breaker() -> None:
     for error in (BadReply("what"), ContextOverflow("long", status=500), AccessDenied("no", status=401)):
         for _ in range(2 * FAILURES):
             with pytest.raises(type(error)):
-                await Retrying(Server(refuse(error)), lambda: gate, attempts=1).complete(ASKED)
+                await Endpoint(Server(refuse(error)), lambda: gate, attempts=1).complete(ASKED)
     schema = Request(ASKED.messages, schema={"type": "object"})
     for _ in range(2 * FAILURES):
         with pytest.raises(EndpointError):
-            await Retrying(Server(refuse(trouble())), lambda: gate, attempts=1).complete(schema)
-    assert (await Retrying(Server(), lambda: gate, attempts=1, patient=False).complete(ASKED)).text == "good"
+            await Endpoint(Server(refuse(trouble())), lambda: gate, attempts=1).complete(schema)
+    assert (await Endpoint(Server(), lambda: gate, attempts=1, patient=False).complete(ASKED)).text == "good"
 
 
 async def test_policies_at_one_endpoint_share_its_gate_and_others_have_their_own() -> None:

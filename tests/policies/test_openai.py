@@ -8,9 +8,10 @@ from virtual import Clock
 from hira.core.errors import EndpointError, HiraError, TimedOut, UsageError
 from hira.core.messages import Media, Message, ToolCall, assistant, system, user
 from hira.core.policy import Completion, Delta, Request, Sampling, Usage
+from hira.policies.endpoint import Endpoint as Hardened
 from hira.policies.failures import no_connection
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.retrying import Retrying, Timeout
+from hira.policies.waiting import Timeout
 from hira.testing import Endpoint
 from hira.testing.faults import error, refuses
 
@@ -232,14 +233,14 @@ async def test_a_stream_without_data_is_left(fault, said):
 
 async def test_a_port_of_this_machine_where_nothing_listens_is_asked_twice_and_not_for_ten_seconds():
     with pytest.raises(EndpointError, match="connection was refused; asked 2 times"):
-        await Retrying(OpenAIPolicy("m", "http://localhost:9/v1"), sleep=Clock().sleep).complete(ASKED)
+        await Hardened(OpenAIPolicy("m", "http://localhost:9/v1"), sleep=Clock().sleep).complete(ASKED)
     elsewhere = no_connection(ConnectionRefusedError(), where="at x", base_url="http://models.example/v1")
     assert (elsewhere.retryable, elsewhere.tries) == (True, 0)
 
 
 async def test_a_server_of_this_machine_that_has_answered_is_waited_for_when_it_starts_anew():
     with Endpoint(["Hello.", "Hello again."]) as endpoint:
-        policy = Retrying(OpenAIPolicy(endpoint.model, endpoint.base_url), sleep=Clock().sleep)
+        policy = Hardened(OpenAIPolicy(endpoint.model, endpoint.base_url), sleep=Clock().sleep)
         assert (await policy.complete(ASKED)).text == "Hello."
     with pytest.raises(EndpointError, match="connection was refused; asked 5 times"):
         await policy.complete(ASKED)

@@ -8,8 +8,8 @@ from hira import Hira
 from hira.core.errors import BadReply, EndpointError, UsageError
 from hira.core.messages import Media, Message, ToolCall, assistant, system, user
 from hira.core.policy import Completion, Delta, Request, Sampling, Usage
+from hira.policies.failures import EmptyReply
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.retrying import EmptyReply
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, calling
 from hira.testing.faults import Fault, error, refuses, streams

@@ -1,16 +1,16 @@
 """Retries, in one place."""
 
-from dataclasses import replace
-
 import pytest
 from virtual import Clock
 
 from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited, UsageError
 from hira.core.messages import user
-from hira.core.policy import Completion, Request, Usage
+from hira.core.policy import CallOptions, Completion, Request, Usage, Watch
+from hira.policies.endpoint import Endpoint
+from hira.policies.failures import EmptyReply
+from hira.policies.fallback import Fallback
 from hira.policies.limited import Down
 from hira.policies.names import names_of, place_of
-from hira.policies.retrying import EmptyReply, Fallback, Retrying
 from hira.testing import ScriptedPolicy
 
 ASKED = Request((user("x"),), conversation="planner")
@@ -26,7 +26,7 @@ def empty():
 
 async def test_waits_grow_and_are_a_random_share():
     time = Clock()
-    policy = Retrying(ScriptedPolicy([trouble()] * 6 + ["good"]), attempts=7, sleep=time.sleep, jitter=lambda: 1.0)
+    policy = Endpoint(ScriptedPolicy([trouble()] * 6 + ["good"]), attempts=7, sleep=time.sleep, jitter=lambda: 1.0)
     assert (await policy.complete(ASKED)).text == "good"
     assert time.slept == [0.5, 1, 2, 4, 8, 8]
 
@@ -35,7 +35,7 @@ async def test_what_cannot_pass_is_raised_at_once():
     time = Clock()
     for error in (EndpointError("no"), UsageError("no"), BadReply("no")):
         with pytest.raises(type(error)):
-            await Retrying(ScriptedPolicy([error]), sleep=time.sleep).complete(ASKED)
+            await Endpoint(ScriptedPolicy([error]), sleep=time.sleep).complete(ASKED)
     assert time.slept == []
 
 
@@ -43,27 +43,28 @@ async def test_a_wait_of_hours_fails_at_once_and_says_until_when():
     time = Clock()
     limited = RateLimited("slow", retryable=True, retry_after=7200)
     with pytest.raises(RateLimited, match=r"accepts no requests until \d{4}-\d\d-\d\d \d\d:\d\d"):
-        await Retrying(ScriptedPolicy([limited]), sleep=time.sleep).complete(ASKED)
+        await Endpoint(ScriptedPolicy([limited]), sleep=time.sleep).complete(ASKED)
     assert time.slept == []
 
 
 async def test_attempts_are_bounded_and_told():
     script = ScriptedPolicy([trouble() for _ in range(9)])
     with pytest.raises(EndpointError, match="trouble; asked 3 times"):
-        await Retrying(script, attempts=3, sleep=Clock().sleep).complete(ASKED)
+        await Endpoint(script, attempts=3, sleep=Clock().sleep).complete(ASKED)
     assert len(script.requests) == 3
 
 
 async def test_silence_is_asked_once_more_and_then_handed_on():
-    completion = await Retrying(ScriptedPolicy([empty(), empty()]), sleep=Clock().sleep).complete(ASKED)
+    completion = await Endpoint(ScriptedPolicy([empty(), empty()]), sleep=Clock().sleep).complete(ASKED)
     assert (completion.text, completion.usage) == ("", Usage(2, 20, 0))
 
 
 async def test_who_waits_is_told_why_and_how_long():
     told = []
-    asked = replace(ASKED, tell=told.append)
     refused = [EndpointError("the endpoint refused the connection", retryable=True) for _ in range(3)]
-    await Retrying(ScriptedPolicy([*refused, "good"]), sleep=Clock().sleep, jitter=lambda: 1.0).complete(asked)
+    await Endpoint(ScriptedPolicy([*refused, "good"]), sleep=Clock().sleep, jitter=lambda: 1.0).complete(
+        ASKED, CallOptions(tell=told.append)
+    )
     assert told == [
         "the endpoint refused the connection; trying again in 1 s (3 of 5)",
         "the endpoint refused the connection; trying again in 2 s (4 of 5)",
@@ -77,7 +78,7 @@ def thought(tokens):
 
 async def test_more_room_for_thought_stays_within_what_is_left_of_the_budget():
     script = ScriptedPolicy([thought(800), "good"])
-    await Retrying(script, sleep=Clock().sleep).complete(replace(ASKED, left=1500))
+    await Endpoint(script, sleep=Clock().sleep).complete(ASKED, CallOptions(left=1500))
     assert script.requests[1].sampling.max_tokens == 1500 - 850 - 50
 
 
@@ -121,17 +122,18 @@ async def test_a_request_that_is_at_fault_itself_is_not_asked_of_another_model()
 async def test_a_model_that_has_replied_may_take_all_the_time_that_is_left() -> None:
     given: list[float | None] = []
 
-    def speaks(request: Request) -> str:
-        given.append(request.seconds)
-        return "here"
+    class Timed(ScriptedPolicy):
+        async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+            given.append(CallOptions.of(watch).seconds)
+            return await super().complete(request, watch)
 
-    timed = Request((user("x"),), conversation="planner", seconds=10.0)
-    policy = Fallback((ScriptedPolicy(speaks, model="a"), ScriptedPolicy(["b"], model="b"))).for_run()
+    timed = CallOptions(seconds=10.0)
+    policy = Fallback((Timed(["here"] * 3, model="a"), ScriptedPolicy(["b"], model="b"))).for_run()
     for _ in range(3):
-        await policy.complete(timed)
+        await policy.complete(ASKED, timed)
     assert given == [5.0, 10.0, 10.0]
     down = ScriptedPolicy([trouble()], model="down")
-    policy = Fallback((down, ScriptedPolicy(speaks, model="a"), ScriptedPolicy(["b"], model="b"))).for_run()
+    policy = Fallback((down, Timed(["here"] * 3, model="a"), ScriptedPolicy(["b"], model="b"))).for_run()
     for _ in range(2):
-        assert (await policy.complete(timed)).model == "a"
+        assert (await policy.complete(ASKED, timed)).model == "a"
     assert given[-2:] == [pytest.approx(5.0, abs=1.0), 10.0]

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from hira.core.messages import user
-from hira.core.policy import Completion, Delta, Request, Sampling
+from hira.core.policy import CallOptions, Completion, Delta, Request, Sampling
+from hira.policies.endpoint import Endpoint as Hardened
 from hira.policies.openai import OpenAIPolicy
-from hira.policies.retrying import SLOW, USUAL, Pace, Retrying, Timeout
+from hira.policies.waiting import SLOW, USUAL, Pace, Timeout
 from hira.testing import Endpoint
 from hira.testing.faults import Fault, delta, flows, says
 
@@ -33,11 +34,14 @@ def counting() -> Iterable[str]:
     return (f"{number} " for number in itertools.count())
 
 
-async def asked(fault: Fault, request: Request = ASKED, *, watched: bool = True, **timeout: float) -> Completion:
+async def asked(
+    fault: Fault, request: Request = ASKED, *, watched: bool = True, cut_after: float | None = None, **timeout: float
+) -> Completion:
     seen: list[Delta] = []
+    call = CallOptions(seen.append if watched else None, cut_after=cut_after)
     with Endpoint(faults=lambda _: fault) as endpoint:
         policy = OpenAIPolicy("m", endpoint.base_url, timeout=Timeout(**timeout))
-        completion = await Retrying(policy).complete(request, seen.append if watched else None)
+        completion = await Hardened(policy).complete(request, call)
         await policy.aclose()
         assert len(endpoint.calls) == 1, "what was cut is not asked for again"
         deadline = time.monotonic() + 2
@@ -92,8 +96,7 @@ async def test_a_reply_still_flowing_when_its_time_is_over_is_taken_as_far_as_it
 
 
 async def test_the_last_reply_is_cut_in_time_and_kept() -> None:
-    request = Request(ASKED.messages, ASKED.sampling, cut_after=0.3)
-    completion = await asked(flowing(counting(), 0.01), request, watched=False)
+    completion = await asked(flowing(counting(), 0.01), watched=False, cut_after=0.3)
     assert completion.text.startswith("0 1 2 3 ")
 
 
@@ -115,7 +118,7 @@ async def test_who_gave_no_whole_reply_in_time_is_asked_for_a_stream() -> None:
 
     with Endpoint(faults=lambda number: "silent" if number == 1 else flowing(words, 0.01)) as endpoint:
         policy = OpenAIPolicy("m", endpoint.base_url, timeout=Timeout(reply=0.3))
-        completion = await Retrying(policy).complete(ASKED)
+        completion = await Hardened(policy).complete(ASKED)
         await policy.aclose()
         assert ["stream" in call.body for call in endpoint.calls] == [False, True]
     assert completion.text == "".join(words)
@@ -133,7 +136,7 @@ async def test_what_a_reply_has_cost_that_broke_off_is_counted() -> None:
     broken = flows(lambda: (event(delta(word)) for word in words), 0)
     with Endpoint(["good"], faults=lambda number: broken if number == 1 else "") as endpoint:
         policy = OpenAIPolicy("m", endpoint.base_url)
-        completion = await Retrying(policy).complete(ASKED, lambda _: None)
+        completion = await Hardened(policy).complete(ASKED, lambda _: None)
         await policy.aclose()
     assert (completion.text, completion.usage.calls) == ("good", 2)
     assert completion.usage.completion_tokens >= 4

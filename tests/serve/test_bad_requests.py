@@ -305,7 +305,9 @@ async def test_large_bodies_have_a_bound_together_and_small_ones_are_always_read
 def test_a_server_forgets_the_bodies_of_requests_that_it_has_answered(server: Served) -> None:
     for _ in range(10):
         body = b'{"question": "' + b" " * (LARGEST - 100) + b'"}'
-        refused(post(f"{server.url}/api/runs", content=body, headers={"content-type": "application/json"}), 400, "empty")
+        refused(
+            post(f"{server.url}/api/runs", content=body, headers={"content-type": "application/json"}), 400, "empty"
+        )
 
 
 def test_a_run_that_has_its_answer_is_not_gone_on_with(server: Served) -> None:

@@ -219,7 +219,7 @@ async def test_two_processes_may_make_and_use_one_index_at_once(tmp_path):
         assert (out, problems) == ("60 {1} []\n", "")
     (file,) = cache.glob("*.sqlite")
     store = Store(file)
-    assert store._rows("SELECT count(*) FROM passages") == [(120,)]
+    assert store.select("SELECT count(*) FROM passages") == [(120,)]
     store.close()
 
 

@@ -1,12 +1,12 @@
 """Tools that are made of functions: what calls are checked against."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import Field
 
 from hira.agents.calls import use
-from hira.core.errors import UsageError
+from hira.core.errors import ToolError, UsageError
 from hira.core.tokens import count
 from hira.core.tool import SHOWN
 from hira.testing.script import make_context
@@ -91,6 +91,36 @@ def several(*words: str) -> str:
 
 def placed(word: str, /) -> str:
     return word
+
+
+def test_the_args_of_a_docstring_describe_the_parameters_in_the_schema() -> None:
+    @tool
+    def order(part: Literal["HP-20", "HP-30"], count: Annotated[int, Field(description="from 1")] = 1) -> str:
+        """Order a part.
+
+        Args:
+            part (str): the number of the part,
+                as on its label
+            count: how many
+
+        It is delivered tomorrow.
+        """
+        return f"{count} × {part}"
+
+    assert order.description == "Order a part.\n\nIt is delivered tomorrow."
+    properties = order.parameters["properties"]
+    assert properties["part"]["description"] == "the number of the part, as on its label"
+    assert properties["count"]["description"] == "from 1"
+
+
+def test_wrong_arguments_are_explained_in_the_letters_of_the_schema() -> None:
+    @tool
+    def order(part: Literal["HP-20", "HP-30"]) -> str:
+        "Order a part."
+        return part
+
+    with pytest.raises(ToolError, match="part: input should be 'HP-20' or 'HP-30'"):
+        order.check({"part": "hp-20"})
 
 
 def test_what_no_model_could_call_is_refused_with_a_way_out() -> None:

@@ -49,12 +49,13 @@ def with_run(*overrides: str) -> RunFiles:
     return replace(HEALTHY, configuration=configured(*overrides))
 
 
+FORGETFUL = "the chat template removes earlier thoughts from the prompt"
 NO_TOOLS = ("the chat template has no place for tools: calls are written as text",)
 BROKEN: list[tuple[str, str, RunFiles]] = [
     (
         "chat template",
         "warning",
-        replace(HEALTHY, notices=("the chat template removes earlier thoughts from the prompt",)),
+        replace(HEALTHY, notices=(FORGETFUL,)),
     ),
     ("chat template", "warning", replace(with_run("recipe=grpo"), notices=NO_TOOLS)),
     ("chat template", "fault", replace(with_run("settings.dialect=native"), notices=NO_TOOLS)),
@@ -64,7 +65,9 @@ BROKEN: list[tuple[str, str, RunFiles]] = [
     ("held-out questions", "fault", with_run("data.held_out=a.jsonl")),
     ("held-out questions", "warning", replace(HEALTHY, shared=3)),
     ("window", "fault", replace(HEALTHY, window=4096)),
-    ("prefixes", "fault", with_step(**{"planner/broken": 0.9})),
+    ("prefixes", "fault", replace(with_step(**{"planner/broken": 0.9}), notices=None)),
+    ("prefixes", "fault", replace(with_step(**{"planner/broken": 0.9}), notices=(FORGETFUL,))),
+    ("prefixes", "warning", with_step(**{"planner/broken": 0.9})),
     ("tokens", "warning", with_step(rows_dropped=0.1)),
     ("singletons", "fault", with_step(**{"group_size/1": 30})),
     ("dead groups", "fault", with_step(dead_groups=1.0)),

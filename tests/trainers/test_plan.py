@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from hira.trainers.plan import GIB, DecoderShape, TrainingWork, sheet
+from hira.trainers.profile import count_slots
 
 QWEN_7B = {
     "model_type": "qwen2",
@@ -75,3 +76,8 @@ def test_the_sheet_of_seven_billion_parameters_is_the_one_worked_out_by_hand() -
     linear, others = 6_525_288_448, 1_090_328_064
     nf4 = linear / 2 + linear / 64 + linear / 64 / 256 * 4 + 2 * others
     assert sheet(DecoderShape.of(QWEN_7B), TrainingWork(bits=4)).update["base weights"] == pytest.approx(nf4, abs=1)
+
+
+def test_a_vllm_server_needs_a_slot_for_each_version_of_an_adapter_that_may_be_sampled() -> None:
+    """MarsRL's three roles, with replies up to four updates old, need 18."""
+    assert [count_slots(*case) for case in ((0, 1), (0, 3), (4, 3))] == [2, 6, 18]

@@ -66,6 +66,7 @@ async def test_a_group_holds_g_rollouts_of_one_question_with_rows_of_each_conver
         ("worker", "1/worker", 1),
     ]
     assert made.measures["reward/accuracy"] == 1.0
+    assert made.measures["turns"] == 2.0
 
 
 async def test_what_tools_bring_is_in_the_row_and_is_not_trained() -> None:

@@ -8,7 +8,7 @@ no function calls is among the things that a workflow has to live with.
 import base64
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from hira import Hira, Settings
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.core.errors import BadReply, OutOfBudget
 from hira.core.policy import Completion, Request, Sampling, Watch
-from hira.policies.dialects import DIALECTS
+from hira.policies.dialects import DIALECTS, Call, Dialect
 from hira.policies.offline.solving import read_request
 from hira.policies.openai import OpenAIPolicy
 from hira.tools import Observation, Tool, Toolbox
@@ -37,7 +37,6 @@ PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 NONSENSE = "NONSENSE"
-WriteCall = Callable[[str, Mapping[str, Any]], str]
 WORDS = '[a-z]{3,8} " " [a-z]{3,8}'
 
 
@@ -53,9 +52,10 @@ def made_up(schema: Mapping[str, Any]) -> Any:
     return {"integer": 1, "number": 1.5, "boolean": True, "object": {}}.get(kind, NONSENSE)
 
 
-def grammar_of(name: str, parameters: Mapping[str, Any], write: WriteCall) -> str:
+def grammar_of(tool: Tool, dialect: Dialect) -> str:
     """A rule for one call of a tool: as the dialect writes it, with words of the model in place of nonsense."""
-    written = write(name, {field: made_up(schema) for field, schema in parameters.get("properties", {}).items()})
+    properties = tool.parameters.get("properties", {})
+    written = dialect.write(Call(tool.name, {field: made_up(schema) for field, schema in properties.items()}), tool)
     parts = [json.dumps(part, ensure_ascii=False) for part in re.split(NONSENSE, written)]
     return f" {WORDS} ".join(parts)
 
@@ -63,10 +63,11 @@ def grammar_of(name: str, parameters: Mapping[str, Any], write: WriteCall) -> st
 def grammar(request: Request) -> str:
     """What the reply has to look like: a call, or later on a call or a boxed answer; empty where it is free."""
     asked = read_request(request)
-    if request.schema or request.tools or not asked.tools or request.write_call is None:
+    if request.schema or request.tools or not asked.explained:
         return ""
+    dialect, tools = asked.explained.dialect, asked.explained.tools
     boxed = f'"\\\\boxed{{" {WORDS} "}}"'
-    rules = [grammar_of(name, parameters, request.write_call) for name, parameters in asked.tools.items()]
+    rules = [grammar_of(tool, dialect) for tool in tools]
     if request.choose == "none":
         return f"root ::= {boxed}"
     return "root ::= " + " | ".join(rules if len(asked.results) < ENOUGH else [*rules, boxed])

@@ -10,8 +10,8 @@ import pytest
 
 from hira import Answer, Hira
 from hira.agents.coordinator import assignment_of
-from hira.agents.loop import UNREADABLE_IN_A_ROW
 from hira.agents.record import schema_of
+from hira.agents.recovery import UNREADABLE_IN_A_ROW
 from hira.core.errors import BadReply, OutOfBudget
 from hira.core.messages import user
 from hira.core.policy import Request, Sampling

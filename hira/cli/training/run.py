@@ -90,7 +90,9 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
     if wrong := explain_window(window, own_window(configuration.model.name, shell.folder)):
         shell.tell(f"hira-train: {wrong}; the figures below are for {window:,}: set rollouts.window to the model's own")
     if configuration.rollouts.vllm:
+        slots = profile.count_slots(configuration.marsrl.staleness, len(set(configuration.model.adapters.values())))
         shell.tell("hira-train: a vLLM server samples and needs memory, too; only the figures of the update apply here")
+        shell.tell(f"hira-train: start it with --enable-lora --max-loras {slots}")
     work = work_of(configuration)
     named = {args.gpu: DEVICES[args.gpu]} if args.gpu else DEVICES
     rows = {name: at_once(shape, work, device) for name, device in named.items()}

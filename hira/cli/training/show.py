@@ -20,7 +20,18 @@ from hira.trainers.preflight import check_inputs, own_window
 from hira.trainers.recipes import GRPO, RECIPES
 from hira.trainers.records import count_of
 
-USUAL = ("reward", "reward/accuracy", "dead_groups", "entropy", "kl", "grad_norm", "rollout_seconds", "update_seconds")
+USUAL = (
+    "reward",
+    "reward/accuracy",
+    "reward/gain",
+    "dead_groups",
+    "turns",
+    "entropy",
+    "kl",
+    "grad_norm",
+    "rollout_seconds",
+    "update_seconds",
+)
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 OF_ROLES = ("reward", "length", "turns", "share", "sampler_drift")
 
@@ -45,6 +56,8 @@ def show(args: argparse.Namespace, shell: Shell) -> int:
         raise UsageError("the run has made no step yet", where=str(folder), fix="leave the names of metrics out")
     for one in [] if args.metrics else exams:
         shell.say(format_exam(one))
+    if steps and not args.metrics and (line := describe_waiting(steps)):
+        shell.say(line)
     for name in _choose_names(steps, args.metrics):
         values = [float(step[name]) for step in steps if isinstance(step.get(name), int | float)]
         shell.say(f"{name:<28} {values[0]:>9.4g} → {values[-1]:<9.4g} {spark(values)}")
@@ -61,7 +74,23 @@ def _choose_names(steps: Sequence[Mapping[str, Any]], asked: Sequence[str]) -> l
             raise UsageError(f"no metric has {asked[0]!r} in its name", fix=f"names contain: {', '.join(known)}")
         return found
     roles = [name.removesuffix("/length") for name in names if name.endswith("/length")]
-    return [name for name in (*USUAL, *(f"{role}/{one}" for role in roles for one in OF_ROLES)) if name in names]
+    tools = [name for name in names if name.startswith("tool_calls/")]
+    return [
+        name for name in (*USUAL, *tools, *(f"{role}/{one}" for role in roles for one in OF_ROLES)) if name in names
+    ]
+
+
+def describe_waiting(steps: Sequence[Mapping[str, Any]]) -> str:
+    """Return which side waits for the other: while rollouts are sampled the weights wait, and during an update the
+    sampler does, unless the pipeline samples on. "" without times."""
+    rollouts, updates = (
+        sum(float(one.get(name, 0)) for one in steps) for name in ("rollout_seconds", "update_seconds")
+    )
+    if not rollouts + updates:
+        return ""
+    share = rollouts / (rollouts + updates)
+    slower, waiting = ("rollouts", "updates wait") if share >= 0.5 else ("updates", "rollouts wait")
+    return f"{max(share, 1 - share):.0%} of the time goes to {slower}: {waiting} for them"
 
 
 def describe_sample(one: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """How calls are written and results are written back. The only place that parses what a model wrote."""
 
-from hira.policies.dialects.dialect import Call, Dialect, Parsed, rewrite_messages
+from hira.policies.dialects.dialect import Call, Dialect, Explained, Parsed, rewrite_messages
 from hira.policies.dialects.json import DIALECT as JSON
 from hira.policies.dialects.native import DIALECT as NATIVE
 from hira.policies.dialects.tags import DIALECT as TAGS
@@ -11,6 +11,6 @@ DIALECTS: dict[str, Dialect] = {"native": NATIVE, "tags": TAGS, "xml": XML, "jso
 FALLBACKS: dict[str, Dialect] = {"native": JSON, "json": TAGS}
 
 __all__ = [
-    "DIALECTS", "FALLBACKS", "JSON", "NATIVE", "TAGS", "XML", "Call", "Dialect", "Parsed",
+    "DIALECTS", "FALLBACKS", "JSON", "NATIVE", "TAGS", "XML", "Call", "Dialect", "Explained", "Parsed",
     "rewrite_messages",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import Any, TypeVar
 
-from hira.core.errors import DialectError
+from hira.core.errors import DialectError, uncapitalise
 from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.evidence import find_cited
@@ -186,7 +186,8 @@ def read_record(completion: Completion, shape: type[M]) -> M:
             return TypeAdapter(shape).validate_python(one)
         except ValidationError as error:
             complaint = "; ".join(
-                f"{'.'.join(map(str, wrong['loc'])) or 'object'}: {wrong['msg'].lower()}" for wrong in error.errors()
+                f"{'.'.join(map(str, wrong['loc'])) or 'object'}: {uncapitalise(wrong['msg'])}"
+                for wrong in error.errors()
             )
     raise DialectError(f"Your JSON object does not fit: {complaint}.")
 

@@ -263,6 +263,23 @@ _MOST = 1_000
 """Calls of one turn; whatever it holds was accepted before."""
 
 
+class Explained(Filled):
+    """The part of a prompt that explains calls. A policy that is a program finds in it the `dialect` of the calls and
+    the `tools`; pickled, it is the text alone."""
+
+    dialect: Dialect
+    tools: "tuple[Tool, ...]"
+
+    @classmethod
+    def of(cls, dialect: Dialect, tools: "Sequence[Tool]") -> "Explained":
+        explained = cls(dialect.instructions(tools))
+        explained.dialect, explained.tools = dialect, tuple(tools)
+        return explained
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Filled, (str(self),)
+
+
 def rewrite_messages(
     messages: Sequence[Message], tools: Sequence[Tool], old: Dialect, new: Dialect, understood: Sequence[Tool] = ()
 ) -> list[Message]:

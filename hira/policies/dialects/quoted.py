@@ -9,6 +9,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -86,18 +87,17 @@ class ReadTexts:
         return False
 
     def hold_reworded(self, call: Call, tool: Tool) -> bool:
-        """Return whether a text has the call in another form: its name, and before or after it nothing but its arguments
-        and the words of call formats. Next to a name that is a plain word, one of these is needed: prose may have that
-        word before a value."""
-        values = set(filter(None, map(fold, _values_of(call.arguments))))
+        """Return whether a text has the call in another form: its name, and before or after it nothing but its
+        arguments and the words of call formats. Next to a name that is a plain word, one of these is needed: prose may
+        have that word before a value."""
+        name = fold(call.name)
+        texts = [text for text in self.folded if name in text]
+        values = set(filter(None, map(fold, _values_of(call.arguments)))) if texts else set()
         if not values or sum(map(len, values)) > LONGEST:
             return False
         words = {*map(fold, tool.fields), *_WORDS} - {""}
-        parts = sorted({*values, *words, "(", ")"}, key=len, reverse=True)
-        part = "|".join((*map(re.escape, parts), r"\d"))
-        written = re.compile(f"{re.escape(fold(call.name))}((?:{part})*)")
-        backwards = re.compile(f"(?:{'|'.join(re.escape(one[::-1]) for one in parts)}|\\d)*")
-        for text in self.folded:
+        part, written, backwards = _compile_forms(name, frozenset({*values, *words, "(", ")"}))
+        for text in texts:
             reverse = text[::-1]
             for found in written.finditer(text):
                 held = re.findall(part, found[1])
@@ -118,6 +118,16 @@ class ReadTexts:
 
     def _has(self, piece: str) -> bool:
         return not piece or any(piece in text for text in self.folded)
+
+
+@lru_cache(maxsize=100)
+def _compile_forms(name: str, parts: frozenset[str]) -> "tuple[str, re.Pattern[str], re.Pattern[str]]":
+    """Compile the patterns of one part of a call, of a call with its parts after the name, and of parts before the name
+    read backwards."""
+    longest_first = sorted(parts, key=len, reverse=True)
+    part = "|".join((*map(re.escape, longest_first), r"\d"))
+    backwards = "|".join(re.escape(one[::-1]) for one in longest_first)
+    return part, re.compile(f"{re.escape(name)}((?:{part})*)"), re.compile(f"(?:{backwards}|\\d)*")
 
 
 def _fold_call(passage: str) -> str:

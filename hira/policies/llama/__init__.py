@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from hira.core.errors import EndpointError, UsageError
-from hira.core.policy import Completion, Request, Watch
+from hira.core.policy import CallOptions, Completion, Request, Watch
 from hira.policies.llama.process import LlamaServer, ServerConfig, lease_server, release_server
 from hira.policies.names import GGUF, Continuation
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.probe import ServedModel
-from hira.policies.retrying import USUAL, Timeout
+from hira.policies.waiting import USUAL, Timeout
 
 MAGIC = b"GGUF"
 TEMPLATE = "tokenizer.chat_template"
@@ -120,7 +120,7 @@ class LlamaPolicy:
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         held = await self.hold()
         try:
-            base_url = await held.server.base_url(request.tell)
+            base_url = await held.server.base_url(CallOptions.of(watch).tell)
             held.asked = held.asked or OpenAIPolicy(
                 self.config.alias, base_url, held.server.key, continuation=self._continuation, timeout=self._timeout
             )

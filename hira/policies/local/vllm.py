@@ -1,6 +1,6 @@
 """The engine that samples at a vLLM server: token ids over HTTP, and adapters that are loaded as they are trained.
 
-    VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve MODEL --enable-lora --max-loras 4 --max-lora-rank 64
+    VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve MODEL --enable-lora --max-loras N --max-lora-rank 64
 
 A server tells the log-probabilities of temperature 1; for another one start it with --logprobs-mode processed_logprobs
 and leave top-p and top-k out.

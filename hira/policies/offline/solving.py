@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from hira.core.messages import Filled, Message, ToolCall
 from hira.core.policy import Request
 from hira.core.sanitize import clean
 from hira.evidence import CITED, find_cited
-from hira.policies.dialects import Call
+from hira.policies.dialects import Call, Explained
 from hira.policies.offline.answering import (
     NOTHING,
     ShownPassage,
@@ -91,8 +91,18 @@ class OfflineRequest:
     @property
     def tools(self) -> dict[str, Mapping[str, Any]]:
         """The parameters of each tool that may be called, by its name."""
-        offered = [tool["function"] for tool in self.request.callable_tools or self.request.tools]
-        return {one["name"]: one.get("parameters", {}) for one in offered}
+        return {name: function.get("parameters", {}) for name, function in self.functions.items()}
+
+    @property
+    def explained(self) -> Explained | None:
+        """The part of the prompt that explains calls, None without one."""
+        return next((value for value in self.values.values() if isinstance(value, Explained)), None)
+
+    @property
+    def functions(self) -> dict[str, Mapping[str, Any]]:
+        """The definition of each tool that may be called, by its name."""
+        specs = [tool.spec for tool in self.explained.tools] if self.explained else self.request.tools
+        return {spec["function"]["name"]: spec["function"] for spec in specs}
 
 
 def read_request(request: Request) -> OfflineRequest:
@@ -111,16 +121,22 @@ def read_request(request: Request) -> OfflineRequest:
 
 def write_act(act: Act, asked: OfflineRequest) -> tuple[str, tuple[ToolCall, ...]]:
     """The act as text and native calls, whichever the dialect takes. The text names a tool that is not offered."""
-    write, number = asked.request.write_call, len(asked.request.messages)
+    explained, number = asked.explained, len(asked.request.messages)
     lines, calls = [act.text], list[ToolCall]()
     for at, (name, arguments) in enumerate(act.calls, 1):
         if name not in asked.tools:
             lines.append(f"This request offers no tool named {name}.")
-        elif write and (written := write(name, arguments)):
+        elif explained and (written := _write_call(Call(name, arguments), explained)):
             lines.append(written)
         else:
             calls.append(ToolCall(f"call_{number}_{at}", name, json.dumps(dict(arguments), ensure_ascii=False)))
     return "\n".join(lines).strip(), tuple(calls)
+
+
+def _write_call(call: Call, explained: Explained) -> str:
+    """The call as text, empty if calls are native."""
+    tool = next(tool for tool in explained.tools if tool.name == call.name)
+    return str(explained.dialect.write(call, tool))
 
 
 def advance(program: Program, asked: OfflineRequest) -> Act:
@@ -197,7 +213,6 @@ for root in map(Path, {roots!r}):
                 if 2 * sum(word in f"{{heading}} {{part}}".lower() for word in wanted) > len(wanted):
                     print(heading, part, sep="\\n\\n", end="\\n\\n")
 """
-_CITING = re.compile(rf"\S[^\n]*?{CITED.pattern}")
 
 
 def solve(asked: OfflineRequest) -> Act:
@@ -273,8 +288,8 @@ def _look_up(asked: OfflineRequest, question: str) -> tuple[str, Mapping[str, An
         return name, _fill(asked.tools[name], question)
     if "python" not in asked.tools:
         return None
-    offered = asked.request.callable_tools or asked.request.tools
-    roots = [root for tool in offered for root in _ROOT.findall(str(tool["function"].get("description", "")))]
+    described = (str(function.get("description", "")) for function in asked.functions.values())
+    roots = [root for text in described for root in _ROOT.findall(text)]
     wanted = [word.lower() for word in make_query(question).split()]
     return "python", {"code": _PRINTING.format(wanted=wanted, roots=[*roots, *asked.files])}
 
@@ -301,6 +316,16 @@ def conclude(brought: str) -> str:
 
 def find_statements(brought: str) -> list[ShownPassage]:
     """Find the statements of a report that cite a source."""
-    lines = (re.sub(r"^(?:Conclusion|Result): ", "", match[0]) for match in _CITING.finditer(brought))
+    lines = (re.sub(r"^(?:Conclusion|Result): ", "", piece) for piece in _cut_after_marks(brought))
     found = [ShownPassage(find_cited(line)[0], "", "", CITED.sub("", line).strip()) for line in lines]
     return [one for one in found if words(one.text)]
+
+
+def _cut_after_marks(text: str) -> Iterator[str]:
+    """Yield the pieces of each line that end with a citation and have more before it."""
+    for line in text.split("\n"):
+        begin = 0
+        for mark in CITED.finditer(line):
+            if line[begin : mark.start()].strip():
+                yield line[begin : mark.end()].lstrip()
+                begin = mark.end()

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
@@ -19,8 +20,8 @@ from pydantic import (
     model_validator,
 )
 
-from hira.core.errors import UsageError, did_you_mean
-from hira.core.options import Part
+from hira.core.errors import UsageError, did_you_mean, uncapitalise
+from hira.core.options import Part, read_duration
 from hira.core.policy import Effort
 from hira.core.sanitize import passwords_in, without_userinfo
 from hira.policies.names import Api
@@ -57,6 +58,10 @@ def is_secret(name: str) -> bool:
     return bool(_SECRET.search(name))
 
 
+Seconds = Annotated[float, BeforeValidator(read_duration)]
+"""A number of seconds, or a text such as "5m"."""
+
+
 class StrictModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -91,7 +96,7 @@ class RoleSettings(StrictModel):
     max_reply_tokens: int | None = Field(default=None, ge=1)
     max_tokens: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)
-    max_time: float | None = Field(default=None, gt=0)
+    max_time: Seconds | None = Field(default=None, gt=0)
     max_calls: int | None = Field(default=None, ge=1)
     max_subtasks: int | None = Field(default=None, ge=0)
 
@@ -193,15 +198,14 @@ class Settings(StrictModel):
     confinement that Python code requires (hira.tools.python), `sandbox_image` the image of its container; `cache` is
     the folder in which indexes of documents and searches are kept, None keeps them in memory. `search` names
     services, separated by commas, in order of preference; `contact` (an address or URL) is sent to the sites that
-    hira reads; `allowed_hosts` contains "host:port" entries of servers in this network that may be
-    opened. `adapter` is a LoRA adapter for a model of this process (`hf:NAME`). `mcp` names servers
-    whose tools experts are given. Files and folders that `exclude` names are read neither as documents nor by
-    programs. `max_subtasks`, `parallel` and `dialect` are the workflow's own by default; `workflows`
-    holds further options of workflows, by their names. `verify` says how answers are checked, None for a model where
-    one is connected, lexically otherwise; without `verifier_exam` its verdicts count unexamined; `verifier`,
-    `tools`, `experts` and `workflow` name
-    objects of your own as `module:Object`. `otel`
-    is the base URL of a collector of spans, empty or "off" for none.
+    hira reads; `embed` and `rerank` name the models that encode and order passages; `allowed_hosts` contains
+    "host:port" entries of servers in this network that may be opened. `adapter` is a LoRA adapter for a model of this
+    process (`hf:NAME`). `mcp` names servers whose tools experts are given. Files and folders that `exclude` names are
+    read neither as documents nor by programs. `max_subtasks`, `parallel` and `dialect` are the workflow's own by
+    default; `workflows` holds further options of workflows, by their names. `verify` says how answers are checked, None
+    for a model where one is connected, lexically otherwise; without `verifier_exam` its verdicts count unexamined;
+    `verifier`, `tools`, `experts` and `workflow` name objects of your own as `module:Object`. `otel` is the base URL of
+    a collector of spans, empty or "off" for none.
     """
 
     profile: Path | None = None
@@ -218,6 +222,8 @@ class Settings(StrictModel):
     experts: Mapping[str, ExpertSettings] = Field(default_factory=dict)
     docs: tuple[Path, ...] = ()
     exclude: tuple[Path, ...] = ()
+    embed: str = ""
+    rerank: str = ""
     search: str = ""
     search_keys: Mapping[str, SecretStr] = Field(default_factory=dict)
     searxng_url: str = ""
@@ -238,7 +244,7 @@ class Settings(StrictModel):
     timeout: TimeoutSettings = TimeoutSettings()
     max_tokens: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)
-    max_time: float | None = Field(default=None, gt=0)
+    max_time: Seconds | None = Field(default=None, gt=0)
     max_calls: int | None = Field(default=None, ge=1)
     prices: Mapping[str, PriceSettings] = Field(default_factory=dict)
     keys: Mapping[str, KeySettings] = Field(default_factory=dict)
@@ -360,7 +366,7 @@ def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
     first = error.errors()[0]
     path = [str(part) for part in first["loc"]]
     where = origins.get(".".join(path[:2])) or origins.get(path[0], "") if path else ""
-    says = first["msg"].lower().removeprefix("value error, ")
+    says = uncapitalise(first["msg"]).removeprefix("value error, ")
     if first["type"] != "value_error" and _is_shown(path, first["input"]):
         said = repr(first["input"])
         says += f", got {said if len(said) <= LONGEST_SHOWN else said[:LONGEST_SHOWN] + '…'}"

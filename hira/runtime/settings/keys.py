@@ -88,7 +88,7 @@ def find_place(name: str, role: str, own: RoleSettings, settings: Settings) -> E
         return EndpointPlace(name, "", "", "")
     named = own.base_url or settings.base_url
     model, elsewhere = place_of(name.removeprefix("openai:") if named else resolve_name(name))
-    if elsewhere:
+    if elsewhere or model.startswith(GGUF):
         return EndpointPlace(model, elsewhere, "", "")
     base_url, key = own.base_url or settings.base_url, own.api_key.get_secret_value()
     origin = f"role {role}" if key else settings.origin("api_key")

@@ -83,7 +83,8 @@ def _find_imports(path: Path) -> Iterator[tuple[Path | None, str]]:
             yield from ((None, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = path.parents[min(node.level, len(path.parents)) - 1] if node.level else None
-            package = f"{node.module}." if node.module else ""
-            yield from ((base, f"{package}{alias.name}") for alias in node.names)
+            for alias in node.names:  # what a star imports is part of the module itself
+                names = filter(None, (node.module, alias.name if alias.name != "*" else None))
+                yield base, ".".join(names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_module(node.value):
             yield None, node.value  # such as import_module("plugins.depth")

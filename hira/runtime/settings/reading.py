@@ -123,7 +123,12 @@ def find_misspelt(environ: Mapping[str, str]) -> list[str]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The values of a TOML file, none where it is absent. Raises `UsageError` for one that cannot be read."""
-    if not path.exists():
+    try:
+        absent = not path.exists()
+    except OSError as error:
+        fix = "make it readable, or set HOME and XDG_CONFIG_HOME to folders of your own"
+        raise UsageError(f"{FILE} cannot be read: {error.strerror}", where=f"at {path}", fix=fix) from None
+    if absent:
         return {}
     if not path.is_file() or path.stat().st_size > LONGEST:
         what = f"{FILE} is no file of at most {LONGEST // 1024} KB"
@@ -131,7 +136,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows editors write a mark
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}", fix="correct or remove the file") from None
     except (ValueError, RecursionError) as error:  # also of a number with too many digits
@@ -183,6 +188,19 @@ _FILE = TypeAdapter(_FileValues)
 def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
     """A hira.toml; relative paths in it start at its folder. An absent file is an empty layer."""
     values = read_toml(path)
+    if not values:
+        return Layer(kind, {}, {})
+    _check_tables(values, path)
+    values = resolve_paths(values, path.parent)
+    if kind == "project":
+        check_harmless(values, path)
+        check_litellm(places(values), path)
+    names = [*values, *(f"mcp.{name}" for name in values.get("mcp", {}))]
+    return Layer(kind, values, dict.fromkeys(names, str(path)))
+
+
+def _check_tables(values: Mapping[str, Any], path: Path) -> None:
+    """Raise `UsageError` for an unknown key, or a value that is no table, anywhere in the file."""
     _check_keys(values, Settings, path)
     for name in ("roles", "mcp", "keys", "prices"):
         _table(values, name, path)
@@ -203,12 +221,6 @@ def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
         _check_keys(price if isinstance(price, Mapping) else {}, PriceSettings, path)
     for server in _table(values, "mcp", path).values():
         _check_keys(server if isinstance(server, Mapping) else {}, McpSettings, path)
-    values = resolve_paths(values, path.parent)
-    if kind == "project":
-        check_harmless(values, path)
-        check_litellm(places(values), path)
-    names = [*values, *(f"mcp.{name}" for name in values.get("mcp", {}))]
-    return Layer(kind, values, dict.fromkeys(names, str(path)))
 
 
 def profile_layers(closer: Iterable[Layer], folder: Path) -> list[Layer]:
@@ -306,12 +318,16 @@ def load(
         file_layer("user", config),
     ]
     file, store = folder / FILE, config.with_name(TRUSTED)
-    layers, refused = drop_untrusted(layers, environ, file, store)
+    refused: list[str] = []
+    doubted = any(layer.values for layer in layers if layer.kind in ("project", "record"))
+    if doubted:
+        layers, refused = drop_untrusted(layers, environ, file, store)
     values, origins = merge_layers(layers)
-    for layer in layers:
-        if layer.kind in ("project", "record"):
-            check_litellm(find_places(layer, values), file)
-    check_trusted(layers, values, environ, file, store)
+    if doubted:
+        for layer in layers:
+            if layer.kind in ("project", "record"):
+                check_litellm(find_places(layer, values), file)
+        check_trusted(layers, values, environ, file, store)
     if "cache" not in values:
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
     values["journal"] = find_journal(values.get("journal", names is None), environ, folder, home)

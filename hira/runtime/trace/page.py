@@ -64,9 +64,9 @@ def data(reading: Reading) -> dict[str, Any]:
         "subtasks": [_subtask(reading, at, conversations) for at in range(len(known))],
         "conversations": conversations,
         "memory": [
-            {"channel": memory_entry.channel, "text": memory_entry.text, "origin": memory_entry.origin, "subtask": memory_entry.subtask,
-             "at": ends.get(memory_entry.subtask, clock.span)}
-            for memory_entry in reading.remembered
+            {"channel": entry.channel, "text": entry.text, "origin": entry.origin,
+             "subtask": entry.subtask, "at": ends.get(entry.subtask, clock.span)}
+            for entry in reading.remembered
         ],
         "citations": [
             {

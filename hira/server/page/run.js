@@ -65,6 +65,7 @@ export class RunView {
   async show() {
     this.ticking = setInterval(() => this.meter(), 500);
     try {
+      this.working = { ...await call(`/api/runs/${this.id}`), heard: performance.now() };
       for await (const event of watch(this.id, this.abort.signal)) this.take(event);
       const told = await call(`/api/runs/${this.id}`);
       this.ended(told);
@@ -238,7 +239,7 @@ export class RunView {
 
   onTurnStarted(event) {
     this.running.set(event.conversation, event.role);
-    this.branch(this.of(event.conversation)).said.textContent = `${event.role} thinks …`;
+    this.branch(this.of(event.conversation)).said.textContent = event.prompt ? `${event.role} reads about ${figure(event.prompt)} tokens …` : `${event.role} thinks …`;
   }
 
   onTurnText(event) {
@@ -318,10 +319,13 @@ export class RunView {
     return branch;
   }
 
-  // Between two events the clock goes on by itself.
+  // Between two events the clock goes on by itself. The events that a page reads late do not say how late it is: the
+  // server does.
   passed() {
     if (this.at == null) return "";
-    return seconds(this.at + (this.state === "running" ? (performance.now() - this.heard) / 1000 : 0));
+    if (this.state !== "running") return seconds(this.at);
+    const { seconds: before, heard } = this.working?.seconds != null ? this.working : { seconds: this.at, heard: this.heard };
+    return seconds(before + (performance.now() - heard) / 1000);
   }
 
   meter() {

@@ -7,10 +7,10 @@ import asyncio
 import hashlib
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from hira.core import tokens
 from hira.core.bm25 import BM25
@@ -19,13 +19,20 @@ from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
 from hira.tools.documents.document import Document, Part, join_pieces, write_pieces
+from hira.tools.documents.encoder import EncoderFailed
+from hira.tools.documents.ranking import Ranked, fuse
 from hira.tools.documents.reader import FileReader, read_file
 from hira.tools.documents.refresh import Progress, Refresh, find_changes
 from hira.tools.documents.store import IndexedFile, PassageHit, open_store
+from hira.tools.documents.vectors import Vectors
 from hira.tools.documents.walk import real_paths, roots_of, walk
+
+if TYPE_CHECKING:
+    from hira.tools.documents.encoder import Encoder, Reranker, Spend
 
 __all__ = [
     "Document",
+    "EncoderFailed",
     "FileReader",
     "Index",
     "Part",
@@ -39,6 +46,8 @@ __all__ = [
 # part of the file's name: increment it when the readers, the passages or the tables change
 _EDITION = 3
 _LISTED = 5
+_RERANKED = 30
+"""The first passages, which a reranker orders."""
 
 
 class Index:
@@ -55,6 +64,8 @@ class Index:
         cache: Path | None = None,
         *,
         exclude: Sequence[Path] = (),
+        encoder: "Encoder | None" = None,
+        reranker: "Reranker | None" = None,
     ) -> None:
         self.paths = tuple(paths)
         self.exclude = tuple(exclude)
@@ -68,9 +79,17 @@ class Index:
         self._turn = threading.Lock()
         self._reader = FileReader()
         self._stopped = threading.Event()
+        self._reranker = reranker
+        self._vectors = Vectors(self._store, encoder) if encoder else None
+
+    @property
+    def is_only_words(self) -> bool:
+        """True if neither an encoder nor a reranker takes part in a search."""
+        return self._vectors is None and self._reranker is None
 
     async def refresh(self, on_progress: Progress | None = None) -> None:
-        """Bring the index up to date. `on_progress(done, total)` counts changed files, and is called in a thread."""
+        """Bring the words of the index up to date. `on_progress(done, total)` counts changed files, and is called in a
+        thread."""
         self._stopped.clear()
         try:
             await asyncio.to_thread(self._refresh, on_progress)
@@ -79,11 +98,48 @@ class Index:
             self._reader.close()
             raise
 
-    async def search(self, question: str, top: int = 10, relevant: float = 0.0) -> list[PassageHit]:
+    async def encode(self, on_progress: Progress | None = None, spend: "Spend | None" = None) -> None:
+        """Give every passage a vector, if there is an encoder; `on_progress` counts passages. Raises `EncoderFailed`
+        if that is not possible; the vectors made until then are kept."""
+        if self._vectors:
+            await self._vectors.complete(on_progress, spend)
+
+    async def search(
+        self,
+        question: str,
+        top: int = 10,
+        relevant: float = 0.0,
+        *,
+        spend: "Spend | None" = None,
+        on_failure: Callable[[str], None] | None = None,
+    ) -> list[PassageHit]:
         """Return the passages that fit a question best, without those that score less than the share `relevant` of the
-        best. The first search brings the index up to date."""
+        best. The first search brings the index up to date.
+
+        `spend` is charged for what the encoder and the reranker read. If one of them fails, `on_failure` gets the
+        reason, and the result is that without it; without `on_failure`, `EncoderFailed` is raised.
+        """
         await self._ensure_fresh()
-        return await asyncio.to_thread(self._store.search, question, top, relevant)
+        order = await asyncio.to_thread(self._store.match, question, top, relevant)
+        for improve in (self._add_near, self._rerank):
+            try:
+                order = await improve(question, order, spend)
+            except EncoderFailed as error:
+                if on_failure is None:
+                    raise
+                on_failure(str(error))
+        return await asyncio.to_thread(self._store.choose, order, question, top)
+
+    async def _add_near(self, question: str, order: "list[Ranked]", spend: "Spend | None") -> "list[Ranked]":
+        return fuse([order, await self._vectors.find_near(question, spend)]) if self._vectors else order
+
+    async def _rerank(self, question: str, order: "list[Ranked]", spend: "Spend | None") -> "list[Ranked]":
+        if not (self._reranker and order):
+            return order
+        texts = await asyncio.to_thread(self._store.read_full_texts, [ranked.row for ranked in order[:_RERANKED]])
+        first = [ranked for ranked in order[:_RERANKED] if ranked.row in texts]
+        best = await self._reranker.order(question, [texts[ranked.row] for ranked in first], spend=spend)
+        return [*(first[number] for number in best), *order[_RERANKED:]]
 
     async def read_neighbours(self, hits: Sequence[PassageHit]) -> list[PassageHit]:
         """Return the passages before and after each hit, in the same document."""
@@ -102,6 +158,12 @@ class Index:
     async def take_new_warnings(self) -> list[str]:
         """Return the warnings that no process with this index has taken yet. One that comes back is new again."""
         return await asyncio.to_thread(self._store.take_new, list(dict.fromkeys(self.warnings)))
+
+    async def aclose(self) -> None:
+        """Close the connections to the encoder and the reranker."""
+        for used in (self._vectors.encoder if self._vectors else None, self._reranker):
+            if used and used.endpoint.client:
+                await used.endpoint.client.aclose()
 
     def close(self) -> None:
         self._stopped.set()
@@ -144,15 +206,18 @@ _WITH_NEIGHBOURS = 2
 """The best passages, which are shown with the passages around them."""
 
 
-def search_documents(index: Index, *, top: int = 10) -> Tool:
-    """Create the tool "search": at most `top` relevant passages of the indexed documents, best first."""
+def search_documents(
+    index: Index, *, top: int = 10, spend: "Spend | None" = None, on_failure: Callable[[str], None] | None = None
+) -> Tool:
+    """Create the tool "search": at most `top` relevant passages of the indexed documents, best first. `spend` and
+    `on_failure` are those of `Index.search`."""
     from pydantic import Field
 
     async def search(
         query: Annotated[str, Field(description="a question or its key words")],
     ) -> Observation:
         """Search the local documents for passages."""
-        hits = await index.search(query, top, RELEVANT)
+        hits = await index.search(query, top, RELEVANT, spend=spend, on_failure=on_failure)
         if not hits:
             count = len(await index.names())
             return Observation(f"nothing found for {query!r} in {count} {'document' if count == 1 else 'documents'}")

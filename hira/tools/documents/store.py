@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hira.core.errors import ToolError
-from hira.tools.documents.document import Piece, find_extra_words, query_of
+from hira.tools.documents.document import TRAIL, Piece, find_extra_words, query_of
 from hira.tools.documents.ranking import (
     MENTIONING,
     Issue,
@@ -35,6 +35,10 @@ CREATE TABLE IF NOT EXISTS files (
 );
 CREATE INDEX IF NOT EXISTS files_by_series ON files (series) WHERE series <> '';
 CREATE TABLE IF NOT EXISTS titles (key TEXT, file INTEGER, PRIMARY KEY (key, file)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS vectors (row INTEGER PRIMARY KEY, vector BLOB);
+CREATE TABLE IF NOT EXISTS encoder (
+  id INTEGER PRIMARY KEY, asked TEXT, answered TEXT, length INTEGER, changes INTEGER
+);
 CREATE INDEX IF NOT EXISTS titles_by_file ON titles (file);
 CREATE TABLE IF NOT EXISTS warned (line TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS refused (
@@ -115,7 +119,7 @@ class Store:
             raise
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Iterator[sqlite3.Connection]:
         """Run one transaction, begun as a writer, so that it waits for other processes only here."""
         try:
             with self._lock, self._db:
@@ -124,7 +128,7 @@ class Store:
         except sqlite3.Error as error:
             raise ToolError(f"the index of the documents ({self.where}) cannot be written: {error}") from None
 
-    def _rows(self, statement: str, *values: object) -> list[tuple[object, ...]]:
+    def select(self, statement: str, *values: object) -> list[tuple[object, ...]]:
         try:
             with self._lock:
                 return self._db.execute(statement, values).fetchall()
@@ -132,20 +136,20 @@ class Store:
             raise ToolError(f"the index of the documents ({self.where}) cannot be read: {error}") from None
 
     def read_stamps(self) -> dict[str, Stamp]:
-        return {row[0]: Stamp(*row[1:]) for row in self._rows("SELECT path, size, changed, digest FROM files")}  # type: ignore[misc,arg-type]
+        return {row[0]: Stamp(*row[1:]) for row in self.select("SELECT path, size, changed, digest FROM files")}  # type: ignore[misc,arg-type]
 
     def read_refused(self) -> dict[str, Refused]:
-        rows = self._rows("SELECT path, size, changed, line, textless, tried FROM refused")
+        rows = self.select("SELECT path, size, changed, line, textless, tried FROM refused")
         return {str(row[0]): Refused(*row[1:]) for row in rows}  # type: ignore[arg-type]
 
     def refuse(self, refused: Mapping[str, Refused]) -> None:
-        with self._writing() as db:
+        with self.writing() as db:
             rows = [(path, *refusal) for path, refusal in refused.items()]
             db.executemany("INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def put(self, entries: Sequence[IndexedFile]) -> None:
         """Replace these files. One that another process has stored meanwhile, with the same content, stays."""
-        with self._writing() as db:
+        with self.writing() as db:
             last = db.execute("SELECT first + count FROM files ORDER BY id DESC LIMIT 1").fetchone()
             first = last[0] if last else 1
             db.executemany("DELETE FROM refused WHERE path = ?", [(entry.path,) for entry in entries])
@@ -158,34 +162,43 @@ class Store:
                     first += len(entry.pieces)
 
     def stamp(self, stamps: Mapping[str, Stamp]) -> None:
-        with self._writing() as db:
+        with self.writing() as db:
             rows = [(stamp.size, stamp.changed, path, stamp.digest) for path, stamp in stamps.items()]
             db.executemany("UPDATE files SET size = ?, changed = ? WHERE path = ? AND digest = ?", rows)
 
     def drop(self, paths: Iterable[str]) -> None:
-        with self._writing() as db:
+        with self.writing() as db:
             for path in paths:
                 _delete(db, path)
                 db.execute("DELETE FROM refused WHERE path = ?", (path,))
 
-    def search(self, question: str, top: int, relevant: float = 0.0) -> list[PassageHit]:
-        """Return the passages that fit a question best. Those with less than the share `relevant` of the best score are
-        left out: they share only common words."""
-        order = self._match(question, max(top, DEEP))
-        order = [ranked for ranked in order if ranked.score >= relevant * order[0].score]
-        return self._read_hits(self._arrange(order, question, top))
-
-    def _match(self, question: str, most: int) -> list[Ranked]:
+    def match(self, question: str, top: int, relevant: float = 0.0) -> list[Ranked]:
+        """Return the passages that share words with a question, best first, more than `top`. Those with less than the
+        share `relevant` of the best score are left out: they share only common words."""
         query = query_of(question)
         if not query:
             return []
-        rows = self._rows(
-            "SELECT rowid, file, -rank FROM passages WHERE passages MATCH ? ORDER BY rank LIMIT ?", query, most
+        statement = "SELECT rowid, file, -rank FROM passages WHERE passages MATCH ? ORDER BY rank LIMIT ?"
+        order = [Ranked(*row) for row in self.select(statement, query, max(top, DEEP))]  # type: ignore[arg-type]
+        return [ranked for ranked in order if ranked.score >= relevant * order[0].score]
+
+    def choose(self, order: Sequence[Ranked], question: str, top: int) -> list[PassageHit]:
+        """Return the first `top` passages of an order, with those of documents that the best of them mention."""
+        return self._read_hits(self._arrange(order, question, top))
+
+    def read_full_texts(self, rows: Sequence[int]) -> dict[int, str]:
+        """Return the texts of passages with the titles and headings above them, by row."""
+        statement = (
+            "SELECT p.rowid, f.title, p.heading, p.text FROM passages p JOIN files f ON f.id = p.file"
+            " WHERE p.rowid IN ({})"
         )
-        return [Ranked(*row) for row in rows]  # type: ignore[arg-type]
+        texts: dict[int, str] = {}
+        for row, title, heading, text in self.select_among(statement, rows):
+            above = (str(title), str(heading).removeprefix(str(title)).removeprefix(TRAIL))
+            texts[int(str(row))] = "\n".join(filter(None, (*above, str(text))))
+        return texts
 
     def _arrange(self, order: Sequence[Ranked], question: str, top: int) -> list[Ranked]:
-        """Return the first `top` passages of an order, with those of documents that the best of them mention."""
         spread_out = spread(order, top)
         vintages = self._read_vintages({ranked.file for ranked in spread_out[:top]})
         first = put_newest_first(spread_out[:top], vintages, question)
@@ -195,24 +208,24 @@ class Store:
         return list(dict.fromkeys([*kept, *mentioned]))
 
     def _read_texts(self, order: Sequence[Ranked]) -> list[str]:
-        rows = self._rows_among("SELECT text FROM passages WHERE rowid IN ({})", [ranked.row for ranked in order])
+        rows = self.select_among("SELECT text FROM passages WHERE rowid IN ({})", [ranked.row for ranked in order])
         return [str(row[0]) for row in rows]
 
     def _read_vintages(self, files: Iterable[int]) -> dict[int, Vintage]:
-        rows = self._rows_among("SELECT id, series, date FROM files WHERE id IN ({})", list(files))
+        rows = self.select_among("SELECT id, series, date FROM files WHERE id IN ({})", list(files))
         return {row[0]: Vintage(*row[1:]) for row in rows}  # type: ignore[misc,arg-type]
 
     def _find_titles(self, keys: Iterable[str]) -> list[tuple[str, int, int]]:
         """Return the documents with these titles: title, file, first row."""
         statement = "SELECT t.key, t.file, f.first FROM titles t JOIN files f ON f.id = t.file WHERE t.key IN ({})"
-        return self._rows_among(statement, list(keys))  # type: ignore[return-value]
+        return self.select_among(statement, list(keys))  # type: ignore[return-value]
 
-    def _rows_among(self, statement: str, values: Sequence[object]) -> list[tuple[object, ...]]:
+    def select_among(self, statement: str, values: Sequence[object]) -> list[tuple[object, ...]]:
         """Run a statement with a list of values in place of {}, a few hundred at a time."""
         rows: list[tuple[object, ...]] = []
         for begin in range(0, len(values), _AMONG):
             some = values[begin : begin + _AMONG]
-            rows += self._rows(statement.format(",".join("?" * len(some))), *some)
+            rows += self.select(statement.format(",".join("?" * len(some))), *some)
         return rows
 
     def read_neighbours(self, hits: Sequence[PassageHit]) -> list[PassageHit]:
@@ -227,7 +240,7 @@ class Store:
             "SELECT p.rowid, f.name, f.title, p.place, p.heading, p.text, p.span, f.series, f.date FROM passages p"
             " JOIN files f ON f.id = p.file WHERE p.rowid IN ({})"
         )
-        rows = {row[0]: row for row in self._rows_among(statement, [ranked.row for ranked in order])}
+        rows = {row[0]: row for row in self.select_among(statement, [ranked.row for ranked in order])}
         issues = self._read_issues({str(row[7]) for row in rows.values() if row[7]})
         hits: list[PassageHit] = []
         for ranked in order:
@@ -242,20 +255,20 @@ class Store:
     def _read_issues(self, series: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return the dates of all vintages of a series, by the names of their files."""
         issues: dict[str, dict[str, str]] = {}
-        for one, name, date in self._rows_among(
+        for one, name, date in self.select_among(
             "SELECT series, name, date FROM files WHERE series IN ({})", list(series)
         ):
             issues.setdefault(str(one), {})[str(name)] = str(date)
         return issues
 
     def names(self) -> list[str]:
-        return [str(row[0]) for row in self._rows("SELECT name FROM files ORDER BY name")]
+        return [str(row[0]) for row in self.select("SELECT name FROM files ORDER BY name")]
 
     def notes(self) -> list[str]:
-        return [str(row[0]) for row in self._rows("SELECT note FROM files WHERE note <> '' ORDER BY name")]
+        return [str(row[0]) for row in self.select("SELECT note FROM files WHERE note <> '' ORDER BY name")]
 
     def entry(self, name: str) -> IndexedFile | None:
-        rows = self._rows(
+        rows = self.select(
             "SELECT f.path, f.size, f.changed, f.digest, f.title, f.note, p.place, p.heading, p.text, p.span"
             " FROM files f LEFT JOIN passages p ON p.rowid BETWEEN f.first AND f.first + f.count - 1"
             " WHERE f.name = ? ORDER BY p.rowid",
@@ -269,9 +282,9 @@ class Store:
 
     def take_new(self, lines: Sequence[str]) -> list[str]:
         """Return the lines that the last call did not have."""
-        known = {str(row[0]) for row in self._rows("SELECT line FROM warned")}
+        known = {str(row[0]) for row in self.select("SELECT line FROM warned")}
         if known != set(lines):
-            with self._writing() as db:
+            with self.writing() as db:
                 db.execute("DELETE FROM warned")
                 db.executemany("INSERT INTO warned VALUES (?)", [(line,) for line in lines])
         return [line for line in lines if line not in known]
@@ -308,6 +321,8 @@ def open_store(file: Path | None) -> tuple[Store, str]:
 def _delete(db: sqlite3.Connection, path: str) -> None:
     for identity, first, count in db.execute("SELECT id, first, count FROM files WHERE path = ?", (path,)).fetchall():
         db.execute("DELETE FROM passages WHERE rowid BETWEEN ? AND ?", (first, first + count - 1))
+        if db.execute("DELETE FROM vectors WHERE row BETWEEN ? AND ?", (first, first + count - 1)).rowcount:
+            db.execute("UPDATE encoder SET changes = changes + 1")
         db.execute("DELETE FROM files WHERE id = ?", (identity,))
         db.execute("DELETE FROM titles WHERE file = ?", (identity,))
 

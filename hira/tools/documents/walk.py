@@ -32,7 +32,15 @@ def roots_of(paths: Sequence[Path]) -> list[Path]:
         if not is_text(str(root)):
             fix = "rename it to valid UTF-8, or copy the documents elsewhere"
             raise UsageError(f"the path of the documents is not UTF-8: {printable(str(root))!r}", fix=fix)
-        if not root.exists():
+        if not {"http:", "https:"}.isdisjoint(path.parts):
+            fix = "save the page to a file, or search the web with --search"
+            raise UsageError("documents are files and folders, not addresses of the web", where=f"at {path}", fix=fix)
+        try:
+            exists = root.exists()
+        except OSError as error:
+            what = f"the documents cannot be read: {error.strerror}"
+            raise UsageError(what, where=f"at {path}", fix="name files or folders that you may read") from None
+        if not exists:
             raise UsageError(f"no such file or folder: {str(path)!r}", fix="name files or folders that exist")
         if not (root.is_file() or root.is_dir()):
             fix = "save its content to a file, and name that file"

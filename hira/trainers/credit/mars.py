@@ -23,7 +23,8 @@ def mars(
     """A_sys2^k = (r^k - μ) / σ over the G rollouts of a question; A_sys1^{k,j} = (r^k - μ') / σ' over all M = Σ n_k
     conversations of System 1 (MARS, eq. 7 and 8 and section 2.2.2), then J = J_sys1 + J_sys2, each the mean over its
     samples of the mean over their tokens (eq. 9): w = 1/|y|, divided by the number of samples of its system. For
-    one Z, the number of System 2's, System 1's weights are multiplied by their ratio. J is maximised.
+    one Z, the number of System 2's, System 1's weights are multiplied by their ratio. J is maximised. Groups without
+    a signal leave both means, where the paper's run over all of D_i.
 
     `baseline="pooled"` is the paper's μ' and σ' over the M conversations, where a rollout counts n_k times;
     `"trajectory"` counts each rollout once, as for System 2. Balancing draws exactly G of the M without replacement, or

@@ -20,10 +20,10 @@ def marsrl(
     """A_i = (r_i - μ_g) / σ_g over the members of one group (MarsRL, eq. 1), which is one step of one problem: the same
     role, given the same ids. r is the agent's own reward (section 3.2, `hira.evaluation.rewards.answers`).
 
-    The paper takes the normalisation from UloRL, where each token counts alike (`norm="dapo"`: w = 1, Z = Σ|o|), and
-    has no KL term. `roles` are those that are trained, None for all: {"solver"} is MarsRL-S, {"verifier", "corrector"}
-    is MarsRL-VC (section 4.3). Raises `HiraError` for a group of several roles or inputs: then the baseline of one
-    would be that of another.
+    The paper takes the normalisation from UloRL, where each token counts alike (`norm="dapo"`: w = 1, Z = Σ|o| of the
+    groups with a signal). The KL term of its eq. 2 is `train.beta`, which is 0 here unless it is set. `roles` are those
+    that are trained, None for all: {"solver"} is MarsRL-S, {"verifier", "corrector"} is MarsRL-VC (section 4.3). Raises
+    `HiraError` for a group of several roles or inputs: then the baseline of one would be that of another.
     """
     for group in groups:
         _check_alike(group)

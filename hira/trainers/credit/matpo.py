@@ -22,13 +22,15 @@ def matpo(
 
         J = 1/(Q·G) Σ_i 1/(Σ_t |τ_i^t|) Σ_t Σ_tokens m · min(ρ A_i, clip(ρ) A_i)
 
-    with t = 0 the planner and t > 0 its workers. |τ| counts sampled tokens only, and each row is masked by its *own*
-    mask. A is normalised over the planners alone, as the paper's section on its implementation has it; the sentence
-    that normalises over G × (T+1) rows would weigh a reward by how many workers it took. ρ = π/π_old, token by token.
+    with t = 0 the planner and t > 0 its workers. Here Q·G counts only rollouts of groups with a signal, as DAPO's
+    dynamic sampling does: with five dead groups of six the step is six times that of the formula. |τ| counts sampled
+    tokens only, and each row is masked by its *own* mask. A is normalised over the planners alone, as the paper's
+    section on its implementation has it; the sentence that normalises over G × (T+1) rows would weigh a reward by how
+    many workers it took. ρ = π/π_old, token by token.
 
-    `norm` chooses the weights: `rollout_mean` is the paper's w = 1/Σ_t |τ_i^t|, Z = Q·G; `role_mean` takes the mean
-    over tokens in each role of a rollout first, so that many workers do not outweigh their planner; `token_mean` is
-    w = 1, Z = all tokens, which does not reward few long turns over many short ones.
+    `norm` chooses the weights: `rollout_mean` is the paper's w = 1/Σ_t |τ_i^t|, Z = Q·G of the groups with a signal;
+    `role_mean` takes the mean over tokens in each role of a rollout first, so that many workers do not outweigh their
+    planner; `token_mean` is w = 1, Z = all tokens, which does not reward few long turns over many short ones.
     """
     every = [attempt.reward for group in groups for attempt in group.counting if attempt.reward is not None]
     by = divisor(scale, every, floor)

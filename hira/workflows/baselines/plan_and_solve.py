@@ -25,7 +25,7 @@ from hira.core.messages import Filled, user
 from hira.core.policy import Usage
 from hira.core.prompts import Prompt, is_copied
 from hira.core.sanitize import sanitize
-from hira.workflows.baselines.single import run_to_answer
+from hira.workflows.baselines.single import keep_read, keeping_read
 from hira.workflows.bound import Sizes, bound_hierarchy
 from hira.workflows.hira import HiRA
 
@@ -60,7 +60,8 @@ async def write_conclusion(context: RunContext, question: str, findings: Sequenc
     loop.conversation.say(
         user(ANSWER.fill(task=sanitize(question), brought=Filled(shown, RESULT.name, {"pairs": brought})))
     )
-    return await run_to_answer(loop, question)
+    with keeping_read(context, question):
+        return (await loop.run()).answer or keep_read(context, question)
 
 
 @dataclass(frozen=True)

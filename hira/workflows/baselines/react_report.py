@@ -41,7 +41,7 @@ class ReActReport:
         conversation = context.conversation("report")
         limit = self.max_turns * self.several
         loop = Loop(conversation, tools, limit, self.several, final=True, conclude=lambda why: CLOSE.fill(reason=why))
-        instructions = conversation.config.dialect.instructions(tools)
+        instructions = conversation.explain(tools)
         asked = {"question": sanitize(question), "files": format_files(context.files), "language": language(question)}
         limits = {"today": context.rollout.today, "several": self.several, "limit": self.max_turns}
         conversation.say(user(REACT_REPORT.fill(call=instructions, **asked, **limits)))

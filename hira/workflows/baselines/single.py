@@ -1,14 +1,14 @@
 """The baselines of one chain of reasoning: direct, vanilla RAG, CodeAct, multimodal, ReAct and Search-o1 (HiRA, Table 1
 and appendix)."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from hira.agents.expert import CALLS, format_files
 from hira.agents.experts import ANSWER, MULTIMODAL, look
-from hira.agents.loop import Loop, Perform, ask_for_text
+from hira.agents.loop import Loop, ask_for_text
 from hira.agents.retrieval import look_up, look_up_question
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
@@ -48,7 +48,7 @@ def begin_loop(context: RunContext, prompt: Prompt, tools: Sequence[Tool], quest
     loop = Loop(context.conversation(REASONER), tools, limit=limit, final=True, task=question)
     values = {
         "today": context.rollout.today,
-        "tools": loop.conversation.config.dialect.instructions(tools),
+        "tools": loop.conversation.explain(tools),
         "limit": limit,
         "task": sanitize(question),
         "files": format_files(context.files),
@@ -58,27 +58,27 @@ def begin_loop(context: RunContext, prompt: Prompt, tools: Sequence[Tool], quest
     return loop
 
 
-async def run_to_answer(loop: Loop, question: str, perform: Perform | None = None) -> str:
-    """Run the loop to its answer. If the endpoint fails, keep what the role had read as a finding."""
+@contextmanager
+def keeping_read(context: RunContext, question: str) -> Iterator[None]:
+    """If the endpoint fails inside the context, keep what the role has read as a finding."""
     try:
-        step = await loop.run(perform)
+        yield
     except EndpointError:
-        keep_read(loop.conversation.context, question)
+        keep_read(context, question)
         raise
-    if not step.answer:
-        keep_read(loop.conversation.context, question)
-    return step.answer
 
 
-def keep_read(context: RunContext, question: str) -> None:
-    """Without any finding, quote the beginnings of the latest sources, so that a person can check them."""
+def keep_read(context: RunContext, question: str) -> str:
+    """Without any finding, quote the beginnings of the latest sources, so that a person can check them. Returns the
+    answer of such a run: an empty text."""
     if any(finding.ok for finding in context.rollout.findings):
-        return
+        return ""
     read = [source for source in context.rollout.sources.read.values() if source.evidence.strip()][-SHOWN:]
     quotes = [f"“{_beginning(source.evidence)}” [{source.id}]" for source in read]
     if quotes:
         text = str(READ.fill(quotes=Filled("\n".join(quotes))))
         context.rollout.findings.append(Finding(Subtask("1", question), REASONER, "", text))
+    return ""
 
 
 def _beginning(text: str) -> str:
@@ -98,7 +98,9 @@ class Direct:
     name: str = "direct"
 
     async def run(self, question: str, context: RunContext) -> str:
-        return await run_to_answer(begin_loop(context, DIRECT, [], question), question)
+        loop = begin_loop(context, DIRECT, [], question)
+        with keeping_read(context, question):
+            return (await loop.run()).answer or keep_read(context, question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         return {REASONER: bound_loop(0, 0, sizes)}
@@ -129,8 +131,10 @@ class Rag:
 
     async def answer(self, loop: Loop, question: str, passages: Filled) -> str:
         """Answer from the passages."""
+        context = loop.conversation.context
         loop.conversation.say(user(ANSWER.fill(documents=passages, task=sanitize(question), known=Filled(""))))
-        return await run_to_answer(loop, question)
+        with keeping_read(context, question):
+            return (await loop.run()).answer or keep_read(context, question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         read = (self.pages + 1) * sizes.result
@@ -153,7 +157,9 @@ class CodeAct:
             raise UsageError("this workflow needs Python, and this run has none", fix=fix)
         async with context.tools.python("1") as python:
             tools = [tool for tool in (python, context.tools.files, *context.tools.extra_for(REASONER)) if tool]
-            return await run_to_answer(begin_loop(context, CODEACT, tools, question, limit=self.calls), question)
+            loop = begin_loop(context, CODEACT, tools, question, limit=self.calls)
+            with keeping_read(context, question):
+                return (await loop.run()).answer or keep_read(context, question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         return {REASONER: bound_loop(self.calls, sizes.result, sizes)}
@@ -178,7 +184,9 @@ class MultimodalAlone:
         if not tools:
             fix = "attach a picture, a sound, a video or another file (--file), or name a folder with pictures (--docs)"
             raise UsageError("this workflow needs something to look at, and this run has nothing", fix=fix)
-        return await run_to_answer(begin_loop(context, MULTIMODAL, tools, question, limit=self.calls), question)
+        loop = begin_loop(context, MULTIMODAL, tools, question, limit=self.calls)
+        with keeping_read(context, question):
+            return (await loop.run()).answer or keep_read(context, question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
@@ -204,7 +212,9 @@ class ReAct:
             tools = [tool for tool in mine if tool]
             if not tools:
                 raise UsageError("this workflow needs tools, and this run has none", fix=WHERE_TO_SEARCH)
-            return await run_to_answer(begin_loop(context, REACT, tools, question, limit=self.calls), question)
+            loop = begin_loop(context, REACT, tools, question, limit=self.calls)
+            with keeping_read(context, question):
+                return (await loop.run()).answer or keep_read(context, question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
@@ -265,7 +275,8 @@ class SearchO1:
         async def perform(call: Call) -> str:
             return await search_and_condense(loop, call, question)
 
-        return await run_to_answer(loop, question, perform)
+        with keeping_read(context, question):
+            return (await loop.run(perform)).answer or keep_read(context, question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         """The reader is asked once a search; it is shown all that the search brought."""

@@ -25,7 +25,7 @@ from hira.core.tokens import clip
 from hira.evidence import find_cited
 from hira.policies.dialects import Call
 from hira.policies.dialects.answer import document, strip_thought
-from hira.workflows.baselines.single import REASONER, begin_loop, require_tool, run_to_answer
+from hira.workflows.baselines.single import REASONER, begin_loop, keep_read, keeping_read, require_tool
 from hira.workflows.bound import Sizes, bound_loop, multiply
 
 WEBTHINKER = Prompt(__file__, "webthinker")
@@ -167,7 +167,8 @@ class WebThinker:
                 send_explorer(explorer, loop, call) if call.name == SEARCH.name else article.perform(call, loop)
             )
 
-        answer = await run_to_answer(loop, question, perform)
+        with keeping_read(context, question):
+            answer = (await loop.run(perform)).answer or keep_read(context, question)
         return article.text or answer
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:

@@ -78,7 +78,7 @@ async def decide(
         plan=show(state.plan.text),
         done="\n".join(state.plan.done) or NOTHING.fill(),  # the tools' replies in them are data
         report=show(state.report),
-        call=conversation.config.dialect.instructions(tools),
+        call=conversation.explain(tools),
         several=several,
         left=left,
     )

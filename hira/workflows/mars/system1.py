@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -42,8 +43,8 @@ async def pack_bins(documents: Sequence[Filled], frame: str, window: int, contex
 
     async def make() -> Bins:
         counted = own.count if own else counter(config.policy.model)
-        packing = asyncio.to_thread(_pack, documents, frame, window, counted)
-        return await (context.unless_stopped(packing) if own else packing)  # its tokenizer may have to be read first
+        async with context.until_stopped() if own else nullcontext():  # its tokenizer may have to be read first
+            return await asyncio.to_thread(_pack, documents, frame, window, counted)
 
     inputs = {"tokens": config.policy.model, "window": window, "of": [_digest(frame), *map(_digest, documents)]}
     spec = CallSpec("tool", name, digest_of_tool(PACKING, inputs), PACKING, lambda: inputs)

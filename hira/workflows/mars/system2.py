@@ -77,7 +77,7 @@ def begin(question: str, context: RunContext, tools: list[Tool], turns: int, rep
     loop = Loop(conversation, tools, limit=turns, final=True, task=question)
     prompt = SYSTEM2.fill(
         today=context.rollout.today,
-        tools=conversation.config.dialect.instructions(tools),
+        tools=conversation.explain(tools),
         limit=turns,
         question=sanitize(question),
         files=format_files(context.files),
@@ -95,7 +95,7 @@ async def think(loop: Loop) -> Step:
     step = await loop.think()
     if step.calls or step.forced or find_boxed(step.text) or find_tagged(step.text):
         return step
-    loop.used += 1
+    loop.calls.used += 1
     loop.conversation.say(user(GO_ON.fill()))
     return await loop.think()
 
@@ -107,7 +107,7 @@ def answer(step: Step) -> str:
 
 def parse_request(call: Call, loop: Loop) -> ReadingRequest:
     """Parse the call of a search. Raises `ToolError`, for the model, if that is impossible."""
-    asked = next(one for one in loop.tools if one.name == call.name).check(call.arguments)
+    asked = next(one for one in loop.conversation.tools if one.name == call.name).check(call.arguments)
     return ReadingRequest(tuple(dict.fromkeys(asked["queries"])), asked["purpose"])
 
 

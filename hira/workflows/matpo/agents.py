@@ -6,8 +6,9 @@ from typing import Literal
 
 from hira.agents.coordinator import BROKE_OFF, COULD_NOT
 from hira.agents.expert import format_files
-from hira.agents.loop import CONCLUDE, UNREADABLE, Loop, Step
+from hira.agents.loop import CONCLUDE, Loop, Step
 from hira.agents.planner import NO_TASK, make_workflow_tool
+from hira.agents.recovery import UNREADABLE
 from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, UsageError
@@ -53,7 +54,7 @@ class LoopConfig:
             return ask_summary(reason) if self.summary else CONCLUDE.fill(reason=reason)
 
         room = self.window - self.reply
-        return Loop(conversation, tools, limit, several, final, conclude=conclude, window=room)
+        return Loop(conversation, tools, limit, several, final=final, conclude=conclude, window=room)
 
     async def summarise(self, loop: Loop, step: Step) -> Step:
         """Close the conversation with its summary; a forced step is a summary already.
@@ -95,7 +96,7 @@ def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int,
     loop = manner.loop(conversation, tools, ask_summary, limit=limit, several=parallel, final=True)
     prompt = PLANNER.fill(
         today=context.rollout.today,
-        tools=conversation.config.dialect.instructions(tools),
+        tools=conversation.explain(tools),
         several=parallel if parallel > 1 else 0,
         limit=limit,
     )
@@ -181,7 +182,7 @@ def _begin_worker(
     loop = manner.loop(conversation, tools, ask_summary, limit=calls)
     prompt = WORKER.fill(
         today=context.rollout.today,
-        tools=conversation.config.dialect.instructions(tools),
+        tools=conversation.explain(tools),
         limit=calls,
         recap=sanitize(main),
     )

@@ -14,7 +14,7 @@ from hira.core.errors import ContextOverflow, TimedOut, ToolsRefused, UsageError
 from hira.core.messages import Message, assistant, system, user
 from hira.core.policy import Completion, Delta, Request, Sampling
 from hira.policies.dialects import DIALECTS
-from hira.policies.fitting import ContextTrimmer
+from hira.policies.endpoint import Endpoint as Hardened
 from hira.policies.local import LocalPolicy
 from hira.policies.local.template import Template
 from hira.tools import tool
@@ -165,7 +165,7 @@ async def test_a_prompt_that_is_too_long_is_refused_and_shortened_as_for_other_p
         await talk.ask(long)
     assert overflow.value.window == 2000
     assert overflow.value.asked > 5000
-    said = await ContextTrimmer(talk.policy).complete(Request((user("Answer."), long)))
+    said = await Hardened(talk.policy).complete(Request((user("Answer."), long)))
     assert said.text == "one"
     assert "its oldest parts are removed" in said.notes[0]
     assert 200 < len(talk.engine.prompts[-1]) < 2000

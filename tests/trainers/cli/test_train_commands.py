@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from terminal import Terminal
 
 from hira.runtime.settings import Settings, load
@@ -128,6 +129,25 @@ SAMPLE = {
     "conversations": [{"conversation": "planner", "role": "planner", "turns": 2, "tokens": 9,
                        "messages": [{"role": "user", "text": "Who?"}]}],
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seconds", "line"),
+    [
+        ((9.0, 3.0), "75% of the time goes to rollouts: updates wait for them"),
+        ((1.0, 3.0), "75% of the time goes to updates: rollouts wait for them"),
+    ],
+)
+def test_show_tells_which_side_waits_and_how_much_a_rollout_does(
+    seconds: tuple[float, float], line: str, terminal: Terminal
+) -> None:
+    times = {"rollout_seconds": seconds[0], "update_seconds": seconds[1]}
+    step = {**STEP, **times, "dead_groups": 0.25, "turns": 4.0, "tool_calls/search": 2.5}
+    records.append(terminal.folder / "run" / "metrics.jsonl", [step])
+    assert terminal.train("show", "run") == 0
+    assert line in terminal.out.splitlines()
+    shown = {line.split()[0]: float(line.split()[1]) for line in terminal.out.splitlines() if "→" in line}
+    assert {"dead_groups": 0.25, "turns": 4.0, "tool_calls/search": 2.5}.items() <= shown.items()
 
 
 def test_show_prints_exams_metrics_by_role_and_samples_as_harmless_text(terminal: Terminal) -> None:

@@ -1,0 +1,101 @@
+"""`hira prompts`: the prompts of a role as they are sent, seen in a run of a sample question without a model."""
+
+import argparse
+import asyncio
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hira.agents.experts import EXPERTS, LOOK, MULTIMODAL, READER
+from hira.api import Hira
+from hira.cli import OK
+from hira.cli.shell import Shell
+from hira.core.errors import UsageError, suggest
+from hira.core.policy import Completion, Request, Watch
+from hira.evaluation.mini import DOCS, FOLDER
+from hira.policies.offline import OfflinePolicy
+from hira.runtime.settings import Settings
+from hira.workflows import WORKFLOWS, BuiltIn, HiRA
+from hira.workflows.baselines.webthinker import SECTION
+from hira.workflows.marsrl.steps import CORRECTOR
+
+QUESTION = "How many boats sail from the largest island of the Varn archipelago, and how old is its observatory?"
+
+
+UNREACHED = {"multimodal": MULTIMODAL, "reader": READER, "look": LOOK, "corrector": CORRECTOR, "writer": SECTION}
+"""Prompts that the sample question does not lead to; they are shown with their slots."""
+READING = "multimodal"
+"""The workflow that needs a file with the question."""
+
+
+class RecordingPolicy:
+    """`offline`, which keeps the requests that it answers."""
+
+    model = "sample"
+
+    def __init__(self) -> None:
+        self.offline = OfflinePolicy()
+        self.requests: list[Request] = []
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        self.requests.append(request)
+        return await self.offline.complete(request, watch)
+
+    async def aclose(self) -> None:
+        await self.offline.aclose()
+
+
+def prompts(args: argparse.Namespace, shell: Shell) -> int:
+    known = list_roles()
+    if not args.role:
+        shell.say("\n".join(f"{workflow:<16} {', '.join(roles)}" for workflow, roles in known.items()))
+        return OK
+    having = [workflow for workflow, roles in known.items() if args.role in roles]
+    if not having:
+        fix = suggest(args.role, sorted({role for roles in known.values() for role in roles}))
+        raise UsageError(f"there is no role {args.role!r}", fix=fix or "hira prompts lists the roles")
+    workflow = args.workflow or having[0]
+    if workflow not in having:
+        what = f"the workflow {workflow!r} has no role {args.role!r}"
+        raise UsageError(what, fix=f"--workflow {' or '.join(having)}")
+    if (workflow, args.role) != ("search-o1", "reader") and args.role in UNREACHED:
+        shell.say(UNREACHED[args.role].text)
+        return OK
+    sent = [one for one in asyncio.run(record_requests(workflow, args.role)) if is_of(one, args.role)]
+    first = {one.messages[-1].prompt: one for one in reversed(sent) if len(one.messages) <= 2}
+    shell.say("\n\n".join(map(format_request, reversed(first.values()))))
+    return OK
+
+
+def list_roles() -> dict[str, list[str]]:
+    """The roles of each workflow that has any."""
+    return {name: sorted(make().roles) for name, make in WORKFLOWS.items()}
+
+
+async def record_requests(workflow: str, role: str) -> Sequence[Request]:
+    """The requests of a run of the sample question. An expert of HiRA works alone, because a run may choose another."""
+    flow: BuiltIn = WORKFLOWS[workflow]()
+    alone = [expert for expert in EXPERTS if expert.name == role]
+    if "coordinator" in flow.roles and (alone or workflow == "hira"):
+        flow = HiRA(experts=alone or EXPERTS, faithful=True)
+    reads_file = workflow == READING
+    policy = RecordingPolicy()
+    with tempfile.TemporaryDirectory() as cache:
+        settings = Settings(docs=() if reads_file else (DOCS,), journal=None, cache=Path(cache), verify="lexical")
+        async with Hira(settings=settings, policies={"*": policy}, workflow=flow) as hira:
+            await hira.ask(QUESTION, files=[FOLDER / "files" / "letter.md"] if reads_file else [])
+    return policy.requests
+
+
+def is_of(request: Request, role: str) -> bool:
+    """Return whether the role sent the request; the name of a conversation ends with its role."""
+    return request.conversation.rpartition("/")[2].partition(".")[0] == role
+
+
+def format_request(request: Request) -> str:
+    """The messages of a request, each under the name of its prompt, and the tools that are offered with it."""
+    parts = [f"[{message.role}: {message.prompt}]\n{message.text}" for message in request.messages]
+    tools: Sequence[Mapping[str, Any]] = request.tools
+    return "\n\n".join([*parts, *(f"[tool]\n{json.dumps(tool, ensure_ascii=False, indent=2)}" for tool in tools)])

@@ -1,0 +1,208 @@
+"""One endpoint as its callers use it: prompts trimmed to its window, calls within its limits, failures tried again."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from hira.core.errors import BadReply, ContextOverflow, EndpointError, RateLimited, TimedOut
+from hira.core.policy import CallOptions, Completion, Policy, Request, Usage, Watch
+from hira.policies.failures import EmptyReply
+from hira.policies.fitting import Window
+from hira.policies.limited import UNLIMITED, RateLimiter, wait_asked_for
+from hira.policies.probe import Describes
+from hira.policies.waiting import (
+    ATTEMPTS,
+    BAD_REPLIES,
+    FIRST_WAIT,
+    GIVES_UP,
+    GROWN_WAIT,
+    REPORTED_WAIT,
+    SHORTEST_WAIT,
+    SILENCES,
+)
+
+NOTHING = Usage()
+SHORTENED = 2
+"""How often a prompt that is too long is shortened for one reply."""
+LEAST_ROOM = 1024
+LEAST_LEFT = 100
+"""Tokens of a budget for which it is not worth to ask again."""
+UNTAUGHT = "the model has no chat template: it is a base model, which only continues text"
+
+
+@dataclass(slots=True)
+class _Attempts:
+    """The attempts at one reply so far: their number, what they cost, how often the prompt was shortened, and how often
+    in a row the call was `refused` while the endpoint served nobody else."""
+
+    number: int = 1
+    lost: Usage = NOTHING
+    shortened: int = 0
+    refused: int = 0
+    emptied: bool = False
+    told: bool = False
+
+
+@dataclass(slots=True)
+class Endpoint:
+    """A policy that is asked within the limits of its endpoint (`gate`) and its model's window, `attempts` times.
+
+    Waits grow by full jitter up to 8 s. A server's Retry-After is obeyed; one of more than 60 s fails at once and names
+    the time. Replies that are not completions are requested three times at most; late ones twice, and so is a port of
+    this machine where nothing has ever answered. An empty reply is requested once more, with more tokens if it was
+    nothing but reasoning; after that it is returned unchanged. A streamed reply that breaks off is requested again; the
+    watcher then gets the new reply from its beginning.
+
+    A prompt that the endpoint finds too long is shortened and sent again, twice at most, and the limit is remembered; a
+    nearby server is asked for its window before the first call. The conversation and its record stay whole; a notice
+    reports at once that less is sent, and so does a note of the completion.
+
+    `sleep` and `jitter` (a number from 0 to 1) are arguments so that a test need not wait. `answered` says whether the
+    endpoint has ever replied.
+    """
+
+    policy: Policy
+    gate: Callable[[], RateLimiter] = lambda: UNLIMITED
+    where: str = ""
+    patient: bool = True
+    attempts: int = ATTEMPTS
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    jitter: Callable[[], float] = random.random
+    answered: bool = False
+    window: Window = field(default_factory=Window)
+    _described: bool = False
+
+    @property
+    def model(self) -> str:
+        return self.policy.model
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        call, made, gate = CallOptions.of(watch), _Attempts(), self.gate()
+        if not self._described:
+            await self._learn()
+        request = self.window.leave_room(request)
+        while True:
+            sent = self.window.fit(request)
+            if sent is not request and call.tell and not made.told:
+                call.tell(self._note)
+                made.told = True
+            served = gate.served
+            trial = await gate.enter(self.where, patient=self.patient, tell=call.tell)
+            began = gate.clock()
+            try:
+                completion = await self.policy.complete(sent, call)
+            except EndpointError as error:
+                gate.record_failure(error, request, began)
+                made.refused = 0 if gate.served > served else made.refused + 1
+                crowded = isinstance(error, RateLimited) and error.retryable and gate.has_room(made.refused)
+                failure = error
+            else:
+                gate.record_success()
+                self.answered = True
+                return self._add(completion, made, shortened=sent is not request)
+            finally:
+                gate.leave(trial=trial)
+            if crowded:  # others are served: it is a matter of waiting for one's turn
+                await gate.wait_for_turn(failure, made.refused)
+                continue
+            made.refused = 0
+            if isinstance(failure, EmptyReply):
+                more = self._ask_for_more(failure.completion, request, call, made)
+                if more is None:
+                    return self._add(replace(failure.completion, usage=NOTHING), made, shortened=sent is not request)
+                request = more
+            else:
+                await self._prepare_again(failure, sent, call, made)
+
+    async def aclose(self) -> None:
+        await self.policy.aclose()
+
+    @property
+    def _note(self) -> str:
+        return f"{self.model}: the prompt is longer than the model's window; its oldest parts are removed"
+
+    def _add(self, completion: Completion, made: _Attempts, *, shortened: bool) -> Completion:
+        """The completion, with what earlier attempts cost and a note of what was left out."""
+        if shortened:
+            completion = replace(completion, notes=(*completion.notes, self._note))
+        return completion if made.lost == NOTHING else replace(completion, usage=made.lost + completion.usage)
+
+    def _ask_for_more(self, reply: Completion, request: Request, call: CallOptions, made: _Attempts) -> Request | None:
+        """The request after an empty reply, None if the reply has to do."""
+        made.lost += reply.usage
+        left = None if call.left is None else call.left - made.lost.tokens - reply.usage.prompt_tokens
+        more = roomier(request, reply, left, call.again)
+        if made.emptied or (left is not None and left < LEAST_LEFT):
+            return None
+        made.emptied = True
+        return more
+
+    async def _prepare_again(self, error: EndpointError, sent: Request, call: CallOptions, made: _Attempts) -> None:
+        """Shorten the prompts, or wait until the next attempt. Raises the error after the last one."""
+        if isinstance(error, ContextOverflow):
+            made.shortened += 1
+            if made.shortened > SHORTENED or not self.window.narrow(sent, error):
+                raise error
+            return
+        made.lost += Usage(int(error.completion_tokens > 0), error.prompt_tokens, error.completion_tokens)
+        limit = self._count_attempts(error)
+        if not error.retryable or made.number >= limit:
+            error.prompt_tokens, error.completion_tokens = made.lost.prompt_tokens, made.lost.completion_tokens
+            if error.retryable:
+                error.fix = error.fix or "try again later"
+                error.what = f"{error.what}; asked {made.number} times"
+            raise error
+        wait = self._choose_wait(error, made.number)
+        made.number += 1
+        if call.tell and (wait >= REPORTED_WAIT or made.number > 2 or isinstance(error, TimedOut)):
+            call.tell(f"{error.what}; trying again in {max(1, round(wait))} s ({made.number} of {limit})")
+        await self.sleep(wait)
+
+    def _count_attempts(self, error: EndpointError) -> int:
+        """How often what failed so is asked in all."""
+        usual = self.attempts
+        if isinstance(error, BadReply | TimedOut):
+            usual = BAD_REPLIES if isinstance(error, BadReply) else SILENCES
+        return min(error.tries if error.tries and not self.answered else usual, self.attempts)
+
+    def _choose_wait(self, error: EndpointError, attempt: int) -> float:
+        """Seconds until the next attempt: what the server asks for, else a random share of a doubling limit."""
+        if error.retry_after is None:
+            return max(SHORTEST_WAIT, min(GROWN_WAIT, FIRST_WAIT * 2.0 ** (attempt - 1)) * self.jitter())
+        if error.retry_after > GIVES_UP:
+            until = datetime.now().astimezone() + timedelta(seconds=error.retry_after)
+            error.what = f"{error.what}; the endpoint accepts no requests until {until:%Y-%m-%d %H:%M %Z}"
+            raise error
+        return wait_asked_for(error.retry_after) + SHORTEST_WAIT * self.jitter()
+
+    async def _learn(self) -> None:
+        """Ask a server nearby, once, for its model's window. Raises `EndpointError` for a model that cannot chat."""
+        self._described = True
+        if not isinstance(self.policy, Describes):
+            return
+        told = await self.policy.describe_model()
+        self.window.size = told.window
+        if told.untaught:
+            self._described = False
+            fix = "serve its instruct version, or give the server a template (llama.cpp: --chat-template-file FILE)"
+            raise EndpointError(UNTAUGHT, where=self.where or f"model {self.model!r}", fix=fix)
+
+
+def roomier(request: Request, reply: Completion, left: int | None = None, again: int | None = None) -> Request | None:
+    """The request for who said nothing, once more; None if it would come to the same.
+
+    Where the reply was nothing but thought it is allowed more: `again` tokens, else twice as much, and never more than
+    are `left`.
+    """
+    asked = request.sampling.max_tokens
+    thought = bool(reply.reasoning) or reply.finish == "length"
+    if not thought or (asked is None and reply.finish != "length"):
+        return request
+    allowed = again or max(2 * (asked or reply.usage.completion_tokens), LEAST_ROOM)
+    if reply.finish == "length" and allowed <= (asked or 0):
+        return None
+    allowed = max(allowed, asked or 0)
+    allowed = allowed if left is None else min(allowed, left)
+    return replace(request, sampling=replace(request.sampling, max_tokens=allowed))

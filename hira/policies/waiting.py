@@ -1,0 +1,97 @@
+"""All waiting for an endpoint: how long for a connection, a token, a reply, and between two attempts."""
+
+from dataclasses import dataclass
+from functools import cache
+
+# Seconds between two attempts: the limit of the first wait, which doubles, up to the largest; the shortest.
+FIRST_WAIT, GROWN_WAIT, SHORTEST_WAIT = 0.5, 8.0, 0.1
+# The most seconds that hira waits because an endpoint asks for a pause (Retry-After, a 429 above all).
+LONGEST_WAIT = 60.0
+# A pause beyond these seconds is not waited for at all: the call fails at once and names the time.
+GIVES_UP = 60.0
+# Attempts in all, of replies that are no completions, and where each of them may wait for minutes in vain.
+ATTEMPTS, BAD_REPLIES, SILENCES = 5, 3, 2
+# After so many failures in a row an endpoint is left alone for so many seconds; patient callers wait so long for it.
+FAILURES, SHUT_SECONDS, PATIENCE_SECONDS = 5, 30.0, 120.0
+# The shortest wait, in seconds, that is reported to the person.
+REPORTED_WAIT = 1.0
+
+PATIENCE = 3.0
+"""The factor by which an endpoint may exceed its measured times."""
+SLOW = 20.0
+"""Tokens a second below which an endpoint is asked for streams: a whole reply shows nothing until it is there."""
+_ENOUGH_READ, _ENOUGH_WRITTEN, _ENOUGH_WHOLE = 200, 8, 100
+_BETWEEN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Timeout:
+    """Seconds: to connect, until a stream's first token, between two tokens, and for a whole reply.
+
+    All but the first grow with the endpoint's measured times (`Pace`): a slow one may take three times as long as
+    before. A flowing stream may take as long as its tokens need, because their number is bounded.
+    """
+
+    connect: float = 10.0
+    first_token: float = 300.0
+    between_tokens: float = 120.0
+    reply: float = 900.0
+
+
+USUAL = Timeout()
+
+
+@dataclass(slots=True)
+class Pace:
+    """How fast a model at an endpoint was seen to read and to write, in tokens a second; 0 while unknown. `runs_on`
+    says whether it was seen to write on when it had written enough."""
+
+    reads: float = 0.0
+    writes: float = 0.0
+    runs_on: bool = False
+
+    @property
+    def slow(self) -> bool:
+        return 0.0 < self.writes < SLOW
+
+    def saw_reading(self, tokens: int, seconds: float) -> None:
+        if tokens >= _ENOUGH_READ:
+            self.reads = _blend(self.reads, tokens / max(seconds, 1e-6))
+
+    def saw_writing(self, tokens: int, seconds: float) -> None:
+        if tokens >= _ENOUGH_WRITTEN:
+            self.writes = _blend(self.writes, tokens / max(seconds, 1e-6))
+
+    def saw_whole(self, tokens: int, seconds: float) -> None:
+        """A reply that came at once in the end: how long it was read for is not known, so only a long one says much."""
+        if tokens >= _ENOUGH_WHOLE:
+            self.saw_writing(tokens, seconds)
+
+    def saw_nothing(self) -> None:
+        """No whole reply came in time: from now on it is asked for as a stream."""
+        self.writes = min(self.writes or 1.0, SLOW / 2)
+
+    def first_token(self, timeout: Timeout, prompt: int) -> float:
+        """Return the seconds that the first token of a reply to a prompt of this many tokens may take."""
+        return max(timeout.first_token, PATIENCE * prompt / self.reads if self.reads else 0.0)
+
+    def between_tokens(self, timeout: Timeout) -> float:
+        return max(timeout.between_tokens, PATIENCE * _BETWEEN / self.writes if self.writes else 0.0)
+
+    def reply(self, timeout: Timeout, prompt: int, tokens: int | None) -> float:
+        """Return the seconds that a whole reply of at most this many tokens may take."""
+        if not (self.writes and tokens):
+            return timeout.reply
+        reading = prompt / self.reads if self.reads else 0.0
+        return max(timeout.reply, PATIENCE * (reading + tokens / self.writes))
+
+
+@cache
+def pace_at(base_url: str, model: str) -> Pace:
+    """Return the measured times of this model at this endpoint, shared by all callers in this process."""
+    del base_url, model
+    return Pace()
+
+
+def _blend(known: float, seen: float) -> float:
+    return (known + seen) / 2 if known else seen

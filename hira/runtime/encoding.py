@@ -1,0 +1,86 @@
+"""The encoder and the reranker that the settings name, and what a run may spend on them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hira.core.budget import Budget, CallNeed
+from hira.core.errors import OutOfBudget, UsageError
+from hira.core.events import Events, Notice
+from hira.core.policy import Usage
+from hira.core.prices import Price
+from hira.policies.names import GGUF, IN_PROCESS, LITELLM, OPENAI_URL
+from hira.runtime.registry import EMBED, RERANK
+from hira.runtime.settings import RoleSettings, Settings
+from hira.runtime.settings.keys import find_place
+
+if TYPE_CHECKING:
+    from hira.tools.documents.encoder import Encoder, Endpoint, Reranker
+
+
+def open_encoder(settings: Settings) -> "Encoder | None":
+    """Return the encoder that `embed` or the role names, None without one. Raises `UsageError` if it cannot be used."""
+    endpoint = _open(EMBED, settings.embed, "encoder", settings)
+    if endpoint is None:
+        return None
+    from hira.tools.documents.encoder import Encoder
+
+    return Encoder(endpoint)
+
+
+def open_reranker(settings: Settings) -> "Reranker | None":
+    """Return the reranker that `rerank` or the role names, None without one."""
+    endpoint = _open(RERANK, settings.rerank, "reranker", settings)
+    if endpoint is None:
+        return None
+    from hira.tools.documents.encoder import Reranker
+
+    return Reranker(endpoint)
+
+
+def _open(role: str, setting: str, what: str, settings: Settings) -> "Endpoint | None":
+    own = settings.roles.get(role, RoleSettings())
+    name = setting or own.model
+    if not name:
+        return None
+    if "@http" in setting:
+        fix = f'write {role} = "MODEL" and [roles.{role}] base_url = "URL"'
+        raise UsageError(f"`{role}` is the name of a model, without an address", fix=fix)
+    place = find_place(name, role, own, settings)
+    if place.model.startswith((IN_PROCESS, LITELLM, GGUF)) or not (place.base_url or place.secret):
+        fix = f'name a server with /v1/{role if role == RERANK else "embeddings"}: [roles.{role}] base_url = "URL"'
+        raise UsageError(f"no endpoint is known for the {what} {name!r}", fix=fix)
+    from hira.tools.documents.encoder import Endpoint
+
+    return Endpoint(what, place.model, place.base_url or OPENAI_URL, place.secret)
+
+
+@dataclass(slots=True)
+class EncoderUse:
+    """The use of the encoder in one run: it charges the budget, and continues with words after the first failure."""
+
+    budget: Budget
+    events: Events
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    model: str = ""
+    failure: str = ""
+
+    def spend(self, tokens: int) -> None:
+        """Charge these tokens. Raises `EncoderFailed` if they are more than is left, and after a failure."""
+        from hira.tools.documents import EncoderFailed
+
+        if self.failure:
+            raise EncoderFailed(self.failure)
+        call = CallNeed(EMBED, prompt=tokens, price=self.prices.get(self.model))
+        try:
+            self.budget.admit(call)
+        except OutOfBudget as error:
+            raise EncoderFailed(f"the encoder is not used: {error.what}") from None
+        cost = call.price.of(Usage(0, tokens)) if call.price else None
+        self.budget.charge(call, Usage(0, tokens, cost=cost))
+
+    def fail(self, why: str) -> None:
+        """Tell the person once why words alone are searched from now on."""
+        if not self.failure:
+            self.failure = why
+            self.events(Notice(f"{why}; the search continues with words alone", important=True))
