@@ -285,7 +285,8 @@ def tool(
             checked = model.model_validate(dict(arguments))
         except ValidationError as error:
             wrong = "; ".join(
-                f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {uncapitalise(one['msg'])}" for one in error.errors()
+                f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {uncapitalise(fault['msg'])}"
+                for fault in error.errors()
             )
             raise ToolError(f"wrong arguments for {name or function.__name__}: {wrong}") from None
         return {key: getattr(checked, key) for key in type(checked).model_fields}
@@ -337,8 +338,8 @@ def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
 def _add_notes(parameters: Mapping[str, Any], notes: Mapping[str, str]) -> Mapping[str, Any]:
     """Return a schema with descriptions of its parameters; one that a parameter has stays."""
     properties = {
-        name: {"description": notes[name], **one} if name in notes else one
-        for name, one in parameters["properties"].items()
+        name: {"description": notes[name], **schema} if name in notes else schema
+        for name, schema in parameters["properties"].items()
     }
     return {**parameters, "properties": properties}
 
@@ -411,10 +412,12 @@ def _make_comparable(hint: Any) -> Any:
     if get_origin(hint) is not Annotated:
         return hint
     plain = [
-        repr(one)
-        if isinstance(one, FieldInfo) and one.default is PydanticUndefined and one.default_factory is None
-        else one
-        for one in hint.__metadata__
+        repr(metadata)
+        if isinstance(metadata, FieldInfo)
+        and metadata.default is PydanticUndefined
+        and metadata.default_factory is None
+        else metadata
+        for metadata in hint.__metadata__
     ]
     return (hint.__origin__, *plain)
 
@@ -425,13 +428,13 @@ def _model(name: str, fields: tuple[_Field, ...]) -> "tuple[type[BaseModel], Map
     expensive to create and to free."""
     from pydantic import ConfigDict, create_model
 
-    parameters: dict[str, Any] = {one.name: (one.hint, one.default) for one in fields}
+    parameters: dict[str, Any] = {parameter.name: (parameter.hint, parameter.default) for parameter in fields}
     model = create_model(name, __config__=ConfigDict(extra="forbid"), **parameters)
     schema = model.model_json_schema()
     # the title that pydantic derives from a parameter's name is useless to a model, and so is an empty default
     properties = {
-        key: {name: value for name, value in one.items() if name != "title" and (name, value) != ("default", "")}
-        for key, one in schema.get("properties", {}).items()
+        key: {name: value for name, value in details.items() if name != "title" and (name, value) != ("default", "")}
+        for key, details in schema.get("properties", {}).items()
     }
     parameters = {"type": "object", "properties": properties, "required": schema.get("required", [])}
     if definitions := schema.get("$defs"):

@@ -94,7 +94,7 @@ def without_folders(text: str) -> str:
     return _ABSOLUTE.sub("", text)
 
 
-class Outside:
+class PathScrubber:
     """Filters any text or JSON value for clients: it removes the folders of this server from paths.
 
     `attached` is the folder that contains a separate folder for the attachments of each request.

@@ -44,7 +44,7 @@ def about(answer: Answer) -> dict[str, Any]:
     return {
         "run_id": answer.rollout.run,
         "status": answer.status,
-        "error": trouble(answer),
+        "error": describe_failure(answer),
         "workflow": answer.rollout.workflow,
         "calls": answer.rollout.usage.calls,
         "cost": answer.rollout.usage.cost,
@@ -137,7 +137,7 @@ def as_refusal(error: HiraError | RejectedRequest) -> RejectedRequest:
     return RejectedRequest(502, what, kind="api_error")
 
 
-def trouble(answer: Answer) -> str:
+def describe_failure(answer: Answer) -> str:
     """Describe, for a client, the failure that ended the run early."""
     return as_refusal(answer.rollout.failure).message if answer.rollout.failure else ""
 

@@ -21,7 +21,7 @@ from urllib.parse import urljoin
 import httpcore
 
 from hira import __version__
-from hira.core.concurrency import Once
+from hira.core.concurrency import SingleFlight
 from hira.core.errors import ToolError, UsageError
 from hira.core.sanitize import clean
 from hira.tools.addresses import CheckedUrl, RefusedAddress, check_url, public, quote_url
@@ -201,7 +201,7 @@ class Fetcher:
         contact: str = "",
         limit: int = 5_000_000,
         seconds: float = 25.0,
-        once: Once | None = None,
+        once: SingleFlight | None = None,
         resolve: Resolve = resolve,
         dial: httpcore.AsyncNetworkBackend | None = None,
         proxies: Proxies = of_environment,

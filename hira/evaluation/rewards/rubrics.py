@@ -7,7 +7,7 @@ from typing import Literal
 from hira.agents.conversation import Conversation
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
-from hira.core.concurrency import Once
+from hira.core.concurrency import SingleFlight
 from hira.core.errors import DialectError, EndpointError, Stop, UsageError
 from hira.evaluation.rewards.answers import RolloutScore, collect_notices
 from hira.evaluation.rewards.report_judge import quality, score, score_pair
@@ -51,7 +51,7 @@ class Generated:
 
     config: RoleConfig
     known: Mapping[str, Rubric] = field(default_factory=dict)
-    _once: Once = field(default_factory=Once)
+    _once: SingleFlight = field(default_factory=SingleFlight)
 
     async def __call__(self, query: str) -> Rubric | None:
         if query in self.known:
