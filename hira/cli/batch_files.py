@@ -59,9 +59,9 @@ def _question(line: str, number: int, folder: Path) -> Question:
         raise UsageError("there is no question", fix='write {"question": "…"}')
     if not isinstance(given, str | int):
         raise UsageError("`id` must be a string or a number")
-    if not isinstance(files, list) or not all(isinstance(one, str) for one in files):
+    if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
         raise UsageError("`files` must be a list of paths")
-    return Question(text.strip(), str(given), present([folder / one for one in files]))
+    return Question(text.strip(), str(given), present([folder / file for file in files]))
 
 
 # What is not asked again.
@@ -105,7 +105,9 @@ class Answers:
                 if not (lines or self._kept):
                     self.path.unlink()
                 elif self._kept.keys() <= lines.keys():  # else it stays as it is: nothing may be lost
-                    replace_file(self.path, b"".join(lines[one.id] for one in self.questions if one.id in lines))
+                    replace_file(
+                        self.path, b"".join(lines[question.id] for question in self.questions if question.id in lines)
+                    )
                 if all(name in self._kept and self._kept[name][1] == run for name, run in self._begun.items()):
                     Path(self._runs.name).unlink()
         finally:
@@ -119,7 +121,7 @@ class Answers:
                 yield replace(question, run=self._begun.get(question.id) or run)
 
     def statuses(self) -> list[Status]:
-        return [self._kept[one.id][0] for one in self.questions if one.id in self._kept]
+        return [self._kept[question.id][0] for question in self.questions if question.id in self._kept]
 
     def begin(self, question: Question, run: str) -> None:
         """Record the run of a question before the first call."""

@@ -70,40 +70,43 @@ def important(shell: Shell) -> Reader:
     return read
 
 
-def format_outcome(one: Compared) -> str:
+def format_outcome(compared: Compared) -> str:
     """Describe how a workflow ended, in one line."""
-    why = f" ({one.answer.error.splitlines()[0]})" if one.answer.error else ""
-    return f"{one.answer.status.replace('_', ' ')}{why} after {format_duration(one.seconds)}"
+    why = f" ({compared.answer.error.splitlines()[0]})" if compared.answer.error else ""
+    return f"{compared.answer.status.replace('_', ' ')}{why} after {format_duration(compared.seconds)}"
 
 
 def code(compared: Sequence[Compared]) -> int:
     """Return 0 if any workflow answered, else the exit code of the best status; a failure keeps the code of its
     error."""
-    statuses = {one.answer.status for one in compared}
+    statuses = {outcome.answer.status for outcome in compared}
     if "answered" in statuses:
         return OK
     best = min(statuses, key=BEST.index)
-    failures = [one.answer.rollout.failure for one in compared if one.answer.rollout.failure]
+    failures = [outcome.answer.rollout.failure for outcome in compared if outcome.answer.rollout.failure]
     return code_of(failures[0]) if best == "failed" and failures else CODES[best]
 
 
 def as_json(question: str, compared: Sequence[Compared]) -> str:
     """Return one object: the question, and for each workflow the object of `hira ask --json` with its seconds."""
-    found = [one.answer.json() | {"workflow": one.workflow, "seconds": round(one.seconds, 3)} for one in compared]
+    found = [
+        outcome.answer.json() | {"workflow": outcome.workflow, "seconds": round(outcome.seconds, 3)}
+        for outcome in compared
+    ]
     return json.dumps({"question": question, "workflows": found}, ensure_ascii=False, indent=2, default=str)
 
 
-def row(one: Compared) -> Mapping[str, str]:
+def row(compared: Compared) -> Mapping[str, str]:
     """Return the table row of a workflow."""
-    usage, (held, made) = one.answer.rollout.usage, one.supported
-    answer = " ".join((one.answer.text or one.answer.error).split())
+    usage, (held, made) = compared.answer.rollout.usage, compared.supported
+    answer = " ".join((compared.answer.text or compared.answer.error).split())
     return {
-        "workflow": one.workflow,
-        "status": one.answer.status.replace("_", " "),
+        "workflow": compared.workflow,
+        "status": compared.answer.status.replace("_", " "),
         "verified": f"{held} of {made}",
         "calls": f"{usage.calls:,}",
         "tokens": f"{usage.tokens:,}",
-        "seconds": f"{one.seconds:.1f}",
+        "seconds": f"{compared.seconds:.1f}",
         "answer": answer if len(answer) <= SHOWN else f"{answer[:SHOWN].rsplit(' ', 1)[0]} …",
     }
 
@@ -115,7 +118,7 @@ def table(compared: Sequence[Compared], width: int = WIDTH) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    rows = [row(one) for one in compared]
+    rows = [row(outcome) for outcome in compared]
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
     for name in rows[0]:
         wide = name == "answer"

@@ -31,8 +31,8 @@ def _complete_values(own: argparse.ArgumentParser, path: object) -> None:
     """Say what may follow the flags of a parser and of all below it: paths, and the names of workflows."""
     for action in own._actions:  # noqa: SLF001 - argparse has no public name for it
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - likewise
-            for one in action.choices.values():
-                _complete_values(one, path)
+            for choice in action.choices.values():
+                _complete_values(choice, path)
         elif action.metavar in PATHS:
             action.complete = path  # type: ignore[attr-defined]  # what shtab reads
         elif "--workflow" in action.option_strings and not action.choices:

@@ -64,7 +64,7 @@ def make_cells(args: argparse.Namespace, workflows: list[str]) -> list[Cell]:
 def read_workflows(named: list[str] | str | None) -> list[str]:
     """The workflows, from flags that may be repeated and may name several."""
     lines = [named] if isinstance(named, str) else named or ["hira"]
-    names = [name.strip() for one in lines for name in one.split(",") if name.strip()]
+    names = [name.strip() for line in lines for name in line.split(",") if name.strip()]
     if "all" in names:
         return list(WORKFLOWS)
     if strange := [name for name in names if name not in WORKFLOWS]:
@@ -86,7 +86,7 @@ def _column(text: str) -> tuple[str, str]:
 
 def _numbers(text: str) -> list[int]:
     try:
-        found = [int(one) for one in text.split(",")]
+        found = [int(part) for part in text.split(",")]
     except ValueError:
         raise UsageError(f"{text!r} is not a list of numbers", fix="write --max-subtasks 1,2,3") from None
     if min(found) < 1:

@@ -117,18 +117,18 @@ def _as_json(reading: Reading) -> dict[str, object]:
     answer = reading.answer.json()
     subtasks = [
         {
-            "id": one.id,
-            "text": one.text,
-            "expert": one.expert,
-            "reason": one.reason,
-            "recalled": one.recalled,
-            "conclusion": one.conclusion,
-            "ok": one.ok,
-            "seconds": round(reading.span(one.id), 3),
-            "tokens": reading.usage_of(one.id).tokens,
-            "cost": reading.usage_of(one.id).cost,
+            "id": subtask.id,
+            "text": subtask.text,
+            "expert": subtask.expert,
+            "reason": subtask.reason,
+            "recalled": subtask.recalled,
+            "conclusion": subtask.conclusion,
+            "ok": subtask.ok,
+            "seconds": round(reading.span(subtask.id), 3),
+            "tokens": reading.usage_of(subtask.id).tokens,
+            "cost": reading.usage_of(subtask.id).cost,
         }
-        for one in reading.subtasks
+        for subtask in reading.subtasks
     ]
     calls = [
         {"conversation": turn.conversation, "model": turn.model, "began": turn.began, "seconds": turn.seconds,

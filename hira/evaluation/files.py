@@ -186,7 +186,7 @@ def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, P
     given = value("id")
     try:
         answerable = _answerable(value("answerable"), None if value("every") else value("answer"))
-        files = present([_inside(one, *kept) for one in parse_texts(value("files"))])
+        files = present([_inside(text, *kept) for text in parse_texts(value("files"))])
     except UsageError as error:
         raise UsageError(error.what, where=where, fix=error.fix) from None
     answers, every = (

@@ -134,7 +134,7 @@ def _endings(found: Sequence[SummaryRow], names: Mapping[str, str]) -> str:
         checked = sum(row.citations.values())
         held = f"{row.citations.get(Verdict.SUPPORTED, 0)} of {checked}" if checked else "–"
         failures = ", ".join(f"{kind} × {count}" for kind, count in row.failures.items())
-        body.append([names[row.name], *(str(row.statuses.get(one, "")) for one in statuses), held, failures])
+        body.append([names[row.name], *(str(row.statuses.get(statuse, "")) for statuse in statuses), held, failures])
     return _table(head, body)
 
 

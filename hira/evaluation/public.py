@@ -264,7 +264,7 @@ def _folders(spec: PublicSet, rows: Rows, split: str) -> tuple[Path, Path]:
     """Fetch the files that the rows name; return the folder with links to them, and the cache that has them."""
     snapshot_download = import_module("huggingface_hub").snapshot_download
     files = spec.files.format(split=split)
-    named = [f"{files}/{one}" for row in rows for one in parse_texts(row.get(spec.columns["files"]))]
+    named = [f"{files}/{text}" for row in rows for text in parse_texts(row.get(spec.columns["files"]))]
     snapshot = Path(snapshot_download(spec.hub, repo_type="dataset", allow_patterns=named))
     return snapshot / files, snapshot.parents[2]  # CACHE/datasets--NAME/snapshots/REVISION
 

@@ -77,15 +77,22 @@ class EvaluationPlan:
 
 def among(path: Path, docs: Sequence[Path]) -> bool:
     """Return whether a path is one of the documents or is in one of their folders."""
-    return any(path.resolve().is_relative_to(one.expanduser().resolve()) for one in docs)
+    return any(path.resolve().is_relative_to(doc.expanduser().resolve()) for doc in docs)
 
 
 def digest(items: Sequence[Item]) -> str:
     """Return a digest of the questions and of everything that scores them: sets with one digest are the same set."""
     text = json.dumps(
         [
-            [one.id, one.question, one.answers, one.every, one.category, [one.meta.get(name) for name in HELD_AGAINST]]
-            for one in items
+            [
+                item.id,
+                item.question,
+                item.answers,
+                item.every,
+                item.category,
+                [item.meta.get(name) for name in HELD_AGAINST],
+            ]
+            for item in items
         ],
         ensure_ascii=False,
         default=str,
@@ -140,7 +147,7 @@ class Evaluation:
         self.score = score
         self.ray = ray
         self.failure: HiraError | None = None
-        if any(among(one, [folder]) for one in plan.settings.docs):
+        if any(among(doc, [folder]) for doc in plan.settings.docs):
             what = f"{folder} is or contains the documents, so results written there would be read as documents"
             raise UsageError(what, fix="name another folder with --output")
         folder.mkdir(parents=True, exist_ok=True)
@@ -153,7 +160,7 @@ class Evaluation:
         if known is None:
             replace_file(folder / PLAN, json.dumps(shown, ensure_ascii=False, indent=2).encode() + b"\n")
         self._name = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
-        self._done = {(one.cell, one.id) for one in self.records}
+        self._done = {(record.cell, record.id) for record in self.records}
         self._recorded: frozenset[str] | None = None
         self._many: dict[str, Batch] = {}
         self._watching: dict[str, ToolCounts] = {}

@@ -88,6 +88,6 @@ def permutation_p_value(differences: Sequence[float], *, draws: int = 10_000, se
     reached = 0
     for _ in range(draws):
         signs = drawn.getrandbits(len(differences))
-        total = math.fsum(-one if signs >> at & 1 else one for at, one in enumerate(differences))
+        total = math.fsum(-difference if signs >> at & 1 else difference for at, difference in enumerate(differences))
         reached += abs(total) >= seen - 1e-12
     return (reached + 1) / (draws + 1)

@@ -106,10 +106,10 @@ def _row(group: tuple[str, str, str], seeds: int, asked: Sequence[Record]) -> Su
         pass_at_k=_pass_at_k(scored) if seeds > 1 else None,
         majority=_score_majority(scored) if seeds > 1 else None,
         value=fmean(values) if values else None,
-        calls=fmean([one.calls for one in usage]),
+        calls=fmean([role_usage.calls for role_usage in usage]),
         calls_by_role=_calls_by_role(asked),
-        tokens=fmean([one.tokens for one in usage]),
-        completion_tokens=fmean([one.completion_tokens for one in usage]),
+        tokens=fmean([role_usage.tokens for role_usage in usage]),
+        completion_tokens=fmean([role_usage.completion_tokens for role_usage in usage]),
         tool_calls=fmean([record.interactions for record in asked]),
         subtasks=fmean([record.subtasks for record in asked]),
         cost=sum(costs) if costs else None,
@@ -181,8 +181,8 @@ def _count(names: Iterable[str]) -> dict[str, int]:
 
 def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
-    for one in counts:
-        total.update(one)
+    for count in counts:
+        total.update(count)
     return dict(sorted(total.items()))
 
 
@@ -203,7 +203,10 @@ def as_json(row: SummaryRow) -> dict[str, Any]:
         "tools": {tool: {"made": made, "ok": well} for tool, (made, well) in row.tools.items()},
         "search_success": row.success_rate(SEARCHES),
         "fetch_success": row.success_rate(FETCHES),
-        "categories": {name: {**_round(asdict(one)), "accuracy": one.accuracy} for name, one in row.categories.items()},
+        "categories": {
+            name: {**_round(asdict(category)), "accuracy": category.accuracy}
+            for name, category in row.categories.items()
+        },
     }
 
 

@@ -294,8 +294,8 @@ class Journal:
                 self.damage.add(f"run {run}: the events from number {row['number']!s:.20} cannot be read: {error.what}")
                 continue
             records = found if isinstance(found, list) else [found]
-            events += [one for one in records if isinstance(one, dict)]
-            if damaged := sum(not isinstance(one, dict) for one in records):
+            events += [record for record in records if isinstance(record, dict)]
+            if damaged := sum(not isinstance(record, dict) for record in records):
                 self.damage.add(f"run {run}: {damaged} events from number {row['number']!s:.20} are no JSON objects")
         return events
 
@@ -387,7 +387,7 @@ class Journal:
 
     def _read_known(self, run: str) -> tuple[dict[Key, RecordedCall], dict[str, str]]:
         calls: dict[Key, RecordedCall] = {
-            (one.kind, one.conversation, one.position, one.digest): one for one in self.calls(run)
+            (call.kind, call.conversation, call.position, call.digest): call for call in self.calls(run)
         }
         return calls, self.sources(run)
 

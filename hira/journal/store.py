@@ -266,7 +266,9 @@ def do(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
     connection.execute("begin immediate")
     try:
         for name, values in statements:
-            connection.execute(STATEMENTS[name], [compress(one) if type(one) is bytes else one for one in values])
+            connection.execute(
+                STATEMENTS[name], [compress(value) if type(value) is bytes else value for value in values]
+            )
         connection.execute("commit")
     except BaseException:
         if connection.in_transaction:
@@ -339,7 +341,7 @@ def migrate(path: Path, patience: float = PATIENCE) -> None:
             if version == 0 and connection.execute("select 1 from sqlite_master").fetchone():
                 raise sqlite3.DatabaseError("it is the database of another program")
             steps = [TABLES] if version == 0 else [MIGRATIONS[at] for at in range(version, VERSION)]
-            for statement in (one for step in steps for one in step.split(";")):
+            for statement in (part for step in steps for part in step.split(";")):
                 connection.execute(statement)
             connection.execute(f"pragma user_version = {VERSION}")
 

@@ -57,7 +57,9 @@ class Answer(Generic[T]):
         if not self.rollout.has_output:
             return {}
         cited = find_field_citations(self.rollout.output, list(self.citations))
-        return {path: tuple(dict.fromkeys(one.source for one in citations)) for path, citations in cited.items()}
+        return {
+            path: tuple(dict.fromkeys(citation.source for citation in citations)) for path, citations in cited.items()
+        }
 
     @property
     def output_places(self) -> dict[str, tuple[str, ...]]:
@@ -67,7 +69,7 @@ class Answer(Generic[T]):
         read = self.rollout.sources.read
         cited = find_field_citations(self.rollout.output, list(self.citations))
         return {
-            path: tuple(dict.fromkeys(locate(read[one.source], [one]) for one in citations))
+            path: tuple(dict.fromkeys(locate(read[citation.source], [citation]) for citation in citations))
             for path, citations in cited.items()
         }
 
@@ -75,8 +77,8 @@ class Answer(Generic[T]):
     def cited(self) -> tuple[Source, ...]:
         """The sources that the text cites, in its order, and those that were found to support an uncited claim."""
         read = self.rollout.sources.read
-        found = [one.source for one in self.citations if one.attributed and one.verdict.holds]
-        return tuple(read[one] for one in dict.fromkeys([*find_cited(self.text), *found]) if one in read)
+        found = [citation.source for citation in self.citations if citation.attributed and citation.verdict.holds]
+        return tuple(read[fromkey] for fromkey in dict.fromkeys([*find_cited(self.text), *found]) if fromkey in read)
 
     def __str__(self) -> str:
         """The answer, its status, and each claim with its verdict, its source and the words that the source lacks."""
@@ -162,20 +164,20 @@ def citations_as_json(citations: Sequence[Citation], sources: Sources) -> list[d
     """The citations as plain values, each with the location of its source."""
     return [
         {
-            "id": one.source,
-            "source": sources.read[one.source].location,
-            "claim": one.claim,
-            "quote": one.quote,
-            "verdict": one.verdict,
-            "score": one.score,
-            "by": one.by,
-            "attributed": one.attributed,
-            "missing": list(one.missing),
-            "lacking": list(one.lacking),
-            "place": one.place,
-            "page": find_page(one.place),
+            "id": citation.source,
+            "source": sources.read[citation.source].location,
+            "claim": citation.claim,
+            "quote": citation.quote,
+            "verdict": citation.verdict,
+            "score": citation.score,
+            "by": citation.by,
+            "attributed": citation.attributed,
+            "missing": list(citation.missing),
+            "lacking": list(citation.lacking),
+            "place": citation.place,
+            "page": find_page(citation.place),
         }
-        for one in citations
+        for citation in citations
     ]
 
 

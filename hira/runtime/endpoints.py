@@ -167,7 +167,7 @@ def _key_told(settings: Settings) -> str:
     return f"key from {settings.origin('api_key')}" if settings.api_key.get_secret_value() else "no key"
 
 
-class Places(NamedTuple):
+class EndpointList(NamedTuple):
     """Endpoints of a role, in order of preference, and how they are asked."""
 
     places: tuple[EndpointPlace, ...]

@@ -20,9 +20,9 @@ from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect
 from hira.policies.facts import EndpointFacts
 from hira.policies.names import LOCAL_PORTS, OFFLINE, OPENAI_URL, is_nearby, names_of
 from hira.policies.waiting import Timeout
-from hira.runtime.endpoints import Places, find_model, with_client
+from hira.runtime.endpoints import EndpointList, find_model, with_client
 from hira.runtime.registry import (
-    AnyOf,
+    WorkflowUnion,
     check_roles,
     dialect_of,
     find_hidden_workflow,
@@ -81,7 +81,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     toolset.notices += map(Notice, notices)
     journal = await asyncio.to_thread(open_journal, settings, toolset.notices)
     facts = await asyncio.to_thread(EndpointFacts, settings.cache)
-    named = workflow is None or isinstance(workflow, AnyOf) or workflow == make_workflow(settings, experts)
+    named = workflow is None or isinstance(workflow, WorkflowUnion) or workflow == make_workflow(settings, experts)
     handed = [
         *(f"tool {one.name!r}" for one in tools),
         *(f"expert {one.name!r}" for one in experts),
@@ -170,14 +170,14 @@ def configure_roles(
     for what is served from this machine or its network. `dialect` is the workflow's own, where none is set.
     """
     given = {OFFLINE: FREE, **{name: Price(own.input, own.output, own.cached) for name, own in settings.prices.items()}}
-    opened: dict[Places, Policy] = {}
+    opened: dict[EndpointList, Policy] = {}
     timeout = Timeout(**settings.timeout.model_dump())
 
     def configure(role: str, own: RoleSettings) -> RoleConfig:
         continuation = own.continuation or settings.continuation
         model = own.model or settings.model
         names = names_of(model) or [model]
-        asked = Places(
+        asked = EndpointList(
             tuple(find_place(name, role, own, settings) for name in names), continuation, own.api or settings.api
         )
         policy = policies.get(role) or (None if own.model or own.adapter is not None else policies.get("*"))

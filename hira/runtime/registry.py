@@ -211,7 +211,7 @@ def roles_of_server(server: McpSettings, takes: frozenset[str]) -> frozenset[str
 
 
 @dataclass(frozen=True)
-class AnyOf:
+class WorkflowUnion:
     """Represents several workflows while their shared session is opened: a role of any of them may be configured."""
 
     workflows: Mapping[str, BuiltIn]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hira.core.budget import Budget
-from hira.core.concurrency import Once
+from hira.core.concurrency import SingleFlight
 from hira.core.errors import ToolError, UsageError, did_you_mean
 from hira.core.events import DocumentsRead, Events, Notice
 from hira.core.prices import Price
@@ -53,7 +53,7 @@ class Toolset:
     notices: list[Notice] = field(default_factory=list)
     scoped: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict)
     sees: bool = False
-    once: Once | None = None
+    once: SingleFlight | None = None
     _texts: bool = True
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     _read_at: float | None = None
@@ -325,7 +325,7 @@ def _open_backends(
 
 
 def _web(
-    backends: "Sequence[Backend]", settings: Settings, question: str, events: Events, once: Once | None
+    backends: "Sequence[Backend]", settings: Settings, question: str, events: Events, once: SingleFlight | None
 ) -> tuple[Tool, Tool, Tool | None]:
     """Search, browse and scholar for one run: only what was shown to it may be opened."""
     from hira.tools.addresses import canonicalise_url, urls

@@ -33,7 +33,7 @@ def check(given: Mapping[str, Any]) -> None:
             raise UsageError(f"`{name}` must be a string, got {shown}", fix=f'write {name}="…"')
     paths_of(given["docs"], "docs")
     roles = given["roles"]
-    if not isinstance(roles, Mapping) or not all(isinstance(one, str) for one in (*roles, *roles.values())):
+    if not isinstance(roles, Mapping) or not all(isinstance(role, str) for role in (*roles, *roles.values())):
         raise UsageError(f"`roles` must map roles to models, got {roles!r}", fix='write roles={"planner": "MODEL"}')
     if not isinstance(given["settings"], Settings | None):
         raise UsageError(f"`settings` must be a Settings, got {given['settings']!r}", fix="write settings=Settings(…)")
@@ -71,9 +71,9 @@ def paths_of(paths: object, name: str) -> list[str | Path]:
         raise UsageError(
             f"`{name}` must be a path, got {paths!r}", fix=f'write {name}="papers" or {name}=["a.pdf", "b.md"]'
         )
-    for one in paths:
-        if not isinstance(one, str | Path):
-            raise UsageError(f"`{name}` must contain only paths, got {one!r}", fix="give paths as str or pathlib.Path")
+    for path in paths:
+        if not isinstance(path, str | Path):
+            raise UsageError(f"`{name}` must contain only paths, got {path!r}", fix="give paths as str or pathlib.Path")
     return list(paths)
 
 
@@ -118,23 +118,23 @@ def check_workflow(workflow: Any) -> None:
 def check_tools(tools: Any) -> None:
     """Raise `UsageError` for a list that contains something other than a tool, or a tool that conflicts with hira's
     own."""
-    for one in _several(tools, "tools", _TOOL):
-        if not isinstance(one, Tool):
-            raise UsageError(f"`tools` must contain only tools, got {one!r}", fix=_TOOL)
-        if not one.description:
-            what = f"tool {one.name!r} has no description"
+    for item in _several(tools, "tools", _TOOL):
+        if not isinstance(item, Tool):
+            raise UsageError(f"`tools` must contain only tools, got {item!r}", fix=_TOOL)
+        if not item.description:
+            what = f"tool {item.name!r} has no description"
             raise UsageError(what, fix="write a docstring for its function: the model reads it")
-        if one.name in TAKEN:
+        if item.name in TAKEN:
             fix = 'rename it: @tool(name="…")'
-            raise UsageError(f"tool {one.name!r} has the name of a built-in tool", fix=fix)
-    _no_name_twice([one.name for one in tools], "tools")
+            raise UsageError(f"tool {item.name!r} has the name of a built-in tool", fix=fix)
+    _no_name_twice([tool.name for tool in tools], "tools")
 
 
 def check_deps(tools: Sequence[Tool], deps: Any) -> None:
     """Raise `UsageError` for a tool that needs what the program has not handed over."""
-    for one in tools:
-        if one.deps and deps is None:
-            what = f"tool {one.name!r} needs deps of the type {one.deps}, and there are none"
+    for tool in tools:
+        if tool.deps and deps is None:
+            what = f"tool {tool.name!r} needs deps of the type {tool.deps}, and there are none"
             raise UsageError(what, fix="give Hira(deps=…)")
 
 
@@ -156,7 +156,7 @@ def check_experts(experts: Any) -> None:
             raise UsageError(f"the expert {_name_of(one)} has no async method work", fix=_EXPERT)
         if isinstance(one, Configurable):
             one.check()
-    _no_name_twice([*(one.name for one in EXPERTS), *(one.name for one in experts)], "experts, with hira's own,")
+    _no_name_twice([*(one.name for one in EXPERTS), *(expert.name for expert in experts)], "experts, with hira's own,")
 
 
 def _check_policies(policies: Any) -> None:

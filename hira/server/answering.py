@@ -37,8 +37,8 @@ async def complete_chat(state: AppState, request: Request) -> Response:
     await _wait(watched, request.receive)
     reasoning = "".join(map(describe_progress, watched.events))
     answer = watched.run.answer
-    reply = chat.completion(answer, state.outside(answer.text), asked.model, reasoning, made)
-    return JSONResponse(state.outside(reply))
+    reply = chat.completion(answer, state.scrub(answer.text), asked.model, reasoning, made)
+    return JSONResponse(state.scrub(reply))
 
 
 async def create_response(state: AppState, request: Request) -> Response:
@@ -59,16 +59,16 @@ async def create_response(state: AppState, request: Request) -> Response:
     output, store = responses.output_of(asked), asked.store is not False
     new = NewRun(question.text, files, output=output, earlier=earlier, instructions=instructions, store=store)
     watched = state.runs.begin(client, asked.model, new)
-    writer = responses.ResponseWriter(watched.id, asked, now(), state.outside)
+    writer = responses.ResponseWriter(watched.id, asked, now(), state.scrub)
     if asked.stream:
         return RunStream(watched, _stream_response(state, watched, writer))
     await _wait(watched, request.receive)
-    thoughts = state.outside("".join(map(describe_progress, watched.events)))
+    thoughts = state.scrub("".join(map(describe_progress, watched.events)))
     return JSONResponse(writer.whole(watched.run.answer, thoughts))
 
 
 async def _write_files(state: AppState, messages: Sequence[Spoken], field: str) -> list[Path]:
-    if not any(isinstance(one.content, list) for one in messages):
+    if not any(isinstance(message.content, list) for message in messages):
         return []
     return await asyncio.to_thread(write_attachments, messages, field, state.folder)
 
@@ -130,7 +130,7 @@ async def _stream_chat(
     yield sse(chat.chunk(run, model, made, {"role": "assistant", "content": ""}))
     async for news in watched.follow():
         if thought := "".join(map(describe_progress, news)):
-            yield sse(chat.chunk(run, model, made, {"reasoning_content": state.outside(thought)}))
+            yield sse(chat.chunk(run, model, made, {"reasoning_content": state.scrub(thought)}))
         elif not news:
             yield STILL
     if watched.failure:
@@ -138,14 +138,14 @@ async def _stream_chat(
         yield sse(error_of(refused))
     else:
         answer = watched.run.answer
-        text = state.outside(answer.text)
+        text = state.scrub(answer.text)
         record = {name: one for name, one in content_of(answer, text).items() if one}
         for name, one in record.items():
             for piece in pieces(one):
                 yield sse(chat.chunk(run, model, made, {name: piece}))
         marked = [] if answer.output_type else chat.annotations(answer, text)
         ending = chat.chunk(run, model, made, {"annotations": marked}, chat.finish(answer))
-        yield sse(state.outside({**ending, "hira": about(answer)}))
+        yield sse(state.scrub({**ending, "hira": about(answer)}))
         if counted:
             yield sse(chat.last_chunk(answer, model, made))
     yield sse("[DONE]")
@@ -158,7 +158,7 @@ async def _stream_response(
     thoughts = ""
     yield writer.begin()
     async for news in watched.follow():
-        if thought := state.outside("".join(map(describe_progress, news))):
+        if thought := state.scrub("".join(map(describe_progress, news))):
             yield (b"" if thoughts else writer.open_reasoning()) + writer.think(thought)
             thoughts += thought
         elif not news:

@@ -22,12 +22,12 @@ from hira.core.sanitize import without_userinfo
 from hira.policies.names import OPENAI_URL, has_own_place, names_of
 from hira.policies.probe import Probe, probe
 from hira.runtime.factory import open_session
-from hira.runtime.registry import AnyOf, make_workflow
+from hira.runtime.registry import WorkflowUnion, make_workflow
 from hira.runtime.settings import RoleSettings, Settings
 from hira.runtime.settings.keys import find_place
 from hira.server.answering import complete_chat, create_response
 from hira.server.keys import Clients
-from hira.server.outside import Outside
+from hira.server.outside import PathScrubber
 from hira.server.runs import Runs
 from hira.server.state import LOCAL, AppState, Handler, guard, unknown
 from hira.server.watching import approve, begin, events, list_runs, one_run, resume, stop
@@ -100,11 +100,11 @@ async def application(
 ) -> AsyncIterator[Starlette]:
     """The app, with what its runs share open as long as the context lasts. Raises what is wrong with the settings."""
     made = {name: make_workflow(settings.with_values({"workflow": name}, "hira serve")) for name in WORKFLOWS}
-    common = await open_session(settings, workflow=AnyOf(made), policies=policies)
+    common = await open_session(settings, workflow=WorkflowUnion(made), policies=policies)
     sessions = {name: common.beside(workflow) for name, workflow in made.items()}
     with tempfile.TemporaryDirectory(prefix="hira-serve-") as folder:
-        outside = Outside(settings, Path(folder))
-        state = AppState(Runs(sessions, outside.hidden), Clients(settings.keys), outside, Path(folder), hosts)
+        scrub = PathScrubber(settings, Path(folder))
+        state = AppState(Runs(sessions, scrub.hidden), Clients(settings.keys), scrub, Path(folder), hosts)
         try:
             app = Starlette(routes=[*_routes(state), *page_routes()], exception_handlers={404: unknown, 405: unknown})
             app.state.session, app.state.models = common, list(sessions)

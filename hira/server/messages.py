@@ -56,7 +56,7 @@ def read_request(body: bytes, shape: type[R]) -> R:
 def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> ReceivedQuestion:
     """The question that the messages in this field of a request ask. Raises `RejectedRequest` for one that is missing,
     or too long together with `more` characters of the request."""
-    turns = [(one.role, _text(one, field)) for one in messages]
+    turns = [(message.role, _text(message, field)) for message in messages]
     last = next((at for at in reversed(range(len(turns))) if turns[at][0] == "user" and turns[at][1]), None)
     if last is None:
         raise RejectedRequest(400, "a user message with text is missing", field=field)
@@ -95,10 +95,10 @@ def check_length(characters: int) -> None:
         raise RejectedRequest(400, what, "context_length_exceeded")
 
 
-def _text(one: Spoken, field: str) -> str:
-    if not isinstance(one.content, list):
-        return (one.content or "").strip()
-    texts = [part.get("text") for part in one.content if part.get("type") == "text"]
+def _text(spoken: Spoken, field: str) -> str:
+    if not isinstance(spoken.content, list):
+        return (spoken.content or "").strip()
+    texts = [part.get("text") for part in spoken.content if part.get("type") == "text"]
     if not all(isinstance(text, str) for text in texts):
         raise RejectedRequest(400, "content of the type 'text' must contain a text", field=field)
     return "\n".join(map(str, texts)).strip()
@@ -109,7 +109,7 @@ def write_attachments(messages: Sequence[Spoken], field: str, folder: Path) -> l
 
     They stay there as long as the run is kept in memory, so that it can be resumed.
     """
-    last = next((one for one in reversed(messages) if one.role == "user"), None)
+    last = next((message for message in reversed(messages) if message.role == "user"), None)
     parts = last.content if last and isinstance(last.content, list) else []
     if all(part.get("type") == "text" for part in parts):
         return []

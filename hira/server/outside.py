@@ -27,9 +27,9 @@ class Hidden:
 
     def __init__(self, folders: Sequence[str], attached: Sequence[str], secrets: frozenset[str] = frozenset()) -> None:
         self.secrets = secrets
-        paths = {f"{one}/" for one in (*folders, *attached)}
+        paths = {f"{folder}/" for folder in (*folders, *attached)}
         self._begins: dict[str, list[str]] = {}
-        forms = paths | {f"file://{one}" for one in paths} | list_encodings(secrets)
+        forms = paths | {f"file://{path}" for path in paths} | list_encodings(secrets)
         self._longest = max(map(len, forms), default=0) - 1
         for form in forms:
             self._begins.setdefault(form[0], []).append(form)
@@ -94,16 +94,16 @@ def without_folders(text: str) -> str:
     return _ABSOLUTE.sub("", text)
 
 
-class Outside:
+class PathScrubber:
     """Filters any text or JSON value for clients: it removes the folders of this server from paths.
 
     `attached` is the folder that contains a separate folder for the attachments of each request.
     """
 
     def __init__(self, settings: Settings, attached: Path) -> None:
-        docs = (Path(os.path.realpath(one.expanduser())) for one in settings.docs)
+        docs = (Path(os.path.realpath(doc.expanduser())) for doc in settings.docs)
         folders = [Path.cwd(), Path.home(), Path(tempfile.gettempdir())]
-        folders += [one if one.is_dir() else one.parent for one in docs]
+        folders += [doc if doc.is_dir() else doc.parent for doc in docs]
         folders += [settings.journal.parent] if settings.journal and str(settings.journal) != OFF else []
         own, shared = _spell_folders([attached]), _spell_folders(folders)
         self._folders = (*own, *shared)
@@ -113,12 +113,14 @@ class Outside:
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, str):
-            held = "/" in value and any(one in value for one in self._folders)  # most texts hold none, and it is quick
+            held = "/" in value and any(
+                folder in value for folder in self._folders
+            )  # most texts hold none, and it is quick
             return self._places.sub(_shorten, value) if held else value
         if isinstance(value, dict):
-            return {key: self(one) for key, one in value.items()}
+            return {key: self(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self(one) for one in value]
+            return [self(item) for item in value]
         return value
 
 
@@ -128,5 +130,5 @@ def _shorten(place: re.Match[str]) -> str:
 
 def _spell_folders(folders: Iterable[Path]) -> list[str]:
     """The folders as they are named and without links, the longest first; `/` would be every path's beginning."""
-    every = {one.absolute() for one in folders} | {Path(os.path.realpath(one)) for one in folders}
+    every = {folder.absolute() for folder in folders} | {Path(os.path.realpath(folder)) for folder in folders}
     return sorted((str(one) for one in every if len(one.parts) > 1), key=len, reverse=True)

@@ -95,7 +95,7 @@ def _find_run(state: AppState, client: Client, messages: Messages) -> WatchedRun
     (_, question), (_, said) = messages[-2:]
     for name, one in reversed(state.runs.known.items()):
         if client.owns(name) and one.question == question and one.ended and one.run.ended and one.run.answer.text:
-            content = content_of(one.run.answer, state.outside(one.run.answer.text))
+            content = content_of(one.run.answer, state.scrub(one.run.answer.text))
             if said in (str(text).strip() for text in content.values()):
                 return one
     return None

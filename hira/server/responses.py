@@ -97,7 +97,7 @@ def _message(item: InputItem) -> Spoken:
         what = f"the role {str(item.role)[:40]!r} is not one of user, assistant, system and developer"
         raise RejectedRequest(400, what, field="input")
     parts = item.content
-    return Spoken(role=item.role, content=[_part(one) for one in parts] if isinstance(parts, list) else parts)  # type: ignore[arg-type]
+    return Spoken(role=item.role, content=[_part(part) for part in parts] if isinstance(parts, list) else parts)  # type: ignore[arg-type]
 
 
 def _part(part: Mapping[str, Any]) -> dict[str, Any]:

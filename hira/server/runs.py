@@ -28,7 +28,7 @@ SHAPE = 'write {"decisions": [{"id": "1"}, {"id": "2", "text": "…"}, {"id": "3
 
 
 @dataclass(eq=False, slots=True)
-class Desk:
+class ApprovalQueue:
     """Holds the subtasks and tool calls of one run that wait for decisions. The run calls it; requests call `decide`.
 
     A decision can be changed as long as another one is missing. A waiting run does not count against its client's
@@ -42,7 +42,7 @@ class Desk:
 
     async def approve(self, subtasks: Sequence[Subtask]) -> Sequence[Subtask | Rejected]:
         """Return one decision for each of the subtasks."""
-        decided = await self._wait({one.id: one for one in subtasks})
+        decided = await self._wait({subtask.id: subtask for subtask in subtasks})
         return [one for one in decided if isinstance(one, Subtask | Rejected)]
 
     async def approve_tool(self, use: ToolUse) -> ToolUse | Refusal:
@@ -65,7 +65,7 @@ class Desk:
 
     def decide(self, decisions: Sequence[Any]) -> None:
         """Take the decisions. Raises `RejectedRequest` if one of them is invalid, and then takes none."""
-        made = [self._read(one) for one in decisions]
+        made = [self._read(decision) for decision in decisions]
         self._decided |= dict(made)
         if self._decided.keys() == self.waiting.keys():
             self._complete.set()
@@ -122,7 +122,7 @@ class WatchedRun:
     failure: HiraError | RejectedRequest | None = None
     task: "asyncio.Task[None] | None" = None
     began: float = field(default_factory=time.time)
-    desk: Desk | None = None
+    desk: ApprovalQueue | None = None
     attached: Sequence[Path] = ()
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -231,7 +231,7 @@ class Runs:
         """Begin a run of the client; it waits until the client's limits let it."""
         name = "-".join(part for part in (time.strftime("%Y%m%d-%H%M%S"), client.tag, secrets.token_hex(3)) if part)
         session = replace(self.session(workflow), shared=client.allowance)
-        desk = Desk(client) if new.approve or (new.attended and session.tools_to_approve) else None
+        desk = ApprovalQueue(client) if new.approve or (new.attended and session.tools_to_approve) else None
         session = decide_at_desk(session, desk, subtasks=new.approve)
         if new.instructions:
             session = session.with_instructions(
@@ -245,7 +245,7 @@ class Runs:
             watched.task.add_done_callback(lambda _: self.forget(name))
         return watched
 
-    def go_on(self, client: Client, run: Run, workflow: str, desk: Desk | None = None) -> WatchedRun:
+    def go_on(self, client: Client, run: Run, workflow: str, desk: ApprovalQueue | None = None) -> WatchedRun:
         """Continue a run of the journal. Its subtasks wait at the `desk` if a person approves them."""
         before = self.known.get(run.id)
         attached = before.attached if before else ()
@@ -303,7 +303,7 @@ class Runs:
             await asyncio.wait(tasks)
 
 
-def decide_at_desk(session: Session, desk: Desk | None, *, subtasks: bool) -> Session:
+def decide_at_desk(session: Session, desk: ApprovalQueue | None, *, subtasks: bool) -> Session:
     """Return the session with decisions at the desk: on tool calls, and with `subtasks` on subtasks too."""
     if desk is None:
         return session

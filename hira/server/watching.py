@@ -20,9 +20,9 @@ from hira.server.keys import Client, RejectedRequest
 from hira.server.messages import check_length
 from hira.server.outside import Deltas, without_folders
 from hira.server.records import find_entry, find_kept, find_session, is_there, read_journal
-from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, Desk, NewRun, WatchedRun, decide_at_desk, dump_event
+from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, ApprovalQueue, NewRun, WatchedRun, decide_at_desk, dump_event
 from hira.server.state import AppState, body_of
-from hira.server.wire import STILL, as_refusal, sse, trouble
+from hira.server.wire import STILL, as_refusal, describe_failure, sse
 
 LISTED = 200
 
@@ -92,17 +92,17 @@ async def one_run(state: AppState, request: Request) -> Response:
         flow = next((one for one in served if one.name == entry.workflow), None) if find_needed_code(entry) else None
         past = await replay(journal, entry.id, flow)
         error = without_folders(entry.error.partition("\n")[0])
-        return JSONResponse(state.outside({**_describe_answer(past.answer), **_line(state, entry), "error": error}))
+        return JSONResponse(state.scrub({**_describe_answer(past.answer), **_line(state, entry), "error": error}))
     if watched.failure:
         return JSONResponse({**watched.describe(), "answer": None, "error": as_refusal(watched.failure).message})
     answered = _describe_answer(watched.run.answer) if watched.ended else {"answer": None}
-    return JSONResponse(state.outside({**watched.describe(), "error": "", **answered}))
+    return JSONResponse(state.scrub({**watched.describe(), "error": "", **answered}))
 
 
 def _describe_answer(answer: Answer) -> dict[str, Any]:
     """Describe an answer, with the texts of its sources and, for each citation, the words that its source lacks."""
     texts = {source.id: source.text for source in answer.sources}
-    values = {**answer.json(), "answer": answer.flagged, "error": trouble(answer)}
+    values = {**answer.json(), "answer": answer.flagged, "error": describe_failure(answer)}
     for described, citation in zip(values["citations"], answer.citations, strict=True):
         described["why"] = citation.explain()
     return {"answer": values, "texts": texts, "status": answer.status}
@@ -123,7 +123,7 @@ async def events(state: AppState, request: Request) -> Response:
 
 async def _live(state: AppState, watched: WatchedRun, start: int) -> AsyncIterator[bytes]:
     async for news in watched.follow(start):
-        yield b"".join(sse(state.outside(dump_event(event))) for event in news) or STILL
+        yield b"".join(sse(state.scrub(dump_event(event))) for event in news) or STILL
     yield sse({"event": "Ended", **watched.describe()})
 
 
@@ -133,7 +133,7 @@ async def _past(
     whole = Deltas(state.runs.hidden)
     events = [event for one in recorded for event in _show_again(one, whole)][start:]
     for at in range(0, len(events), AT_ONCE):
-        yield b"".join(sse(state.outside(one)) for one in events[at : at + AT_ONCE])
+        yield b"".join(sse(state.scrub(one)) for one in events[at : at + AT_ONCE])
         await asyncio.sleep(0)
     yield sse({"event": "Ended", **line})
 
@@ -199,7 +199,7 @@ async def _resume_once(state: AppState, client: Client, name: str) -> Response:
         raise RejectedRequest(409, what, "conflict")
     owner = owner.with_instructions(instructions)
     handed = entry.settings.get(HANDED, ())
-    desk = Desk(client) if APPROVAL in handed or TOOL_APPROVAL in handed else None
+    desk = ApprovalQueue(client) if APPROVAL in handed or TOOL_APPROVAL in handed else None
     owner = decide_at_desk(owner, desk, subtasks=APPROVAL in handed)
     client.check_budget()  # before the run is claimed
     run = await continue_run(owner, owner, journal, entry)

@@ -62,7 +62,7 @@ class FakeWeb:
         self.hits = hits
         self.visits: list[Received] = []
         self.most_at_once = 0
-        self._failures = [one if isinstance(one, Served) else Served(status=one) for one in failures]
+        self._failures = [failure if isinstance(failure, Served) else Served(status=failure) for failure in failures]
         self._together = together
         self._searching = 0
         self._gathered = asyncio.Event()

@@ -21,7 +21,7 @@ from urllib.parse import urljoin
 import httpcore
 
 from hira import __version__
-from hira.core.concurrency import Once
+from hira.core.concurrency import SingleFlight
 from hira.core.errors import ToolError, UsageError
 from hira.core.sanitize import clean
 from hira.tools.addresses import CheckedUrl, RefusedAddress, check_url, public, quote_url
@@ -201,7 +201,7 @@ class Fetcher:
         contact: str = "",
         limit: int = 5_000_000,
         seconds: float = 25.0,
-        once: Once | None = None,
+        once: SingleFlight | None = None,
         resolve: Resolve = resolve,
         dial: httpcore.AsyncNetworkBackend | None = None,
         proxies: Proxies = of_environment,
@@ -324,8 +324,8 @@ def _read_encoding(headers: Mapping[str, str], place: CheckedUrl) -> str:
 def find_encoding(headers: Mapping[str, str]) -> str | None:
     """Return the compression of a body: "gzip", "deflate" or ""; None for chains and other encodings."""
     encoding = headers.get("content-encoding", "").strip().lower()
-    layers = [one.strip().removeprefix("x-") for one in encoding.split(",")]
-    layers = [one for one in layers if one not in {"", "identity", "none"}]
+    layers = [part.strip().removeprefix("x-") for part in encoding.split(",")]
+    layers = [layer for layer in layers if layer not in {"", "identity", "none"}]
     if not layers:
         return ""
     return layers[0] if layers in (["gzip"], ["deflate"]) else None

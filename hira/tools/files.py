@@ -134,8 +134,11 @@ def _read_written(work: Path, place: str, reading: RunReader) -> Passages | None
 def _mark_computed(seen: Observation) -> Observation:
     """Mark the passages of a program's file as a computation: it supports a claim as the program's output does."""
     made = (
-        replace(one, source=replace(one.source, text=f"{OUTPUT}{one.source.text}", kind="computation", places=()))
-        for one in seen.passages
+        replace(
+            passage,
+            source=replace(passage.source, text=f"{OUTPUT}{passage.source.text}", kind="computation", places=()),
+        )
+        for passage in seen.passages
     )
     return replace(seen, passages=tuple(made))
 

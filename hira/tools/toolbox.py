@@ -109,7 +109,7 @@ def stand_ins(values: Mapping[str, Any]) -> Toolbox:
         raise ToolError(f"this run is replayed, and {path!r} is not read")
 
     def make(*records: Mapping[str, Any]) -> tuple[Tool, ...]:
-        return tuple(Tool(**one, run=refuse_call) for one in records)
+        return tuple(Tool(**record, run=refuse_call) for record in records)
 
     @asynccontextmanager
     async def open_python(_subtask: str) -> AsyncIterator[Tool]:

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
-from hira.core.concurrency import Once
+from hira.core.concurrency import SingleFlight
 from hira.core.errors import HiraError, Stop
 from hira.core.policy import Policy
 from hira.core.prompts import Prompt
@@ -116,7 +116,7 @@ class GainOver:
     workflow: str = "rag"
     least: float = -1.0
     _session: Session | None = None
-    _once: Once = field(default_factory=Once)
+    _once: SingleFlight = field(default_factory=SingleFlight)
 
     async def open(self, session: Session, untrained: Policy) -> None:
         settings = session.settings.with_values({"workflow": self.workflow}, "the baseline")
@@ -125,7 +125,7 @@ class GainOver:
             role: replace(config, policy=untrained, sampling=set_training_sampling(config.sampling, 0.0))
             for role, config in session.roles.items()
         }
-        self._session, self._once = replace(session, roles=greedy), Once()
+        self._session, self._once = replace(session, roles=greedy), SingleFlight()
         await open_reward(self.accuracy, session, untrained)
 
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:

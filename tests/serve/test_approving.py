@@ -14,7 +14,7 @@ from hira import tool
 from hira.agents.trajectory import Rejected, Subtask
 from hira.runtime.settings import KeySettings, Settings
 from hira.server.keys import Client, RejectedRequest
-from hira.server.runs import Desk
+from hira.server.runs import ApprovalQueue
 from hira.testing import ScriptedPolicy, calling
 
 QUESTION = "Where did the builder of the tower of Alta study?"
@@ -131,7 +131,7 @@ def test_a_run_that_waits_for_a_person_leaves_its_place_to_another_of_the_key(se
 
 async def test_complete_decisions_cannot_be_taken_back_while_the_run_waits_for_a_place() -> None:
     client = Client("ada", KeySettings.model_validate({"key": "key-of-ada-1", "concurrency": 1}), "t")
-    desk, begun, over = Desk(client), asyncio.Event(), asyncio.Event()
+    desk, begun, over = ApprovalQueue(client), asyncio.Event(), asyncio.Event()
 
     async def ask() -> object:
         async with client.acquire():

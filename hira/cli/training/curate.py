@@ -42,7 +42,7 @@ def curate(args: argparse.Namespace, shell: Shell) -> int:
     fewest, most = _range(args.keep, "--keep")
     workflow = args.workflow or "mars"
     challenge = Challenge(args.attempts, fewest, most, workflow, args.metric, args.concurrency)
-    stages: tuple[Stage, ...] = tuple(one.strip() for one in args.stages.split(","))
+    stages: tuple[Stage, ...] = tuple(part.strip() for part in args.stages.split(","))
     curating = Curating(data.name, data.items, stages, args.similarity, challenge, args.concurrency)
     return asyncio.run(_curate(curating, args, shell, settings, folder))
 

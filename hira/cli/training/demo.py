@@ -157,14 +157,14 @@ class DemoView:
 
     def format_result(self, folder: Path) -> list[str]:
         steps, exams = records.read(folder / records.METRICS), records.read(folder / records.EXAMS)
-        rows = [one for one in exams if one["step"] < 1 or one is exams[-1]]
+        rows = [exam for exam in exams if exam["step"] < 1 or exam is exams[-1]]
         lines = [""]
         for label, name in self.recipe.curves.items():
-            if shares := [float(one[name]) for one in steps if name in one]:
+            if shares := [float(step[name]) for step in steps if name in step]:
                 lines += [f"{label}, by update:", *chart(shares), ""]
         for label, names in self.recipe.figures.items():
-            lines.append(f"{label}: {' -> '.join(_figure(one, names) for one in rows)}")
-        gained = {name: " -> ".join(format_share(one[name]) for one in rows) for name in ("sampled", "greedy")}
+            lines.append(f"{label}: {' -> '.join(_figure(row, names) for row in rows)}")
+        gained = {name: " -> ".join(format_share(row[name]) for row in rows) for name in ("sampled", "greedy")}
         took = f"{self.seconds:.0f} seconds, {time.process_time():.0f} of the processor"
         what = f"{self.recipe.examined}, temperature 1: {gained['sampled']}; greedy: {gained['greedy']}; {took}"
         return [*lines, what, *([self.recipe.note] if self.recipe.note else [])]

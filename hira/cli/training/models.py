@@ -40,7 +40,7 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
 
 
 def _names(flags: Sequence[str], name: str) -> bool:
-    return any(one == name or one.startswith(f"{name}=") for one in flags)
+    return any(flag == name or flag.startswith(f"{name}=") for flag in flags)
 
 
 def merge(args: argparse.Namespace, shell: Shell) -> int:

@@ -69,7 +69,7 @@ def announce_start(
     """Write the run's configuration, and print where it begins or resumes: from the last of the folders of checkpoints
     that has one. `every` is the number of steps between two."""
     assembly.write_configuration(plan)
-    saved = next((place for one in reversed(checkpoints) if (place := last_checkpoint(one))), None)
+    saved = next((place for checkpoint in reversed(checkpoints) if (place := last_checkpoint(checkpoint))), None)
     if not resumed:
         where = f"the run is in {plan.folder}"
     elif saved is None:

@@ -59,14 +59,14 @@ def show(args: argparse.Namespace, shell: Shell) -> int:
     if steps and not args.metrics and (line := describe_waiting(steps)):
         shell.say(line)
     for name in _choose_names(steps, args.metrics):
-        values = [float(one[name]) for one in steps if isinstance(one.get(name), int | float)]
+        values = [float(step[name]) for step in steps if isinstance(step.get(name), int | float)]
         shell.say(f"{name:<28} {values[0]:>9.4g} → {values[-1]:<9.4g} {spark(values)}")
     return OK
 
 
 def _choose_names(steps: Sequence[Mapping[str, Any]], asked: Sequence[str]) -> list[str]:
     """Return the names of the metrics to show: those that contain one of `asked`, or the usual ones."""
-    names = sorted({name for one in steps for name, value in one.items() if isinstance(value, int | float)})
+    names = sorted({name for step in steps for name, value in step.items() if isinstance(value, int | float)})
     if asked:
         found = [name for name in names if any(one in name for one in asked)]
         if not found:
@@ -140,9 +140,9 @@ MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  ", "unseen": "s
 def doctor(args: argparse.Namespace, shell: Shell) -> int:
     """Print the findings. The exit code is 1 if there is a fault, so that a script can stop a run."""
     findings = examine(_look_at(args, shell))
-    counts = {verdict: sum(one.verdict == verdict for one in findings) for verdict in MARKS}
+    counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in MARKS}
     if args.json:
-        shell.say(json.dumps([asdict(one) for one in findings], indent=2, ensure_ascii=False))
+        shell.say(json.dumps([asdict(finding) for finding in findings], indent=2, ensure_ascii=False))
     else:
         shell.say("\n".join(map(_format, _join_skipped(findings))))
         warnings, faults = (count_of(counts[verdict], verdict) for verdict in ("warning", "fault"))
@@ -157,12 +157,12 @@ def _join_skipped(findings: Sequence[RuleFinding]) -> list[RuleFinding]:
         if one.verdict == "unseen":
             skipped.setdefault((one.found, one.fix), []).append(one.rule)
     joined = [RuleFinding(", ".join(rules), "unseen", found, fix) for (found, fix), rules in skipped.items()]
-    return [one for one in findings if one.verdict != "unseen"] + joined
+    return [finding for finding in findings if finding.verdict != "unseen"] + joined
 
 
-def _format(one: RuleFinding) -> str:
-    fix = f"\n         → {one.fix}" if one.fix else ""
-    return f"{MARKS[one.verdict]}  {one.rule}: {one.found}{fix}"
+def _format(finding: RuleFinding) -> str:
+    fix = f"\n         → {finding.fix}" if finding.fix else ""
+    return f"{MARKS[finding.verdict]}  {finding.rule}: {finding.found}{fix}"
 
 
 def _look_at(args: argparse.Namespace, shell: Shell) -> RunFiles:

@@ -77,7 +77,7 @@ async def rate(conversation: Conversation, item: RubricItem, query: str, report:
 
 async def quality(conversation: Conversation, query: str, rubric: Rubric) -> Quality | None:
     """Return the quality of a rubric for a query, independent of any report; None if the judge failed."""
-    items = "\n".join(f"- {one.title} ({one.weight:+d}): {one.description}" for one in rubric.items)
+    items = "\n".join(f"- {item.title} ({item.weight:+d}): {item.description}" for item in rubric.items)
     return await ask_judge(conversation, QUALITY.fill(query=sanitize(query), rubric=sanitize(items)), Quality)
 
 
@@ -162,11 +162,13 @@ def criteria_of(value: Mapping[str, Any]) -> tuple[Dimension, ...]:
 def race(dimensions: Sequence[Dimension], ratings: Mapping[str, Ratings]) -> Race:
     """Return the shares: within a dimension Σ w·rating / Σ w, over dimensions Σ weight · that, then target / (target +
     reference)."""
-    target = {one.name: _mean(one.criteria, ratings[one.name].target) for one in dimensions}
-    reference = {one.name: _mean(one.criteria, ratings[one.name].reference) for one in dimensions}
-    total = sum(one.weight * target[one.name] for one in dimensions)
-    against = sum(one.weight * reference[one.name] for one in dimensions)
-    shares = {one.name: _share(target[one.name], reference[one.name]) for one in dimensions}
+    target = {dimension.name: _mean(dimension.criteria, ratings[dimension.name].target) for dimension in dimensions}
+    reference = {
+        dimension.name: _mean(dimension.criteria, ratings[dimension.name].reference) for dimension in dimensions
+    }
+    total = sum(dimension.weight * target[dimension.name] for dimension in dimensions)
+    against = sum(dimension.weight * reference[dimension.name] for dimension in dimensions)
+    shares = {dimension.name: _share(target[dimension.name], reference[dimension.name]) for dimension in dimensions}
     return Race(shares, _share(total, against))
 
 
@@ -195,7 +197,10 @@ async def judge_race(
 ) -> Race | None:
     """Return the race by the role `judge`, with one conversation per dimension, concurrently; None if one fails."""
     found = await together(
-        [_dimension(context.conversation("judge", one.name), query, one, target, reference) for one in dimensions]
+        [
+            _dimension(context.conversation("judge", dimension.name), query, dimension, target, reference)
+            for dimension in dimensions
+        ]
     )
     ratings = {one.name: rated for one, rated in zip(dimensions, found, strict=True) if rated}
     return race(dimensions, ratings) if len(ratings) == len(dimensions) else None
@@ -207,7 +212,7 @@ async def _dimension(
     wanted = set(range(1, len(dimension.criteria) + 1))
 
     def wrong(read: _WrittenRatings) -> str:
-        numbers = [one.number for one in read.ratings]
+        numbers = [rating.number for rating in read.ratings]
         return "" if sorted(numbers) == sorted(wanted) else f"Rate each of the criteria 1 to {len(wanted)} once."
 
     listed = "\n".join(f"{at}. {one.text}: {one.explanation}" for at, one in enumerate(dimension.criteria, 1))
@@ -220,5 +225,5 @@ async def _dimension(
     read = await ask_judge(conversation, prompt, _WrittenRatings, wrong=wrong)
     if read is None:
         return None
-    ordered = sorted(read.ratings, key=lambda one: one.number)
+    ordered = sorted(read.ratings, key=lambda rating: rating.number)
     return Ratings(tuple(one.first for one in ordered), tuple(one.second for one in ordered))

@@ -10,7 +10,7 @@ from hira.core.errors import DialectError, uncapitalise
 from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.evidence import find_cited
-from hira.policies.dialects.lenient import Beyond, decode_json, first
+from hira.policies.dialects.lenient import Beyond, decode_first, decode_json
 
 _NEXT = compile_lazily(r"#{1,6}\s|\*\*[^*]+\*\*:?$")
 
@@ -199,7 +199,7 @@ def _objects(text: str) -> list[Any]:
     at = text.find("{")
     while at >= 0:
         try:
-            value, end = first(text, at)
+            value, end = decode_first(text, at)
         except Beyond:
             break
         except json.JSONDecodeError:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from hira.core.patterns import compile_lazily
 from hira.core.tool import Tool
 from hira.policies.dialects.dialect import check_call, coerce_value, explain
-from hira.policies.dialects.lenient import Beyond, first, read_arguments, read_value
+from hira.policies.dialects.lenient import Beyond, decode_first, read_arguments, read_value
 
 
 class ReadCalls(NamedTuple):
@@ -116,7 +116,7 @@ def _read_json(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     """An object with a name and arguments, whatever their keys; a list of them is read one by one."""
     text, at = turn.text, begun.start()
     try:
-        value, end = first(text, at)
+        value, end = decode_first(text, at)
     except json.JSONDecodeError as fault:
         naming = _NAMING.search(text, at, at + NEAR)
         meant = bool(turn.marks or (naming and turn.tool(naming[1])))

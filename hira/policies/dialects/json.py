@@ -13,7 +13,7 @@ from hira.core.prompts import Prompt
 from hira.core.tool import Tool
 from hira.policies.dialects.answer import verbatim
 from hira.policies.dialects.dialect import RESULT, Call, Dialect, Parsed, example, format_results, format_tools
-from hira.policies.dialects.lenient import first
+from hira.policies.dialects.lenient import decode_first
 from hira.policies.dialects.text_calls import find_calls_of_turn, read_turn, text_of_turn
 
 INSTRUCTIONS = Prompt(__file__, "instructions", "json_tools")
@@ -68,7 +68,7 @@ def _follows_instructions(written: str, calls: Sequence[Call]) -> bool:
     for call in calls:
         gap = _BESIDE.match(written, at)
         try:
-            value, at = first(written, gap.end() if gap else at)
+            value, at = decode_first(written, gap.end() if gap else at)
         except json.JSONDecodeError:
             return False
         if value != {"name": call.name, "arguments": call.arguments}:

@@ -25,7 +25,7 @@ def decode_json(text: str) -> Any:
         raise _beyond(error, text) from None
 
 
-def first(text: str, at: int = 0) -> tuple[Any, int]:
+def decode_first(text: str, at: int = 0) -> tuple[Any, int]:
     """The value that begins at a place of the text, and where it ends. Raises `json.JSONDecodeError` and nothing
     else."""
     try:
@@ -62,7 +62,7 @@ def read_value(text: str, at: int = 0) -> tuple[Any, int]:
     Raises `json.JSONDecodeError` with what strict JSON would have been refused for.
     """
     try:
-        return first(text, at)
+        return decode_first(text, at)
     except Beyond:
         raise
     except json.JSONDecodeError:

@@ -355,9 +355,9 @@ class Settings(StrictModel):
 def _bare(value: Any) -> Any:
     """A JSON value without user and password in any of its URLs."""
     if isinstance(value, Mapping):
-        return {key: _bare(one) for key, one in value.items()}
+        return {key: _bare(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_bare(one) for one in value]
+        return [_bare(item) for item in value]
     return without_userinfo(value) if isinstance(value, str) else value
 
 

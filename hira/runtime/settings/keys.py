@@ -16,7 +16,7 @@ from hira.runtime.settings.fields import FILE, Layer, RoleSettings, Settings
 def endpoints_of(values: Mapping[str, Any]) -> dict[str, None]:
     """The addresses that these values send questions, documents or searches to, in order and without passwords."""
     roles = values.get("roles", {})
-    own = [one for one in roles.values() if isinstance(one, Mapping)] if isinstance(roles, Mapping) else []
+    own = [role for role in roles.values() if isinstance(role, Mapping)] if isinstance(roles, Mapping) else []
     urls = [values.get("searxng_url")]
     for one in (values, *own):
         urls += [one.get("base_url"), *(place_of(name)[1] for name in names_of(str(one.get("model") or "")))]
@@ -54,7 +54,7 @@ def pair_keys(layers: Sequence[Layer], values: dict[str, Any], origins: dict[str
     for name, own in roles.items():
         url = own.get("base_url") or general
         theirs = [layer.values.get("roles", {}) for layer in layers if endpoint(url) in endpoints_of(layer.values)]
-        given = own.get("api_key") and own["api_key"] not in [one.get(name, {}).get("api_key") for one in theirs]
+        given = own.get("api_key") and own["api_key"] not in [their.get(name, {}).get("api_key") for their in theirs]
         if url and endpoint(url) not in mine and given:
             roles[name] = {key: value for key, value in own.items() if key != "api_key"}
             yield f"the key of role {name!r} is not sent to {endpoint(url)}, which a file names; {_NAME}"

@@ -109,7 +109,11 @@ def _variables() -> dict[str, str]:
 def find_misspelt(environ: Mapping[str, str]) -> list[str]:
     """A line for each variable whose name is close to one of hira's. It may be another program's, so it is no error."""
     plain = _variables()
-    unknown = [one for one in environ if one.startswith("HIRA_") and one not in {*plain, MCP_CONSENT, SERVE_KEY, TRUST}]
+    unknown = [
+        variable
+        for variable in environ
+        if variable.startswith("HIRA_") and variable not in {*plain, MCP_CONSENT, SERVE_KEY, TRUST}
+    ]
     return [
         f"the environment variable {one} is not used; did you mean {near}?"
         for one in unknown

@@ -130,7 +130,11 @@ def check_trusted(
         return [form.format(", ".join(asked.values()))] if asked else []
 
     def documents_elsewhere(named: Mapping[str, Any]) -> dict[str, str]:
-        return {one: one for one in _documents_of(named) if not Path(one).is_relative_to(path.parent.resolve())}
+        return {
+            document: document
+            for document in _documents_of(named)
+            if not Path(document).is_relative_to(path.parent.resolve())
+        }
 
     asked = collect(lambda named: {url: url for url in endpoints_of(named)}, "sends questions and documents to {}")
     asked += collect(lambda named: {name_code(one): one for one in code_of(named)}, "runs {} with your rights")
@@ -191,7 +195,7 @@ def _expert_options_of(values: Mapping[str, Any]) -> dict[str, str]:
 def _servers_of(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the MCP servers, each with its command or address, by the names under which consent is kept."""
     servers = values.get("mcp") or {}
-    return {name_server(name, one): f"{name} ({_describe_server(one)})" for name, one in servers.items()}
+    return {name_server(name, server): f"{name} ({_describe_server(server)})" for name, server in servers.items()}
 
 
 def _describe_server(server: Any) -> str:
@@ -233,7 +237,7 @@ def _models_of(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the models and adapters that hira itself would load or download."""
     roles = values.get("roles")
     places = [values, *(roles.values() if isinstance(roles, Mapping) else ())]
-    own = [one for one in places if isinstance(one, Mapping)]
+    own = [place for place in places if isinstance(place, Mapping)]
     models = [name for one in own for name in names_of(str(one.get("model") or ""))]
     loaded = [name for name in models if name.startswith((IN_PROCESS, GGUF))]
     adapters = [str(one["adapter"]) for one in own if one.get("adapter")] if loaded or not models else []

@@ -40,9 +40,9 @@ def embed_json(value: Any) -> str:
 def data(reading: Reading) -> dict[str, Any]:
     """Return the data of the page. Times are seconds since the run began, without the gaps before it was resumed."""
     entry, clock = reading.entry, Clock(reading)
-    known = [one.id for one in reading.subtasks]
+    known = [subtask.id for subtask in reading.subtasks]
     names = list(
-        dict.fromkeys([*(one.conversation for one in reading.turns), *(one.conversation for one in reading.tools)])
+        dict.fromkeys([*(one.conversation for one in reading.turns), *(tool.conversation for tool in reading.tools)])
     )
     conversations = [_conversation(reading, name, belongs(name, known), clock) for name in names]
     ends = {one: _end(conversations, one) for one in known}
@@ -64,21 +64,21 @@ def data(reading: Reading) -> dict[str, Any]:
         "subtasks": [_subtask(reading, at, conversations) for at in range(len(known))],
         "conversations": conversations,
         "memory": [
-            {"channel": one.channel, "text": one.text, "origin": one.origin, "subtask": one.subtask,
-             "at": ends.get(one.subtask, clock.span)}
-            for one in reading.remembered
+            {"channel": entry.channel, "text": entry.text, "origin": entry.origin,
+             "subtask": entry.subtask, "at": ends.get(entry.subtask, clock.span)}
+            for entry in reading.remembered
         ],
         "citations": [
             {
-                "source": one.source,
-                "place": one.place,
-                "claim": one.claim,
-                "quote": one.quote,
-                "verdict": one.verdict,
-                "why": one.explain(),
-                "attributed": one.attributed,
+                "source": citation.source,
+                "place": citation.place,
+                "claim": citation.claim,
+                "quote": citation.quote,
+                "verdict": citation.verdict,
+                "why": citation.explain(),
+                "attributed": citation.attributed,
             }
-            for one in reading.rollout.citations
+            for citation in reading.rollout.citations
         ],
         "sources": [_source(one, reading.rollout.citations) for one in reading.rollout.sources.read.values()],
         "notices": list(reading.notices),
@@ -89,8 +89,8 @@ class Clock:
     """Seconds of the run by seconds since the epoch; `gaps` are where it had been interrupted, and for how long."""
 
     def __init__(self, reading: Reading) -> None:
-        turns = [(one.began, one.began + one.seconds) for one in reading.turns]
-        spans = sorted([*turns, *((one.began, one.began + one.seconds) for one in reading.tools if one.began)])
+        turns = [(turn.began, turn.began + turn.seconds) for turn in reading.turns]
+        spans = sorted([*turns, *((tool.began, tool.began + tool.seconds) for tool in reading.tools if tool.began)])
         self.gaps: list[dict[str, float]] = []
         self._cuts: list[tuple[float, float]] = []
         self._first = last = spans[0][0] if spans else 0.0
@@ -182,7 +182,7 @@ def _is_reply(message: Message, reply: str) -> bool:
 
 def _message(message: Message) -> dict[str, Any]:
     calls = [{"name": call.name, "arguments": call.arguments} for call in message.calls]
-    media = [{"kind": one.kind, "url": one.url} for one in message.media]
+    media = [{"kind": part.kind, "url": part.url} for part in message.media]
     return {"role": message.role, "text": str(message.text), "calls": calls, "media": media, "prompt": message.prompt}
 
 
@@ -204,7 +204,9 @@ def _source(source: Source, citations: Sequence[Citation]) -> dict[str, Any]:
         "kind": source.kind,
         "title": source.title,
         "location": source.location,
-        "parts": parts(source.text, [(at, one.quote) for at, one in enumerate(citations) if one.source == source.id]),
+        "parts": parts(
+            source.text, [(at, citation.quote) for at, citation in enumerate(citations) if citation.source == source.id]
+        ),
     }
 
 

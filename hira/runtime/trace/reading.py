@@ -117,8 +117,8 @@ class Reading:
     def span(self, subtask: str) -> float:
         """Seconds from a subtask's first call to the end of its last; idle time between sittings is left in."""
         known = {one.id for one in self.subtasks}
-        spans = [*((one.conversation, one.began, one.seconds) for one in self.turns),
-                 *((one.conversation, one.began, one.seconds) for one in self.tools if one.began)]  # fmt: skip
+        spans = [*((turn.conversation, turn.began, turn.seconds) for turn in self.turns),
+                 *((tool.conversation, tool.began, tool.seconds) for tool in self.tools if tool.began)]  # fmt: skip
         calls = [
             (began, began + took) for conversation, began, took in spans if belongs(conversation, known) == subtask
         ]
@@ -154,9 +154,9 @@ def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
     fill_memory(record.memory, remembered)
     record.sources = sources_of(calls, journal.sources(entry.id), record.sources)
     record.findings = [
-        Finding(Subtask(one.id, one.text), one.expert, "", one.conclusion, ok=one.ok)
-        for one in subtasks
-        if one.ok is not None
+        Finding(Subtask(subtask.id, subtask.text), subtask.expert, "", subtask.conclusion, ok=subtask.ok)
+        for subtask in subtasks
+        if subtask.ok is not None
     ]
     record.answer = entry.answer
     _read_checked(events, record)
@@ -327,7 +327,9 @@ def subtasks_of(events: Sequence[Event]) -> list[ReadSubtask]:
 
 def _read_output(record: Rollout, output: OutputType) -> None:
     """Give the rollout the value that its last reply for it held, if it had one."""
-    written = [one for one in record.trajectories.values() if one.role == OUTPUT and one.turns]
+    written = [
+        trajectory for trajectory in record.trajectories.values() if trajectory.role == OUTPUT and trajectory.turns
+    ]
     try:
         record.output = output.read(written[-1].turns[-1].completion) if written else None
         record.has_output = bool(written)
@@ -352,9 +354,9 @@ def sources_of(calls: Sequence[RecordedCall], ids: Mapping[str, str], sources: S
 
 def fill_memory(memory: DualMemory, remembered: Sequence[Remembered]) -> None:
     """Enter what a run remembered."""
-    for one in remembered:
-        if one.channel == "fact":
-            ids = tuple(part for part in one.origin.split(", ") if part)
-            memory.add_fact(Fact(one.text, ids, one.subtask))
+    for memory_entry in remembered:
+        if memory_entry.channel == "fact":
+            ids = tuple(part for part in memory_entry.origin.split(", ") if part)
+            memory.add_fact(Fact(memory_entry.text, ids, memory_entry.subtask))
         else:
-            memory.add_resource(Resource(one.text, one.origin, one.subtask))
+            memory.add_resource(Resource(memory_entry.text, memory_entry.origin, memory_entry.subtask))

@@ -169,23 +169,23 @@ class Tree(HTMLParser):
                 self._leave(one)
             one = above
 
-    def _leave(self, one: Element) -> None:
+    def _leave(self, element: Element) -> None:
         """Continue after `one`; all open elements inside it end too."""
         while True:
             left, self.at = self.at, self.at.parent or self.root
             self.open[left.tag] -= 1
-            if left is one:
+            if left is element:
                 return
 
 
-def unseen(one: Element) -> bool:
-    return one.tag in _DROPPED or _hidden(one)
+def unseen(element: Element) -> bool:
+    return element.tag in _DROPPED or _hidden(element)
 
 
-def _hidden(one: Element) -> bool:
-    if "hidden" in one.attributes or one.attributes.get("aria-hidden", "").lower() == "true":
+def _hidden(element: Element) -> bool:
+    if "hidden" in element.attributes or element.attributes.get("aria-hidden", "").lower() == "true":
         return True
-    style = "".join(one.attributes.get("style", "")[:1000].split())
+    style = "".join(element.attributes.get("style", "")[:1000].split())
     return bool(_HIDDEN.search(style) or ("overflow:hidden" in style.lower() and _EMPTY.search(style)))
 
 
@@ -203,7 +203,7 @@ def walk(one: Element, *, visible: bool = False) -> Iterator[Element]:
         waiting += [child for child in inner if not unseen(child)] if visible else inner
 
 
-def flat(one: Element, *, preserve: bool = False, without: Collection[str] = ()) -> str:
+def flat(element: Element, *, preserve: bool = False, without: Collection[str] = ()) -> str:
     """Return all visible text inside, in one line or, with `preserve`, unchanged; not that of the tags in `without`."""
     parts: list[str] = []
 
@@ -216,7 +216,7 @@ def flat(one: Element, *, preserve: bool = False, without: Collection[str] = ())
             elif child.tag not in without and not unseen(child):
                 collect(child)
 
-    collect(one)
+    collect(element)
     return "".join(parts) if preserve else join_parts(parts)
 
 
@@ -234,11 +234,11 @@ def links_of(main: Element, root: Element, base: str, page: str) -> tuple[Link, 
     """Return the links of the page, each target once: first from its main text, then from the rest."""
     found: dict[str, Link] = {}
     here = page.partition("#")[0]
-    for one in (*walk(main, visible=True), *walk(root, visible=True)):
-        if one.tag not in {"a", "area"} or "href" not in one.attributes:
+    for element in (*walk(main, visible=True), *walk(root, visible=True)):
+        if element.tag not in {"a", "area"} or "href" not in element.attributes:
             continue
-        url = _target(one.attributes["href"], base)
-        text = flat(one) or one.attributes.get("title", "") or one.attributes.get("aria-label", "")
+        url = _target(element.attributes["href"], base)
+        text = flat(element) or element.attributes.get("title", "") or element.attributes.get("aria-label", "")
         if url and text and url != here and url not in found and len(found) < LINKS:
             found[url] = Link(text, url)
     return tuple(found.values())

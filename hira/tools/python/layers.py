@@ -59,7 +59,7 @@ def engine() -> str:
 
 
 @cache
-def trouble(found: str, image: str) -> str:
+def explain_missing_image(found: str, image: str) -> str:
     """Explain why this engine cannot start a container of this image; empty if it can. Asked once per process."""
     name = Path(found).name
     if not found:
@@ -155,7 +155,7 @@ def sandbox_layers(mode: Mode = "auto", image: str = IMAGE) -> tuple[SandboxLaye
 
 def _container_layers(image: str) -> tuple[SandboxLayer, ...]:
     found = engine()
-    missing = "needs Linux or macOS" if os.name != "posix" else trouble(found, image)
+    missing = "needs Linux or macOS" if os.name != "posix" else explain_missing_image(found, image)
     held = f"{found}, image {image}: no network, no other files, no capabilities; memory, processors, processes"
     return (
         _layer("container", missing, held),

@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
-from hira.core.concurrency import Once
+from hira.core.concurrency import SingleFlight
 from hira.core.errors import ToolDown, ToolError
 from hira.core.events import Notice
 from hira.core.sanitize import clean
@@ -98,7 +98,7 @@ def cache_search(backend: Backend, cache: Cache, place: str = "") -> Backend:
     return Service(backend.name, ask)
 
 
-def share_search(backend: Backend, once: Once) -> Backend:
+def share_search(backend: Backend, once: SingleFlight) -> Backend:
     """Return the service for several runs: equal queries are sent once. An answer without hits is not kept."""
 
     async def ask(query: str, n: int) -> list[Hit]:

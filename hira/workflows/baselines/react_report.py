@@ -14,7 +14,7 @@ from hira.core.sanitize import sanitize
 from hira.evidence.citations import language, without_references
 from hira.workflows.baselines.single import keep_read
 from hira.workflows.bound import Sizes, bound_loop
-from hira.workflows.mams import means
+from hira.workflows.mams import collect_tools
 
 REACT_REPORT = Prompt(__file__, "react_report")
 CLOSE = Prompt(__file__, "remarks", "react_report_close")
@@ -37,7 +37,7 @@ class ReActReport:
             raise UsageError("a report takes at least two turns and one call", fix="the last turn writes it")
 
     async def run(self, question: str, context: RunContext) -> str:
-        tools = means(context, "report")
+        tools = collect_tools(context, "report")
         conversation = context.conversation("report")
         limit = self.max_turns * self.several
         loop = Loop(conversation, tools, limit, self.several, final=True, conclude=lambda why: CLOSE.fill(reason=why))

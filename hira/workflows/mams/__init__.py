@@ -60,7 +60,7 @@ class MaMs:
             )
 
     async def run(self, question: str, context: RunContext) -> str:
-        tools, state = means(context, "search"), State()
+        tools, state = collect_tools(context, "search"), State()
         seen: set[Key] = set()
         try:
             for turn in range(1, self.max_turns + 1):
@@ -127,7 +127,7 @@ class MaMs:
         }
 
 
-def means(context: RunContext, role: str) -> list[Tool]:
+def collect_tools(context: RunContext, role: str) -> list[Tool]:
     """The tools that the role may call. Raises `UsageError` where there is nothing to be read."""
     box = context.tools
     own = box.extra_for(role)
