@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from hira.agents import distiller
-from hira.agents.coordinator import Coordinator
+from hira.agents.coordinator import ASSIGN, Coordinator
 from hira.agents.distiller import distil
 from hira.agents.expert import Account, Expert, Task
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Subtask
-from hira.core.memory import DualMemory, Fact
+from hira.core.memory import DualMemory, Fact, Recall
 from hira.core.prompts import Prompt
 from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.testing import ScriptedPolicy
@@ -60,6 +60,31 @@ async def test_whoever_chooses_notes_drops_failures_guesses_and_suspicious_addre
         assert re.search(rf"Leave out [^.]*{unwanted}", choosing)
 
 
+def test_an_expert_is_chosen_by_required_abilities_and_by_complexity_depth_and_time() -> None:
+    """HiRA, I_select."""
+    prompt = fill(ASSIGN)
+    for part in ("knowledge", "tools", "several steps", "deep", "time", "cheapest expert that can complete the task"):
+        assert part in prompt
+    assert prompt.index("Weigh") < prompt.index("Select")
+
+
+def test_an_expert_checks_its_notes_first_and_knows_that_they_may_be_incomplete() -> None:
+    task = Task("1", "How high?", Recall((Fact("It is 31 m high.", (), "0"),)))
+    assert re.search(r"Check them first[^\n]*may be incomplete", task.known)
+    assert not Task("1", "How high?").known
+
+
+async def test_twelve_entries_of_memory_are_candidates() -> None:
+    policy = ScriptedPolicy({"coordinator": [json.dumps({"chosen": []}), "{}"]})
+    memory = DualMemory()
+    for number in range(20):
+        memory.add_fact(Fact(f"Tower {number} is {number} m high.", (), "0"))
+    coord = Coordinator(make_context(policy), [Expertise("only")], faithful=True, distils=False)
+    await coord.delegate([Subtask("1", "How high is the tower?")], memory)
+    listed = policy.requests[0].messages[0].text
+    assert len(re.findall(r"^\d+\. Tower", listed, re.MULTILINE)) == 12
+
+
 async def test_distillation_reads_the_whole_work_and_asks_for_reasoning_facts_and_resources() -> None:
     work = "".join(f"Step {number}: I read page {number}.\n" for number in range(2_000))
     reply = {"reasoning": "r", "conclusion": "c", "facts": [], "resources": []}
@@ -69,6 +94,8 @@ async def test_distillation_reads_the_whole_work_and_asks_for_reasoning_facts_an
     assert work.strip() in prompt
     for key in reply:
         assert f'- "{key}":' in prompt
+    assert "really opened or listed" in prompt.partition('"resources"')[2]
+    assert re.search("keep what belongs together in one statement", prompt)
     assert "path" in prompt.partition('"resources"')[2], "where a resource can be opened again"
 
 
