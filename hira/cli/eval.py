@@ -19,6 +19,7 @@ from hira.evaluation.data import Selection, load
 from hira.evaluation.record import Record
 from hira.evaluation.run import Evaluation, EvaluationPlan, among
 from hira.evaluation.scorers import scorer_of
+from hira.evaluation.tables import TABLES, Table
 from hira.runtime.settings import load as load_settings
 from hira.workflows import WORKFLOWS
 
@@ -26,7 +27,8 @@ from hira.workflows import WORKFLOWS
 def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the command's name
     if args.what in _OTHERS:
         return _OTHERS[args.what](args, shell)
-    workflows = read_workflows(getattr(args, "workflow", None))
+    table = TABLES.get(args.data.partition("=")[0]) if args.what == "run" else None
+    workflows = read_workflows(getattr(args, "workflow", None) or (list(table.workflows) if table else None))
     args.workflow = workflows[0] if len(workflows) == 1 else None
     general = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
     data = load(args.data, read_wanted(args), shell.folder)
@@ -37,7 +39,7 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
         general = general.with_values({"exclude": (*general.exclude, data.file)}, "the questions")
     if within := [str(one) for one in (data.file, folder) if one and among(one, general.docs)]:
         shell.remark(f"excluded from the documents because it contains reference answers: {' and '.join(within)}")
-    cells = tuple(make_cells(args, workflows))
+    cells = tuple(make_cells(args, workflows, table))
     plan = EvaluationPlan(data.name, data.items, cells, general, args.metric or data.metric, args.concurrency)
     return asyncio.run(_evaluate(plan, folder, args, shell))
 
@@ -48,7 +50,7 @@ def _name_folder(what: str, data: str) -> str:
     return name if what == "run" else f"{name}-{what}"
 
 
-def make_cells(args: argparse.Namespace, workflows: list[str]) -> list[Cell]:
+def make_cells(args: argparse.Namespace, workflows: list[str], table: Table | None = None) -> list[Cell]:
     models = args.models or []
     if args.what == "ablate":
         if len(workflows) != 1:
@@ -58,7 +60,7 @@ def make_cells(args: argparse.Namespace, workflows: list[str]) -> list[Cell]:
         if len(workflows) != 1:
             raise UsageError("a sweep takes one workflow", fix="name one with --workflow")
         return sweep(_numbers(args.subtasks), workflows[0], models, args.repeats)
-    return grid(workflows, models, args.repeats)
+    return grid(workflows, models, args.repeats, table)
 
 
 def read_workflows(named: list[str] | str | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,11 @@ import pytest
 from hira.cli import main
 from hira.cli.shell import Shell
 from hira.core.policy import Request
+from hira.evaluation.cells import ablation, grid, sweep
+from hira.evaluation.data import Selection, load
+from hira.evaluation.public import SETS as SETS_OF_THE_HUB
+from hira.evaluation.tables import TABLES, load_table
+from hira.runtime.settings import Settings
 from hira.testing import Endpoint, calling
 from hira.testing.script import Reply
 
@@ -74,6 +80,43 @@ def folder(tmp_path: Path) -> Path:
 def endpoint() -> Iterator[Endpoint]:
     with Endpoint({"*": said}) as made:
         yield made
+
+
+def test_table_1_draws_200_500_and_200_questions_and_takes_all_of_gaia(tmp_path: Path) -> None:
+    many = {name: [{**rows[0], "id": at, "task_id": at} for at in range(600)] for name, rows in SETS.items()}
+    for name, rows in many.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    items = load_table("hira-table1", tmp_path)
+    drawn = Counter(item.labels[0] for item in items)
+    assert drawn == {"gaia": 600, "webwalkerqa": 200, "hle": 500, "simpleqa": 200}
+    assert items != load_table("hira-table1", tmp_path, seed=1)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_limit_takes_the_first_questions_of_each_set_so_that_every_column_has_some(name: str, tmp_path: Path) -> None:
+    for known in TABLES[name].sets:
+        columns = SETS_OF_THE_HUB[known].columns
+        row = {columns["question"]: "How high?", columns["answer"]: "17", "Level": 1}
+        (tmp_path / f"{known}.jsonl").write_text("".join(json.dumps({**row, "id": at}) + "\n" for at in range(5)))
+    items = load(f"{name}={tmp_path}", Selection(limit=2), tmp_path).items
+    assert Counter(item.labels[0] for item in items) == dict.fromkeys(TABLES[name].sets, 2)
+
+
+def test_every_table_and_figure_of_hira_runs_the_papers_system() -> None:
+    table = grid(list(TABLES["hira-table1"].workflows), [], 1, TABLES["hira-table1"])
+    hiras = [cell for cell in [*table, *sweep([1], "hira", [], 1), *ablation("hira", [], 1)] if cell.workflow == "hira"]
+    assert len(hiras) > 8
+    own = Settings(model="offline", workflows={"hira": {"faithful": False}, "react": {"max_calls": 3}})
+    for cell in hiras:
+        settings = cell.settings(own)
+        assert settings.workflows["hira"]["faithful"] is True, cell.name
+        assert settings.workflows["react"] == {"max_calls": 3}, "other settings stay"
+
+
+def test_every_row_of_table_1_is_sampled_as_the_paper_samples() -> None:
+    for cell in grid(list(TABLES["hira-table1"].workflows), [], 1, TABLES["hira-table1"]):
+        settings = cell.settings(Settings(model="offline", temperature=0.1))
+        assert (settings.temperature, settings.top_p, settings.top_k) == (0.7, 0.95, 20)
 
 
 def evaluated(folder: Path, data: str, endpoint: Endpoint) -> dict[str, dict[str, str]]:
