@@ -174,3 +174,20 @@ def test_webwalkerqa_has_its_own_judge_in_table_1_and_all_others_that_of_short_a
     for text in judged:
         asked = text.partition("Known answer:")[0]
         assert ("all key information" in text) == ("web 1?" in asked or "web 2?" in asked)
+
+
+def test_a_dry_run_of_a_table_adds_up_what_every_row_and_the_judge_could_take(folder: Path) -> None:
+    (folder / "hira.toml").write_text("[prices.scripted]\ninput = 1\noutput = 2\n")
+    told = []
+    for workflows in ("react", "hira", "react,hira"):
+        out, err = io.StringIO(), io.StringIO()
+        words = ["eval", "hira-table1=sets", "--workflow", workflows, "--docs", "docs", "--model", "scripted"]
+        shell = Shell(io.StringIO(), out, err, {}, folder, folder)
+        assert main([*words, "--judge", "scripted", "--dry-run", "--json"], shell) == 0, err.getvalue()
+        told.append(json.loads(out.getvalue()))
+    react, hira, both = told
+    for measure in ("calls", "tokens", "cost"):
+        assert react["all"][measure] < hira["all"][measure]
+        assert react["all"][measure] + hira["all"][measure] == pytest.approx(both["all"][measure])
+    assert react["rows"]["judge"]["calls"] == 2 * 18
+    assert not list(folder.glob("eval*")), "nothing was asked"
