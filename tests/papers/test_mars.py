@@ -20,6 +20,7 @@ from hira.core.errors import EndpointError, ToolError, UsageError
 from hira.core.events import Notice, SubtaskDone, SubtaskIssued
 from hira.core.policy import Completion, Request, Sampling, Watch
 from hira.core.tokens import count
+from hira.evaluation.run import ToolCounts
 from hira.evidence import OUTPUT, Source
 from hira.journal import Journal
 from hira.policies.dialects import DIALECTS, Call
@@ -234,7 +235,10 @@ async def test_ten_pages_of_a_query_are_read_and_five_works_and_none_twice() -> 
     scholar, _ = library(found=14, named="scholar")
     box = Toolbox(search=search, browse=browse, scholar=scholar)
     people, policy = context([wanted("a", "a", "b"), wanted("c", name="scholar"), ANSWER], box=box)
+    counts = ToolCounts()
+    people.events.readers.append(counts)
     await rollout(MARS(), QUESTION, people)
+    assert counts.tools == {"search": (2, 2), "browse": (20, 20), "scholar": (1, 1), "paper": (5, 5)}, "Table 4"
     pages, works = (request.messages[0].text for request in of(policy, "system1"))
     assert len(re.findall(r"\w-\d+ ends\.", pages)) == 20
     assert len(re.findall(r"\w-\d+ ends\.", works)) == 5
