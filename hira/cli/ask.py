@@ -105,7 +105,7 @@ async def show(
                     if said:
                         view.say(said)
                     # replies stream in, shown or not: one that does not end is noticed
-                    await run.work(view, stream=True, said=said)
+                    await run.work(view, stream=True, notice=said)
     except asyncio.CancelledError:
         if run and run.resumable:
             shell.remark(f"to resume: hira resume {run.id}")

@@ -25,11 +25,11 @@ def decode_json(text: str) -> Any:
         raise _beyond(error, text) from None
 
 
-def decode_first(text: str, at: int = 0) -> tuple[Any, int]:
+def decode_first(text: str, position: int = 0) -> tuple[Any, int]:
     """The value that begins at a place of the text, and where it ends. Raises `json.JSONDecodeError` and nothing
     else."""
     try:
-        return _DECODER.raw_decode(text, at)
+        return _DECODER.raw_decode(text, position)
     except json.JSONDecodeError:
         raise
     except (RecursionError, ValueError) as error:
@@ -53,20 +53,20 @@ _ESCAPE = compile_lazily(
     r"""\\(?:u([0-9a-fA-F]{4})|U(0010[0-9a-fA-F]{4}|000[0-9a-fA-F]{5})|x([0-9a-fA-F]{2})|(["'\\/nrtbf]))"""
 )
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
-_MARKS = {one: re.compile(rf"\\.|{one}", re.DOTALL) for one in ('"""', "'''", '"', "'")}
+_MARKS = {mark: re.compile(rf"\\.|{mark}", re.DOTALL) for mark in ('"""', "'''", '"', "'")}
 
 
-def read_value(text: str, at: int = 0) -> tuple[Any, int]:
+def read_value(text: str, position: int = 0) -> tuple[Any, int]:
     """The value that begins at a place of the text, and where it ends.
 
     Raises `json.JSONDecodeError` with what strict JSON would have been refused for.
     """
     try:
-        return decode_first(text, at)
+        return decode_first(text, position)
     except Beyond:
         raise
     except json.JSONDecodeError:
-        reader = _ValueReader(text, at)
+        reader = _ValueReader(text, position)
         try:
             return reader.value(), reader.at
         except _Unclear:
@@ -74,10 +74,10 @@ def read_value(text: str, at: int = 0) -> tuple[Any, int]:
         raise
 
 
-def read_arguments(text: str, at: int) -> tuple[list[Any], dict[str, Any], int]:
+def read_arguments(text: str, position: int) -> tuple[list[Any], dict[str, Any], int]:
     """Read the positional and named arguments of a call in Python's syntax, from after its opening parenthesis. Also
     return where the call ends. Raises `ValueError` for anything but literals."""
-    reader = _ValueReader(text, at, quoting="python")
+    reader = _ValueReader(text, position, quoting="python")
     try:
         return (*reader.arguments(), reader.at)
     except _Unclear as fault:
@@ -92,9 +92,9 @@ class _ValueReader:
     """Reads one value, each character of it once. In `quoting` "json" a quotation mark within a string need not be
     escaped, if what follows it cannot follow a string."""
 
-    def __init__(self, text: str, at: int, quoting: str = "json") -> None:
+    def __init__(self, text: str, position: int, quoting: str = "json") -> None:
         self.text = text
-        self.at = at
+        self.at = position
         self.loose = quoting == "json"
 
     def value(self, depth: int = 0) -> Any:
@@ -128,14 +128,14 @@ class _ValueReader:
         return positional, named
 
     def _object(self, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         self.at += 1
         for _ in self._items("}"):
             key = self._key()
             if not self._takes(":"):
                 raise _Unclear(f"no value behind {key!r}")
-            found[key] = self.value(depth + 1)
-        return found
+            members[key] = self.value(depth + 1)
+        return members
 
     def _list(self, depth: int) -> list[Any]:
         self.at += 1
@@ -161,13 +161,13 @@ class _ValueReader:
         mark = self.text[self.at : self.at + 3]
         mark = mark if mark in _MARKS else mark[0]
         begun = self.at = self.at + len(mark)
-        for found in _MARKS[mark].finditer(self.text, begun):
-            if found[0] != mark:
+        for match in _MARKS[mark].finditer(self.text, begun):
+            if match[0] != mark:
                 continue
-            if self.loose and not _ENDS.match(self.text, found.end()):
+            if self.loose and not _ENDS.match(self.text, match.end()):
                 continue
-            self.at = found.end()
-            text = _ESCAPE.sub(_unescape, self.text[begun : found.start()])
+            self.at = match.end()
+            text = _ESCAPE.sub(_unescape, self.text[begun : match.start()])
             return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # two halves make one character
         raise _Unclear("a string without an end")
 
@@ -193,6 +193,6 @@ def _number(text: str) -> int | float:
         raise _Unclear("a number is too long") from None
 
 
-def _unescape(found: "re.Match[str]") -> str:
-    code = found[1] or found[2] or found[3]
-    return chr(int(code, 16)) if code else _ESCAPED.get(found[4], found[4])
+def _unescape(match: "re.Match[str]") -> str:
+    code = match[1] or match[2] or match[3]
+    return chr(int(code, 16)) if code else _ESCAPED.get(match[4], match[4])
