@@ -242,9 +242,8 @@ def without_echo(text: str, request: Request) -> str:
         return text
     for message in request.messages:
         prompt_text = message.text.strip()
-        begins = (
-            message.role != "assistant" and min(len(prompt_text), len(rest)) >= _ECHO
-        )  # its own words it may say again
+        # the model may repeat its own words
+        begins = message.role != "assistant" and min(len(prompt_text), len(rest)) >= _ECHO
         if not prompt_text or not (echoes or begins):
             continue
         if rest.startswith(prompt_text):
