@@ -166,9 +166,7 @@ def _questions(records: Sequence[Record], cells: Sequence[Cell], summary: Sequen
     for (key, question), attempts in by_question.items():
         right = sum(record.score.correct is True for record in attempts)
         kind = "all" if right == len(attempts) else "none" if right == 0 else "some"
-        answers = "".join(
-            _answer(record, names.get(called.get(record.cell, ""), record.cell)) for record in attempts
-        )
+        answers = "".join(_answer(record, names.get(called.get(record.cell, ""), record.cell)) for record in attempts)
         gold = escape(attempts[0].gold) or "<em>nothing can be known</em>"
         parts.append(
             f'<details class="question {kind}"><summary><b>{right}/{len(attempts)}</b> <span>{escape(question)}</span>'

@@ -151,7 +151,7 @@ class Run:
         """Ask the question, once; afterwards `answer` is ready. `stream` sends the models' text to the readers as it
         arrives.
 
-        `said` are notices that the person has already seen, for the record.
+        `notice` is a text that the person has already seen, for the record.
         """
         if self._context:
             raise RuntimeError("a run asks its question once; start another run for the next question")

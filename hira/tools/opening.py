@@ -123,7 +123,7 @@ def _count_written(handle: int, size: int) -> int:
         try:
             start = os.lseek(handle, position, os.SEEK_DATA)
         except OSError as error:
-            return written if error.errno == errno.ENXIO else size  # no data behind `at`; or not supported
+            return written if error.errno == errno.ENXIO else size  # no data after `position`, or not supported
         position = os.lseek(handle, start, os.SEEK_HOLE)
         written += position - start
         if position >= size:

@@ -65,7 +65,7 @@ def show(args: argparse.Namespace, shell: Shell) -> int:
 
 
 def _choose_names(steps: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
-    """Return the names of the metrics to show: those that contain one of `asked`, or the usual ones."""
+    """Return the names of the metrics to show: those that contain one of the `wanted` texts, or the usual ones."""
     names = sorted({name for step in steps for name, value in step.items() if isinstance(value, int | float)})
     if wanted:
         chosen = [name for name in names if any(part in name for part in wanted)]

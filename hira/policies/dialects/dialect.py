@@ -285,15 +285,15 @@ class Explained(Filled):
 
 
 def rewrite_messages(
-    messages: Sequence[Message], tools: Sequence[Tool], old: Dialect, new: Dialect, understood: Sequence[Tool] = ()
+    messages: Sequence[Message], tools: Sequence[Tool], old: Dialect, new: Dialect, hidden_tools: Sequence[Tool] = ()
 ) -> list[Message]:
     """Return the messages of a conversation in the dialect `old` with its calls as text in the dialect `new`.
 
-    The instructions of prompts are replaced too; consecutive results become one message. Calls of tools that are only
-    `understood` are rewritten as well.
+    The instructions of prompts are replaced too; consecutive results become one message. Calls of
+    `hidden_tools` are rewritten as well.
     """
     told, tells = old.instructions(tools), new.instructions(tools)
-    known = {tool.name: tool for tool in (*tools, *understood)}
+    known = {tool.name: tool for tool in (*tools, *hidden_tools)}
     rewritten: list[Message] = []
     waiting: list[tuple[Call, str]] = []
     for message in messages:

@@ -94,12 +94,12 @@ class _ValueReader:
 
     def __init__(self, text: str, position: int, quoting: str = "json") -> None:
         self.text = text
-        self.at = position
+        self.position = position
         self.loose = quoting == "json"
 
     def value(self, depth: int = 0) -> Any:
         self._skip()
-        mark = self.text[self.at : self.at + 1]
+        mark = self.text[self.position : self.position + 1]
         if depth > _DEEPEST:
             raise _Unclear("it is nested too deeply")
         if mark == "{":
@@ -108,18 +108,18 @@ class _ValueReader:
             return self._list(depth)
         if mark and mark in "\"'":
             return self._string()
-        if literal := _LITERAL.match(self.text, self.at):
-            self.at = literal.end()
+        if literal := _LITERAL.match(self.text, self.position):
+            self.position = literal.end()
             return _WORDS[literal[0]] if literal[0] in _WORDS else _number(literal[0])
-        raise _Unclear(f"no value at {self.at}")
+        raise _Unclear(f"no value at {self.position}")
 
     def arguments(self) -> tuple[list[Any], dict[str, Any]]:
         positional: list[Any] = []
         named: dict[str, Any] = {}
         for _ in self._items(")"):
             self._skip()
-            if key := _KEY.match(self.text, self.at):
-                self.at = key.end()
+            if key := _KEY.match(self.text, self.position):
+                self.position = key.end()
                 if not self._takes("="):
                     raise _Unclear("a name without a value")
                 named[key[0]] = self.value()
@@ -129,7 +129,7 @@ class _ValueReader:
 
     def _object(self, depth: int) -> dict[str, Any]:
         members: dict[str, Any] = {}
-        self.at += 1
+        self.position += 1
         for _ in self._items("}"):
             key = self._key()
             if not self._takes(":"):
@@ -138,52 +138,52 @@ class _ValueReader:
         return members
 
     def _list(self, depth: int) -> list[Any]:
-        self.at += 1
+        self.position += 1
         return [self.value(depth + 1) for _ in self._items("]")]
 
     def _items(self, bracket: str) -> Iterator[None]:
         """Yield at each item, until the bracket comes or the text ends without it."""
         while not (self._takes(bracket) or self._is_over()):
             yield
-            if not (self._takes(",") or self.text.startswith(bracket, self.at) or self._is_over()):
-                raise _Unclear(f"neither a comma nor an end at {self.at}")
+            if not (self._takes(",") or self.text.startswith(bracket, self.position) or self._is_over()):
+                raise _Unclear(f"neither a comma nor an end at {self.position}")
 
     def _key(self) -> str:
         self._skip()
-        if bare := _KEY.match(self.text, self.at):
-            self.at = bare.end()
+        if bare := _KEY.match(self.text, self.position):
+            self.position = bare.end()
             return bare[0]
-        if self.text[self.at : self.at + 1] not in ('"', "'"):
-            raise _Unclear(f"no key at {self.at}")
+        if self.text[self.position : self.position + 1] not in ('"', "'"):
+            raise _Unclear(f"no key at {self.position}")
         return self._string()
 
     def _string(self) -> str:
-        mark = self.text[self.at : self.at + 3]
+        mark = self.text[self.position : self.position + 3]
         mark = mark if mark in _MARKS else mark[0]
-        begun = self.at = self.at + len(mark)
+        begun = self.position = self.position + len(mark)
         for match in _MARKS[mark].finditer(self.text, begun):
             if match[0] != mark:
                 continue
             if self.loose and not _ENDS.match(self.text, match.end()):
                 continue
-            self.at = match.end()
+            self.position = match.end()
             text = _ESCAPE.sub(_unescape, self.text[begun : match.start()])
             return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # two halves make one character
         raise _Unclear("a string without an end")
 
     def _is_over(self) -> bool:
-        return bool(self.loose and _OVER.match(self.text, self.at))
+        return bool(self.loose and _OVER.match(self.text, self.position))
 
     def _takes(self, mark: str) -> bool:
         self._skip()
-        if not self.text.startswith(mark, self.at):
+        if not self.text.startswith(mark, self.position):
             return False
-        self.at += len(mark)
+        self.position += len(mark)
         return True
 
     def _skip(self) -> None:
-        space = _SPACE.match(self.text, self.at)
-        self.at = space.end() if space else self.at
+        space = _SPACE.match(self.text, self.position)
+        self.position = space.end() if space else self.position
 
 
 def _number(text: str) -> int | float:

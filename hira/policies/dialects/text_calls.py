@@ -180,8 +180,8 @@ def _opens(text: str, quoted: "re.Match[str]", begun: "re.Match[str]") -> bool:
 
 
 def read_turn(parsed: Parsed, completion: Completion, tools: Sequence[Tool], several: int, write: Write) -> Parsed:
-    """A turn that a dialect has read in its `own` way, with the calls that it holds in another one, if it holds none in
-    that. The conversation keeps them as the dialect writes them."""
+    """Return a turn that a dialect has `parsed` with the calls that it holds in another one, if the dialect found none.
+    The conversation keeps them as the dialect writes them."""
     span = None if parsed.calls else find_calls_of_turn(parsed, completion, tools, several)
     if span is None or (parsed.error and not span.calls):
         return parsed

@@ -67,7 +67,7 @@ class Conversations:
         return TokenPrompt(tuple(self.template.encode(text)), text)
 
     def keep(self, request: Request, prompt: TokenPrompt, sampled: Sequence[int], text: str) -> None:
-        """Keep what the model wrote after the prompt: its ids and, as `said`, their text."""
+        """Keep what the model wrote after the prompt: its ids and their `text`."""
         self._rows.pop(prompt.before or 0, None)  # another turn may have gone on from it meanwhile
         self._number += 1
         row = CachedRow(request.messages, array("l", (*prompt.ids, *sampled)), prompt.text + text)

@@ -103,7 +103,7 @@ class Clock:
             last = max(last, end)
         self.span = round(last - self._first - left_out, 3)
 
-    def at(self, moment: float) -> float:
+    def count_seconds(self, moment: float) -> float:
         left_out = next((out for begin, out in reversed(self._cuts) if moment >= begin), 0.0)
         return round(max(0.0, moment - self._first - left_out), 3)
 
@@ -165,7 +165,7 @@ def _turn(turn: ReadTurn, before: ReadTurn | None, clock: Clock) -> dict[str, An
         "kind": "turn",
         "role": turn.role,
         "model": turn.model,
-        "at": clock.at(turn.began),
+        "at": clock.count_seconds(turn.began),
         "took": round(turn.seconds, 3),
         "kept": turn.kept,
         "added": [_message(message) for message in added],
@@ -191,7 +191,7 @@ def _tool(tool: ReadTool, clock: Clock, otherwise: float) -> dict[str, Any]:
         "kind": "tool",
         "name": tool.name,
         "arguments": dict(tool.arguments),
-        "at": clock.at(tool.began) if tool.began else otherwise,
+        "at": clock.count_seconds(tool.began) if tool.began else otherwise,
         "took": round(tool.seconds, 3),
         "ok": tool.ok,
         "text": tool.text,

@@ -100,7 +100,7 @@ class Tree(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.root = self.at = Element("html")
+        self.root = self.current = Element("html")
         self.open: Counter[str] = Counter()
         self.flat: Counter[str] = Counter()
         self.elements = 0
@@ -127,12 +127,12 @@ class Tree(HTMLParser):
             return
         self.elements += 1
         self._end_before(tag)
-        element = Element(tag, attributes, self.at, depth=self.at.depth + 1)
-        self.at.children.append(element)
+        element = Element(tag, attributes, self.current, depth=self.current.depth + 1)
+        self.current.children.append(element)
         if tag in _VOID:
             return
         if element.depth < DEEPEST:
-            self.at = element
+            self.current = element
             self.open[tag] += 1
         else:
             self.flat[tag] += 1
@@ -142,7 +142,7 @@ class Tree(HTMLParser):
         if self.flat[tag]:
             self.flat[tag] -= 1
         elif self.open[tag]:
-            element = self.at
+            element = self.current
             while element.tag != tag and element.parent:
                 if tag not in BLOCKS and element.tag in BLOCKS and element.tag != "p":
                     return
@@ -152,17 +152,17 @@ class Tree(HTMLParser):
             self._leave(element)
 
     def handle_data(self, data: str) -> None:
-        (self.title if self.at.tag == "title" else self.at.children).append(data)
+        (self.title if self.current.tag == "title" else self.current.children).append(data)
 
     def _end_before(self, tag: str) -> None:
         """End the elements that an opening `tag` ends implicitly: a paragraph, the last list item or table cell, a
         link."""
-        if tag in BLOCKS and self.at.tag == "p":
-            self._leave(self.at)
+        if tag in BLOCKS and self.current.tag == "p":
+            self._leave(self.current)
         if tag == "a":
             self.handle_endtag("a")
         ended, bounds = _ENDED.get(tag, (frozenset(), frozenset()))
-        element: Element | None = self.at if ended else None
+        element: Element | None = self.current if ended else None
         while element and element.tag not in bounds:
             above = element.parent
             if element.tag in ended:
@@ -170,9 +170,9 @@ class Tree(HTMLParser):
             element = above
 
     def _leave(self, element: Element) -> None:
-        """Continue after `one`; all open elements inside it end too."""
+        """Continue after the element; all open elements inside it end too."""
         while True:
-            left, self.at = self.at, self.at.parent or self.root
+            left, self.current = self.current, self.current.parent or self.root
             self.open[left.tag] -= 1
             if left is element:
                 return

@@ -308,7 +308,7 @@ def may_start_later(error: OSError | InterpreterEnded) -> bool:
 
 
 def explain_failed_start(error: OSError | InterpreterEnded, output: str) -> tuple[str, str]:
-    """Explain why an interpreter did not start, and what to do; `said` is its last line, if any."""
+    """Explain why an interpreter did not start, and what to do; `output` is its last line, if any."""
     if isinstance(error, OSError):
         return str(error), SCARCE.get(error.errno or 0, "")
     return str(error) or output or "it ended at once", "The machine may be too busy, or out of memory."
