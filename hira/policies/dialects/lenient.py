@@ -68,7 +68,7 @@ def read_value(text: str, position: int = 0) -> tuple[Any, int]:
     except json.JSONDecodeError:
         reader = _ValueReader(text, position)
         try:
-            return reader.value(), reader.at
+            return reader.value(), reader.position
         except _Unclear:
             pass
         raise
@@ -79,7 +79,7 @@ def read_arguments(text: str, position: int) -> tuple[list[Any], dict[str, Any],
     return where the call ends. Raises `ValueError` for anything but literals."""
     reader = _ValueReader(text, position, quoting="python")
     try:
-        return (*reader.arguments(), reader.at)
+        return (*reader.arguments(), reader.position)
     except _Unclear as fault:
         raise ValueError(str(fault)) from None
 

@@ -34,7 +34,8 @@ class ShownPassage:
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """A sentence as plain text and the stems of its content words: its `stems`, those of the title and heading `above`
-    it, and those of the sentence `before` it to which its pronoun refers. `subject` is the first of its `stems`, empty if the sentence begins with a pronoun."""
+    it, and those of the sentence `before` it to which its pronoun refers. `subject` is the first of its `stems`, empty
+    if the sentence begins with a pronoun."""
 
     text: str
     id: str
