@@ -342,11 +342,11 @@ def redact(value: Any, secrets: frozenset[str]) -> Any:
     if isinstance(value, str):
         return mask(value, secrets)
     if isinstance(value, Mapping):
-        masked = {redact(key, secrets): redact(item, secrets) for key, item in value.items()}
+        masked = {redact(key, secrets): redact(element, secrets) for key, element in value.items()}
         return value if masked == value else masked
     if isinstance(value, list | tuple):
-        items = [redact(item, secrets) for item in value]
-        return value if items == list(value) else items
+        elements = [redact(element, secrets) for element in value]
+        return value if elements == list(value) else elements
     return value
 
 

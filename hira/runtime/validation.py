@@ -118,15 +118,15 @@ def check_workflow(workflow: Any) -> None:
 def check_tools(tools: Any) -> None:
     """Raise `UsageError` for a list that contains something other than a tool, or a tool that conflicts with hira's
     own."""
-    for item in _several(tools, "tools", _TOOL):
-        if not isinstance(item, Tool):
-            raise UsageError(f"`tools` must contain only tools, got {item!r}", fix=_TOOL)
-        if not item.description:
-            what = f"tool {item.name!r} has no description"
+    for tool in _several(tools, "tools", _TOOL):
+        if not isinstance(tool, Tool):
+            raise UsageError(f"`tools` must contain only tools, got {tool!r}", fix=_TOOL)
+        if not tool.description:
+            what = f"tool {tool.name!r} has no description"
             raise UsageError(what, fix="write a docstring for its function: the model reads it")
-        if item.name in TAKEN:
+        if tool.name in TAKEN:
             fix = 'rename it: @tool(name="…")'
-            raise UsageError(f"tool {item.name!r} has the name of a built-in tool", fix=fix)
+            raise UsageError(f"tool {tool.name!r} has the name of a built-in tool", fix=fix)
     _no_name_twice([tool.name for tool in tools], "tools")
 
 

@@ -117,9 +117,9 @@ class PathScrubber:
             held = "/" in value and any(folder in value for folder in self._folders)
             return self._places.sub(_shorten, value) if held else value
         if isinstance(value, dict):
-            return {key: self(item) for key, item in value.items()}
+            return {key: self(element) for key, element in value.items()}
         if isinstance(value, list | tuple):
-            return [self(item) for item in value]
+            return [self(element) for element in value]
         return value
 
 

@@ -103,7 +103,7 @@ def own_window(name: str, folder: Path) -> int | None:
     text = {**config, **(config.get("text_config") or {})}
     lines = [text.get("max_position_embeddings"), tokenizer.get("model_max_length")]
     return min(
-        (int(value) for value in lines if isinstance(value, int | float) and 0 < value < UNLIMITED), default=None
+        (int(length) for length in lines if isinstance(length, int | float) and 0 < length < UNLIMITED), default=None
     )
 
 

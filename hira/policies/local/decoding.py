@@ -30,11 +30,11 @@ class Choosing:
         mass = [1.0 if sampling.top_p is None else sampling.top_p for sampling in samplings]
         most = [sampling.top_k or vocabulary for sampling in samplings]
         return cls(
-            torch.tensor([value or 1.0 for value in heat], device=device),
+            torch.tensor([temperature or 1.0 for temperature in heat], device=device),
             torch.tensor(mass, dtype=torch.float32, device=device),
             torch.tensor(most, device=device),
-            torch.tensor([value == 0 for value in heat], device=device),
-            filtered=any(value < 1 for value in mass) or any(0 < count < vocabulary for count in most),
+            torch.tensor([temperature == 0 for temperature in heat], device=device),
+            filtered=any(share < 1 for share in mass) or any(0 < count < vocabulary for count in most),
         )
 
 
