@@ -13,7 +13,7 @@ from made_documents import pdf
 
 from hira.core.errors import ToolError
 from hira.tools.documents import Document, Index, Part, browse_documents, search_documents
-from hira.tools.documents.document import MOST, cut, query_of, words_in
+from hira.tools.documents.document import MOST, cut, list_terms, words_in
 from hira.tools.documents.store import Store
 from hira.tools.documents.walk import walk
 from hira.tools.media import how_to_see
@@ -72,13 +72,21 @@ def test_no_text_is_lost_and_no_passage_is_much_too_long(tokens):
 
 
 def test_words_of_a_question_are_quoted_and_operators_are_words():
-    assert query_of('AND OR NEAR( " *') == '"NEAR"'
-    assert query_of("or not") == '"or" OR "not"'
-    assert (
-        query_of("what is the COVID-19 rate of 1,250,000")
-        == '"COVID-19" OR "COVID" OR "19" OR "rate" OR "1,250,000" OR "1250000"'
-    )
-    assert query_of("***") == ""
+    assert list_terms('AND OR NEAR( " *') == ['"NEAR"']
+    assert list_terms("or not") == ['"or"', '"not"']
+    assert list_terms("what is the COVID-19 rate of 1,250,000") == [
+        *('"COVID-19"', '"COVID"', '"19"', '"rate"', '"1,250,000"', '"1250000"')
+    ]
+    assert list_terms("***") == []
+
+
+async def test_a_word_that_most_passages_of_a_large_index_have_decides_only_if_there_is_no_other(tmp_path):
+    entries = [f"# Entry {number}\n\nThe ledger has a line." for number in range(10_001)]
+    entries[5_000] = "# Entry 5000\n\nThe ledger mentions a walrus."
+    (tmp_path / "ledger.md").write_text("\n\n".join(entries))
+    index = Index([tmp_path])
+    assert [hit.piece.heading for hit in await index.search("the ledger with the walrus")] == ["Entry 5000"]
+    assert len(await index.search("ledger")) == 10
 
 
 async def test_the_passage_that_answers_a_question_comes_first(folder):
