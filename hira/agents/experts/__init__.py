@@ -12,7 +12,7 @@ from hira.agents.expert import Account, Expert, Task, reason
 from hira.agents.loop import ask_for_text
 from hira.agents.record import Reply, ask_for_record
 from hira.agents.retrieval import look_up
-from hira.agents.run_context import RunContext, together
+from hira.agents.run_context import Conversation, RunContext, together
 from hira.core.errors import DialectError, EndpointError, MediaRefused, Stop, ToolError
 from hira.core.memory import Fact
 from hira.core.messages import Filled, user
@@ -31,6 +31,18 @@ OWN_QUERY = 25
 
 class SearchPlan(Reply):
     queries: list[str] = Field(json_schema_extra={"maxItems": QUERIES})
+
+
+async def plan_queries(conversation: Conversation, task: str, files: Filled, known: Filled) -> list[str]:
+    """Ask for at most three queries for a task; none if no plan can be read."""
+    message = user(PLAN.fill(most=QUERIES, task=sanitize(task), files=files, known=known))
+    instructions = PLAN.fill(most=QUERIES, task="", files="", known="")
+    try:
+        plan = await ask_for_record(conversation, message, SearchPlan)
+    except DialectError:
+        return []
+    queries = dict.fromkeys(query.strip() for query in plan.queries if not is_copied(query, instructions))
+    return [query for query in queries if query][:QUERIES]
 
 
 class SimpleSearch:
@@ -63,14 +75,7 @@ class SimpleSearch:
             facts = [entry.text for entry in task.recall.entries if isinstance(entry, Fact)]
             return [" ".join(" ".join([task.text, *facts]).split()[: 2 * OWN_QUERY])]
         conversation = context.conversation(self.name, task.id)
-        message = user(PLAN.fill(most=QUERIES, task=sanitize(task.text), files=task.attached, known=task.known))
-        instructions = PLAN.fill(most=QUERIES, task="", files="", known="")
-        try:
-            plan = await ask_for_record(conversation, message, SearchPlan)
-        except DialectError:
-            return [task.text]
-        queries = dict.fromkeys(query.strip() for query in plan.queries if not is_copied(query, instructions))
-        return [*queries][:QUERIES] or [task.text]
+        return await plan_queries(conversation, task.text, task.attached, task.known) or [task.text]
 
 
 DEEP_SEARCH = Prompt(__file__, "deep_search")

@@ -131,7 +131,9 @@ class Index:
         return await asyncio.to_thread(self._store.choose, order, question, top)
 
     async def _add_near(self, question: str, order: "list[Ranked]", spend: "Spend | None") -> "list[Ranked]":
-        return fuse([order, await self._vectors.find_near(question, spend)]) if self._vectors else order
+        if not self._vectors:
+            return order
+        return fuse([order, await self._vectors.find_near(question, spend)], lambda ranked: ranked.row)
 
     async def _rerank(self, question: str, order: "list[Ranked]", spend: "Spend | None") -> "list[Ranked]":
         if not (self._reranker and order):
