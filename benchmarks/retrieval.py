@@ -175,7 +175,7 @@ async def measure_company(folder: Path) -> str:
     """Return how many of the questions find a right answer among the ten passages of hira's tool, and before every
     outdated one."""
     index = Index([folder])
-    tool = search_documents(index, top=TOP)
+    tool = search_documents(index)
     questions = read(Path(__file__).parent / "data" / "company.jsonl")
     among = first = 0
     for question in questions:

@@ -284,7 +284,12 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
 
         async def get_result() -> Observation:
             nth = conversation.count_call(spelled) if tool.needs_approval else 0
-            return await _CallInProgress(conversation, tool, arguments, arguments, number, nth).get_result()
+            observation = await _CallInProgress(conversation, tool, arguments, arguments, number, nth).get_result()
+            if not (context.evidence and tool is context.tools.search and observation.passages):
+                return observation
+            from hira.agents.evidence_step import choose_evidence  # few runs have it
+
+            return await choose_evidence(context, str(arguments["query"]), observation)
 
         async with context.until_stopped():
             observation = await context.once(spelled if shared else "", get_result, lambda observation: observation.ok)

@@ -142,6 +142,7 @@ class Session:
                 approve_tool=self.approve_tool,
                 deps=self.deps,
                 exam=self.settings.verifier_exam,
+                evidence=self.settings.evidence,
             )
 
     def begin_log(
