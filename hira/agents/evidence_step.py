@@ -48,8 +48,7 @@ async def choose_evidence(context: RunContext, query: str, observation: Observat
     if len(passages) <= FEWEST:
         return observation
     sizes = [count(passage.text) for passage in passages]
-    # named by the query, because searches of several roles may begin in any order
-    under = f"search-{hashlib.blake2b(query.encode(), digest_size=4).hexdigest()}"
+    under = name_search(query)
     bins = [(context.conversation(EVIDENCE, under), numbers) for numbers in first_fit_decreasing(sizes, WINDOW)]
     noted = await together([_read(talk, query, {number: passages[number] for number in some}) for talk, some in bins])
     notes = {number: note for some in noted for number, note in some.items()}
@@ -58,6 +57,12 @@ async def choose_evidence(context: RunContext, query: str, observation: Observat
     chosen = order[: max(FEWEST, min(good, MOST))]
     shown = tuple(_condense(passages[number], notes.get(number)) for number in chosen)
     return replace(observation, passages=shown)
+
+
+def name_search(query: str) -> str:
+    """Return how the names of conversations about a search begin. Searches of several roles may begin in any order, so
+    numbers would differ from run to run."""
+    return f"search-{hashlib.blake2b(query.encode(), digest_size=4).hexdigest()}"
 
 
 async def _read(conversation: Conversation, query: str, passages: Mapping[int, Passage]) -> dict[int, PassageNote]:

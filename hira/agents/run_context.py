@@ -69,7 +69,8 @@ class RunContext:
     `verifier` of the program does it. `output` is the type of the answer's value, `instructions` are additional ones
     for the roles that plan and answer. `hooks` see tool calls and turns, `approve_tool` decides about calls of tools
     that need approval, `deps` belong to the program. Without an `exam` the verdicts of a verifying model count as
-    they are. With `evidence`, a model scores and condenses what searches find. `once` keeps results of calls by key.
+    they are. With `evidence`, a model scores and condenses what searches find; with `rewrite`, it adds queries to each.
+    `once` keeps results of calls by key.
     """
 
     roles: Mapping[str, RoleConfig]
@@ -95,6 +96,7 @@ class RunContext:
     deps: Any = None
     exam: bool = True
     evidence: int = 0
+    rewrite: bool = False
     once: SingleFlight = field(default_factory=SingleFlight)
     _blocks: set[EndsEarly] = field(default_factory=set)
     _reason: Stop | None = None

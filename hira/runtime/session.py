@@ -143,6 +143,7 @@ class Session:
                 deps=self.deps,
                 exam=self.settings.verifier_exam,
                 evidence=self.settings.evidence,
+                rewrite=self.settings.rewrite,
             )
 
     def begin_log(
