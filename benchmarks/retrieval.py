@@ -27,23 +27,21 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from hira.agents.expert import KNOWN
 from hira.agents.experts import plan_queries
+from hira.agents.rewriting import merge, search_rewritten
 from hira.agents.run_context import RunContext
 from hira.core.messages import Filled
 from hira.runtime.encoding import open_encoder
 from hira.runtime.factory import configure_roles
 from hira.runtime.registry import EMBED
 from hira.runtime.settings import RoleSettings, Settings
+from hira.tools import Tool
 from hira.tools.documents import RELEVANT, Index, search_documents
 from hira.tools.documents.encoder import Encoder
-from hira.tools.documents.ranking import fuse
 from hira.tools.documents.vectors import Vectors
 
 RESULTS = Path(__file__).parent / "results" / "retrieval.md"
 TOP = 10
-SHOWN = 5
-"""Passages of the first search that a model reads before it writes queries."""
 LONGEST = 200
 """Tokens of its reply."""
 KEPT = "questions kept aside"
@@ -139,18 +137,18 @@ async def measure_encoder(index: Index, encoder: Encoder, questions: list[Questi
     return rows + await measure("hira with the encoder", search_with_hira(index), questions)
 
 
-def search_rewritten(index: Index, context: RunContext, *, after: bool) -> Search:
+def search_with_queries(tool: Tool, context: RunContext, *, after: bool) -> Search:
     """Search with the question and with queries of a model, which has read the first passages if it writes `after`
     the first search."""
 
     async def search(question: str) -> list[str]:
-        first = await index.search(question, 2 * TOP, RELEVANT)
-        seen = [f"{hit.title}: {hit.piece.text}" for hit in first[:SHOWN]] if after else []
-        known = KNOWN.fill(notes=Filled("\n".join(seen))) if seen else Filled("")
-        queries = await plan_queries(context.conversation("rewriter"), question, Filled(""), known)
-        more = [await index.search(query, 2 * TOP, RELEVANT) for query in queries]
-        orders = [*[first] * max(1, len(more)), *more]  # the question weighs as much as all queries together
-        return [hit.name for hit in fuse(orders, lambda hit: hit.row)]
+        asked, conversation = {"query": question}, context.conversation("searcher")
+        if after:
+            result = await search_rewritten(conversation, asked, tool.call)
+        else:
+            queries = await plan_queries(conversation, question, Filled(""), Filled(""))
+            result = merge(await tool.call(asked), [await tool.call({"query": query}) for query in queries])
+        return [passage.source.location for passage in result.passages]
 
     return search
 
@@ -164,8 +162,10 @@ async def measure_rewriting(index: Index, model: str, questions: list[Question],
     roles, policies = configure_roles(Settings(model=model, temperature=0.0, max_reply_tokens=LONGEST), {})
     context = RunContext(roles)
     rows = await measure(f"hira, {KEPT}", search_with_hira(index), kept)
-    rows += await measure(f"with queries of the model, {KEPT}", search_rewritten(index, context, after=False), kept)
-    rows += await measure(f"with such after a search, {KEPT}", search_rewritten(index, context, after=True), kept)
+    tool = search_documents(index)
+    for when, after in (("before", False), ("after", True)):
+        label = f"with queries that the model writes {when} the search, {KEPT}"
+        rows += await measure(label, search_with_queries(tool, context, after=after), kept)
     for policy in policies:
         await policy.aclose()
     return rows

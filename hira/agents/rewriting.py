@@ -1,7 +1,7 @@
 """Other wordings of a query: the role that searches reads what a first search found and writes more queries; the
 orders of all are merged by reciprocal rank."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,8 +26,7 @@ async def search_rewritten(
     arguments: Mapping[str, Any],
     search: Callable[[Mapping[str, Any]], Awaitable[Observation]],
 ) -> Observation:
-    """Search with the query and with at most three others. Together they weigh as much as the query itself, since a
-    small model also writes bad ones."""
+    """Search with the query and with at most three others."""
     first = await search(arguments)
     if not first.ok:
         return first
@@ -41,7 +40,12 @@ async def search_rewritten(
         context.note(f"no other queries are searched for: {error.what}")
         return first
     more = await together([search({**arguments, "query": other}) for other in queries if other != query])
+    return merge(first, more)
+
+
+def merge(first: Observation, more: Sequence[Observation]) -> Observation:
+    """Merge the results of other queries into those of the first, which weigh as much as all others together."""
     orders = [first.passages] * max(1, len(more)) + [each.passages for each in more]
     merged = fuse(orders, lambda passage: (passage.source.location, passage.text))
-    most = max(len(order) for order in orders)
+    most = max(map(len, orders))
     return replace(first, text="" if merged else first.text, passages=tuple(merged[:most]))

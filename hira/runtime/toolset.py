@@ -165,7 +165,7 @@ class Toolset:
                 await index.encode(_Progress(events, "passages"), use.spend)
             except EncoderFailed as error:
                 use.fail(str(error))
-        search = search_documents(index, **_choose_depth(own), spend=use.spend, on_failure=use.fail)
+        search = search_documents(index, **_choose_depth(self.settings), spend=use.spend, on_failure=use.fail)
         return search, browse
 
     def _find_tools(
