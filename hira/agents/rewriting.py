@@ -6,15 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from hira.agents.evidence_step import name_search
-from hira.agents.expert import KNOWN
-from hira.agents.experts import plan_queries
+from hira.agents.queries import plan_queries
 from hira.agents.run_context import Conversation, together
 from hira.core.errors import EndpointError, Stop
 from hira.core.messages import Filled
+from hira.core.prompts import Prompt
 from hira.evidence import inert
 from hira.tools import Observation
 from hira.tools.documents.ranking import fuse
 
+KNOWN = Prompt(__file__, "shared", "known")
 SHOWN = 5
 """Passages of the first search that the role reads."""
 REPLY = 200
