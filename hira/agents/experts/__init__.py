@@ -6,16 +6,14 @@ from contextlib import nullcontext
 from pathlib import PurePath
 from typing import Any
 
-from pydantic import Field
-
 from hira.agents.expert import Account, Expert, Task, reason
 from hira.agents.loop import ask_for_text
 from hira.agents.retrieval import look_up
 from hira.agents.run_context import RunContext, together
-from hira.core.errors import DialectError, EndpointError, MediaRefused, Stop, ToolError
+from hira.core.errors import EndpointError, MediaRefused, Stop, ToolError
 from hira.core.memory import Fact
 from hira.core.messages import Filled, user
-from hira.core.prompts import Prompt, is_copied
+from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.evidence import Source, join_question_and_answer
 from hira.policies.dialects.answer import strip_thought
