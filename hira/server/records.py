@@ -101,8 +101,8 @@ def _find_run(state: AppState, client: Client, messages: Messages) -> WatchedRun
     return None
 
 
-async def read_response(state: AppState, client: Client, name: str) -> Earlier:
-    """Return what a response and those before it leave for the next one. Raises `RejectedRequest` for a response that
+async def read_response(state: AppState, client: Client, name: str, field: str = PREVIOUS) -> Earlier:
+    """Return what a response and those before it leave for the next one; `field` names it in the request. Raises `RejectedRequest` for a response that
     does not exist, or not for this client, and for one without an answer."""
     run = name.removeprefix(PREFIX)
     try:
@@ -112,12 +112,12 @@ async def read_response(state: AppState, client: Client, name: str) -> Earlier:
             return await read_journal(read_conversation, journal, entry.id)
     except RejectedRequest:
         what = f"there is no response {name[:80]!r}; send the earlier messages as input instead"
-        raise RejectedRequest(400, what, "previous_response_not_found", field=PREVIOUS) from None
+        raise RejectedRequest(400, what, "previous_response_not_found", field=field) from None
     except UsageError as error:
-        raise RejectedRequest(400, error.what, field=PREVIOUS) from None
+        raise RejectedRequest(400, error.what, field=field) from None
     if not watched.ended or not watched.run.ended or not watched.run.answer.text:
         what = f"the response {name[:80]!r} has no answer to continue from"
-        raise RejectedRequest(400, what, field=PREVIOUS)
+        raise RejectedRequest(400, what, field=field)
     return await _leave(state, watched)
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from hira.agents.history import CONTINUES
 from hira.core.events import RunEnded, TurnEnded, TurnText, record
 from hira.journal import Entry
 from hira.runtime.answer import Answer
@@ -19,7 +20,7 @@ from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
 from hira.server.keys import Client, RejectedRequest
 from hira.server.messages import check_length
 from hira.server.outside import Deltas, without_folders
-from hira.server.records import find_entry, find_kept, find_session, is_there, read_journal
+from hira.server.records import find_entry, find_kept, find_session, is_there, read_journal, read_response
 from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, Desk, NewRun, WatchedRun, decide_at_desk, dump_event
 from hira.server.state import AppState, body_of
 from hira.server.wire import STILL, as_refusal, sse, trouble
@@ -34,6 +35,7 @@ class _Begun(BaseModel):
     question: str
     workflow: str | None = None
     approve: bool | None = None
+    follows: str | None = None
 
 
 async def begin(state: AppState, request: Request) -> Response:
@@ -48,7 +50,9 @@ async def begin(state: AppState, request: Request) -> Response:
     if not question:
         raise RejectedRequest(400, "the question is empty")
     check_length(len(question))
-    new = NewRun(question, approve=asked.approve or False, attended=True)
+    state.runs.session(asked.workflow or "hira")
+    earlier = await read_response(state, client, asked.follows, "follows") if asked.follows else None
+    new = NewRun(question, approve=asked.approve or False, attended=True, earlier=earlier)
     watched = state.runs.begin(client, asked.workflow or "hira", new)
     return JSONResponse(watched.describe(), 201)
 
@@ -144,7 +148,8 @@ def _show_again(recorded: Mapping[str, Any], whole: Deltas) -> Iterator[Mapping[
     kind, conversation = recorded.get("event"), str(recorded.get("conversation", ""))
     if kind == TurnText.__name__:
         text, reasoning = str(recorded.get("text", "")), bool(recorded.get("reasoning"))
-        yield from map(record, whole.text(TurnText(conversation, text, reasoning, at=recorded.get("at", 0.0))))
+        role, at = str(recorded.get("role", "")), recorded.get("at", 0.0)
+        yield from map(record, whole.text(TurnText(conversation, text, reasoning, role, at=at)))
         return
     if kind == TurnEnded.__name__:
         yield from map(record, whole.rest(conversation))
@@ -210,7 +215,8 @@ def _line(state: AppState, entry: Entry) -> dict[str, Any]:
     """Describe a run of the journal for a list."""
     status = entry.state
     values = {"id": entry.id, "question": entry.question, "workflow": entry.workflow, "began": entry.began}
-    return {**values, "status": status, "resumable": status in GOES_ON and not _lacking(state, entry)}
+    follows = str(entry.settings.get(CONTINUES) or "")
+    return {**values, "follows": follows, "status": status, "resumable": status in GOES_ON and not _lacking(state, entry)}
 
 
 def _lacking(state: AppState, entry: Entry) -> list[str]:
