@@ -226,19 +226,26 @@ def box(text: str) -> str:
     return f"\\boxed{{{text if paired else text.replace('{', '(').replace('}', ')')}}}"
 
 
+def _finish(text: str, asked: OfflineRequest) -> str:
+    """The final answer, in a box if a prompt asks for one."""
+    wants_box = any("\\boxed" in message.text for message in asked.request.messages)
+    return box(text) if wants_box and asked.prompt not in REPORTING else text
+
+
 def _solve(asked: OfflineRequest) -> Program:
     question, found = asked.question, list[str]()
     sees = set(asked.tools) == {"look"} or any(map(MEDIA.search, asked.files))
     if sees and not _handing_out(asked):
-        return box("A reader of text cannot see pictures or hear sounds: connect a model that can.")
+        text = "A reader of text cannot see pictures or hear sounds: connect a model that can."
+        return _finish(text, asked)
     for part in split_questions(question):
         text = yield from _answer(asked, part)
         if not text:
             read = find_passages("\n\n".join(text for _, text in asked.results))
-            return refuse(part, read) if asked.prompt in REPORTING else box(refuse(part))
+            return _finish(refuse(part, read if asked.prompt in REPORTING else ()), asked)
         found.append(text)
     text = " ".join(dict.fromkeys(found))
-    return text if asked.prompt in REPORTING else box(text)
+    return _finish(text, asked)
 
 
 def _answer(asked: OfflineRequest, question: str) -> Program:
