@@ -227,9 +227,10 @@ def box(text: str) -> str:
 
 
 def _finish(text: str, asked: OfflineRequest) -> str:
-    """The final answer, in a box if a prompt asks for one."""
-    wants_box = any("\\boxed" in message.text for message in asked.request.messages)
-    return box(text) if wants_box and asked.prompt not in REPORTING else text
+    """The final answer, in a box if a prompt asks for a marked one."""
+    prompts = "".join(message.text for message in asked.request.messages)
+    is_marked = "\\boxed" in prompts or "<answer>" in prompts
+    return box(text) if is_marked and asked.prompt not in REPORTING else text
 
 
 def _solve(asked: OfflineRequest) -> Program:
