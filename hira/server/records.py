@@ -102,8 +102,10 @@ def _find_run(state: AppState, client: Client, messages: Messages) -> WatchedRun
 
 
 async def read_response(state: AppState, client: Client, name: str, field: str = PREVIOUS) -> Earlier:
-    """Return what a response and those before it leave for the next one; `field` names it in the request. Raises `RejectedRequest` for a response that
-    does not exist, or not for this client, and for one without an answer."""
+    """Return what a response and those before it leave for the next one; `field` names it in the request.
+
+    Raises `RejectedRequest` for a response that does not exist, or not for this client, and for one without an answer.
+    """
     run = name.removeprefix(PREFIX)
     try:
         watched = await find_kept(state, client, run)

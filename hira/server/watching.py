@@ -215,8 +215,8 @@ def _line(state: AppState, entry: Entry) -> dict[str, Any]:
     """Describe a run of the journal for a list."""
     status = entry.state
     values = {"id": entry.id, "question": entry.question, "workflow": entry.workflow, "began": entry.began}
-    follows = str(entry.settings.get(CONTINUES) or "")
-    return {**values, "follows": follows, "status": status, "resumable": status in GOES_ON and not _lacking(state, entry)}
+    values["follows"] = str(entry.settings.get(CONTINUES) or "")
+    return {**values, "status": status, "resumable": status in GOES_ON and not _lacking(state, entry)}
 
 
 def _lacking(state: AppState, entry: Entry) -> list[str]:
