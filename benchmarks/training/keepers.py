@@ -14,7 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from hira.core.messages import Filled, Message
+from hira.core.messages import Message
 from hira.core.policy import Completion, Request, Tokens, Watch, cut_at_stop
 from hira.policies.offline.solving import Act, OfflineRequest, read_request, write_act
 from hira.trainers.demo.matpo import PEOPLE
@@ -216,5 +216,5 @@ class _Turn:
 
 def recapped(request: Request) -> str:
     """The question that the worker's prompt tells it, empty without the recap."""
-    recap = next((one.values.get("recap") for one in request.messages if one.values.get("recap")), "")
-    return str(recap.values.get("question", "")) if isinstance(recap, Filled) else ""
+    recaps = (message.values.get("recap") for message in request.messages)
+    return next((str(recap) for recap in recaps if recap), "")

@@ -60,9 +60,12 @@ async def ask_approval(
     except Stop as stop:
         context.stop(stop)
         return [_note_undelivered(context, subtask, HELD.fill(why=stop.what)) for subtask in subtasks]
-    accepted = [one for one in decisions if isinstance(one, Subtask)]
-    found = iter(await dispatch(accepted) if accepted else ())
-    findings = [next(found, None) if isinstance(one, Subtask) else _note_rejected(context, one) for one in decisions]
+    accepted = [decision for decision in decisions if isinstance(decision, Subtask)]
+    accepted_findings = iter(await dispatch(accepted) if accepted else ())
+    findings = [
+        next(accepted_findings, None) if isinstance(decision, Subtask) else _note_rejected(context, decision)
+        for decision in decisions
+    ]
     return [finding for finding in findings if finding]
 
 
@@ -79,15 +82,16 @@ async def _get_decisions(subtasks: Sequence[Subtask], context: RunContext) -> Se
     log = context.log
     if context.approve is None and not (log and log.holds(APPROVAL)):
         return subtasks
-    request = {"run": context.rollout.run, "subtasks": [[one.id, one.text] for one in subtasks]}  # for no other run
+    # the run is part of the request, so that no other run takes its decisions over
+    request = {"run": context.rollout.run, "subtasks": [[subtask.id, subtask.text] for subtask in subtasks]}
     spec = CallSpec("tool", APPROVAL, digest_of_tool(APPROVAL, request), PERSON, lambda: request)
     decode = partial(_decisions, number=len(subtasks))
     decisions = await context.call_recorded(spec, partial(_ask_person, subtasks, context), _record, decode)
-    for issued, one in zip(subtasks, decisions, strict=True):
-        if isinstance(one, Rejected):
-            context.events(SubtaskRejected(issued.id, one.reason))
+    for issued, decision in zip(subtasks, decisions, strict=True):
+        if isinstance(decision, Rejected):
+            context.events(SubtaskRejected(issued.id, decision.reason))
         else:
-            context.events(SubtaskApproved(issued.id, one.text, one.text != issued.text))
+            context.events(SubtaskApproved(issued.id, decision.text, decision.text != issued.text))
     return decisions
 
 
@@ -95,13 +99,13 @@ async def _ask_person(subtasks: Sequence[Subtask], context: RunContext) -> Seque
     if context.approve is None:
         what = "a person approves the subtasks of this run, but no one can be asked"
         raise UsageError(what, fix="give Hira(approve=…), or resume the run in a terminal")
-    context.events(ApprovalAwaited({one.id: one.text for one in subtasks}))
+    context.events(ApprovalAwaited({subtask.id: subtask.text for subtask in subtasks}))
     approve = context.approve
     decided: object = await context.for_a_person(lambda: approve(list(subtasks)))
     decisions = decided if isinstance(decided, Sequence) else ()
     made = [
-        Rejected(issued, one.reason) if isinstance(one, Refusal) else one
-        for issued, one in zip(subtasks, decisions, strict=False)
+        Rejected(issued, decision.reason) if isinstance(decision, Refusal) else decision
+        for issued, decision in zip(subtasks, decisions, strict=False)
     ]
     if len(decisions) != len(subtasks) or not all(map(_fits, subtasks, made)):
         raise UsageError(
@@ -140,8 +144,10 @@ class _Decision(TypedDict):
 def _record(decisions: Sequence[Decision]) -> dict[str, Any]:
     return {
         "decisions": [
-            fields_of(one) if isinstance(one, Subtask) else {**fields_of(one.subtask), "rejected": one.reason}
-            for one in decisions
+            fields_of(decision)
+            if isinstance(decision, Subtask)
+            else {**fields_of(decision.subtask), "rejected": decision.reason}
+            for decision in decisions
         ]
     }
 
@@ -150,10 +156,10 @@ def _decisions(record: Mapping[str, Any], number: int) -> list[Decision]:
     records: list[_Decision] = validate(list[_Decision], record["decisions"])
     if len(records) != number:
         raise DamagedRecord(f"it has {len(records)} decisions on {number} subtasks")
-    subtasks = [Subtask(one["id"], one["text"], one.get("expert", "")) for one in records]
+    subtasks = [Subtask(record["id"], record["text"], record.get("expert", "")) for record in records]
     return [
-        Rejected(subtask, one["rejected"]) if "rejected" in one else subtask
-        for subtask, one in zip(subtasks, records, strict=True)
+        Rejected(subtask, record["rejected"]) if "rejected" in record else subtask
+        for subtask, record in zip(subtasks, records, strict=True)
     ]
 
 
@@ -182,7 +188,7 @@ async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, n
 
     values = {"conversation": conversation.name, "arguments": dict(use.arguments), "nth": nth}
     digest = digest_of_tool(f"{context.rollout.run} {use.name}", values)  # no other run decides for it
-    spec = CallSpec("tool", APPROVAL_OF_CALLS, digest, PERSON, lambda: {"tool": use.name, **values}, anywhere=True)
+    spec = CallSpec("tool", APPROVAL_OF_CALLS, digest, PERSON, lambda: {"tool": use.name, **values}, shared=True)
     decision = await context.call_recorded(spec, ask, _record_decision, decode)
     if isinstance(decision, Refusal):
         context.events(CallRefused(use.id, use.name, decision.reason))

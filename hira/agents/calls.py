@@ -102,20 +102,20 @@ class _CallInProgress:
             return await self._prepare() or await self._change(await self._make())
         reads = tool is context.tools.files  # also what programs wrote, and so not always the same
         shared = tool.pure and not context.hooks.sees_tools  # a hook sees the calls of every role
-        asked = CallSpec(
+        spec = CallSpec(
             "tool",
             "*" if shared else self.conversation.name,
             digest_of_tool(tool.name, self.written),
             tool.name,
             lambda: dict(self.written),
             effect=tool.has_effects and not reads,
-            anywhere=shared,
-            again=bool(tool.speaks),
-            own=self.is_own,
+            shared=shared,
+            rerun=bool(tool.speaks),
+            never_reused=self.is_own,
             change=self._change if context.hooks.after_tool else None,
         )
         started = len(log.unfinished)
-        observation = await log.call(asked, self._make_live, self._dump, self._load, prepare=self._prepare)
+        observation = await log.call(spec, self._make_live, self._dump, self._load, prepare=self._prepare)
         if len(log.unfinished) > started and not self.refused:
             text = f"{tool.name} had started when the run stopped, and was called again; it may have run twice"
             context.events(Notice(text))
@@ -212,9 +212,9 @@ def _bring_back(conversation: Conversation, role: str, log: Log) -> None:
     """Enter into a replayed rollout what the role said on behalf of this conversation: nobody asks for it there."""
     under, trajectories = conversation.name.rpartition("/")[0], conversation.context.rollout.trajectories
     for name in log.conversations():
-        above, _, own = name.rpartition("/")
-        if above == under and own.partition(".")[0] == role and name not in trajectories:
-            turns = [Turn(Request((), conversation=name), one) for one in log.read_conversation(name)]
+        above, _, agent = name.rpartition("/")
+        if above == under and agent.partition(".")[0] == role and name not in trajectories:
+            turns = [Turn(Request((), conversation=name), completion) for completion in log.read_conversation(name)]
             trajectories[name] = Trajectory(name, role, turns)
 
 
@@ -287,7 +287,7 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
             return await _CallInProgress(conversation, tool, arguments, arguments, number, nth).get_result()
 
         async with context.until_stopped():
-            observation = await context.once(spelled if shared else "", get_result, lambda one: one.ok)
+            observation = await context.once(spelled if shared else "", get_result, lambda observation: observation.ok)
         observation = _drop_blocked(observation, tool)
         took = time.monotonic() - began
         conversation.has_result |= observation.ok and bool(observation.passages or tool.name not in SEARCHES)
@@ -314,15 +314,17 @@ def _check_open(value: Any, tool: Tool) -> None:
     if isinstance(value, str) and is_on_host(value.strip(), tool.blocked):
         raise ToolError(f"{value} is blocked in this run; continue without it")
     if isinstance(value, Mapping | list | tuple):
-        for one in value.values() if isinstance(value, Mapping) else value:
-            _check_open(one, tool)
+        for part in value.values() if isinstance(value, Mapping) else value:
+            _check_open(part, tool)
 
 
 def _drop_blocked(observation: Observation, tool: Tool) -> Observation:
     """Remove the passages from blocked hosts, be it from a search, a redirect or an earlier run."""
     if not tool.blocked:
         return observation
-    passages = tuple(one for one in observation.passages if not is_on_host(one.source.location, tool.blocked))
+    passages = tuple(
+        passage for passage in observation.passages if not is_on_host(passage.source.location, tool.blocked)
+    )
     return replace(observation, passages=passages)
 
 

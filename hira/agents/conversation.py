@@ -96,8 +96,8 @@ class Conversation:
 
     def say(self, *messages: Message) -> None:
         """Add the messages. The first of the user's also tells the `instructions` of whoever runs hira."""
-        if self.instructions and not any(one.role == "user" for one in self.messages):
-            first = next((at for at, one in enumerate(messages) if one.role == "user"), None)
+        if self.instructions and not any(message.role == "user" for message in self.messages):
+            first = next((index for index, message in enumerate(messages) if message.role == "user"), None)
             if first is not None:
                 extended = replace(messages[first], text=f"{messages[first].text}\n\n{self.instructions}")
                 messages = (*messages[:first], extended, *messages[first + 1 :])
@@ -117,7 +117,9 @@ class Conversation:
     def leave_out_latest(self, tokens: int) -> None:
         """Drop the role's latest turns, each with its results, until they amount to this many tokens. A chain, which is
         one message, loses its end."""
-        while tokens > 0 and (turns := [at for at, one in enumerate(self.messages) if one.role == "assistant"]):
+        while tokens > 0 and (
+            turns := [index for index, message in enumerate(self.messages) if message.role == "assistant"]
+        ):
             last, before = self.messages[turns[-1]], size(self.messages[turns[-1] :])
             del self.messages[turns[-1] :]
             if self.config.continuation == "chain" and before > tokens:
@@ -130,7 +132,7 @@ class Conversation:
         self.messages[:] = messages
         self._sized = (0, None, 0)
 
-    def otherwise(self, why: str = "") -> bool:
+    def switch_dialect(self, why: str = "") -> bool:
         """Switch to the next dialect, as if the conversation had begun in it. Return False if none is left. Without a
         `why`, the endpoint refused the calls of the tools."""
         old, new = self.config.dialect, self.config.otherwise
@@ -186,7 +188,7 @@ class Conversation:
                     )
                     spending.usage = completion.usage
             except ToolsRefused:
-                if not ((several or closing) and self.otherwise()):
+                if not ((several or closing) and self.switch_dialect()):
                     raise
                 request = None
                 continue
@@ -230,7 +232,7 @@ class Conversation:
         if (usage := completion.usage).prompt_tokens:
             self._sized = (*self._sized[:2], usage.prompt_tokens // max(1, usage.calls))
         self.trajectory.turns.append(Turn(request, completion))
-        context.saw(self.config, completion)
+        context.note_reasoning(self.config, completion)
         context.events(TurnEnded(self.name, self.trajectory.role, completion.text, usage))
         for note in completion.notes:
             context.note(note, shown=note in self._shown_notes)
@@ -239,9 +241,9 @@ class Conversation:
 
     def _withheld(self, completion: Completion) -> Withheld:
         """The error for a refusal or a filtered reply, because neither is an answer."""
-        said = " ".join(completion.text.split())[:LONGEST_QUOTE]
+        quote = " ".join(completion.text.split())[:LONGEST_QUOTE]
         return Withheld(
-            "the model refused, or a content filter kept its reply back" + (f": {said!r}" if said else ""),
+            "the model refused, or a content filter kept its reply back" + (f": {quote!r}" if quote else ""),
             where=f"role {self.trajectory.role!r}, model {completion.model or self.config.policy.model!r}",
             fix="ask differently, or let another model speak for this role",
         )

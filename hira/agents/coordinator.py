@@ -90,7 +90,7 @@ class Coordinator:
     async def delegate(self, subtasks: Sequence[Subtask], memory: DualMemory) -> list[Finding]:
         """Findings in the order of the subtasks, whichever is done first; memory grows in that order too."""
         findings = await together(
-            [self._one(subtask, memory, self._available(subtask, at)) for at, subtask in enumerate(subtasks)]
+            [self._one(subtask, memory, self._available(subtask, index)) for index, subtask in enumerate(subtasks)]
         )
         for finding in findings:
             self.context.rollout.findings.append(finding)
@@ -106,8 +106,8 @@ class Coordinator:
         """
         findings = self.context.rollout.findings
         given = Counter(finding.expert for finding in findings)
-        again = [] if self.faithful else [one for one in findings if one.subtask.text == subtask.text]
-        failed = {one.expert for one in again if not one.ok}
+        again = [] if self.faithful else [finding for finding in findings if finding.subtask.text == subtask.text]
+        failed = {finding.expert for finding in again if not finding.ok}
         limits = ((expert, self.context.budget.subtasks_of(expert.name)) for expert in self.experts)
         free = [expert for expert, limit in limits if limit is None or given[expert.name] + before < limit]
         return [expert for expert in free if expert.name not in failed] or free
@@ -131,7 +131,7 @@ class Coordinator:
     def _describe_failure(self, subtask: Subtask, expert: Expert, error: Exception) -> Finding:
         """A finding that says what ended the expert's work. Checks that failed are no matter of the run: raised, and so
         is the fault of a hook, which may be there to prevent something."""
-        fault = first(error)
+        fault = find_root_cause(error)
         if isinstance(fault, AssertionError | HookError):
             raise fault
         why = fault.what if isinstance(fault, HiraError) else f"{type(fault).__name__}: {fault}".rstrip(": ")
@@ -146,8 +146,8 @@ class Coordinator:
     ) -> tuple[Expert, str, Recall]:
         """The expert, why it was chosen, and what it is given of memory. One that the planner called by its name is not
         chosen again."""
-        found = memory.recall(subtask.text, CONSIDERED) if self.remember else Recall()
-        notes = found if len(found) >= RECALLED else Recall()
+        recalled = memory.recall(subtask.text, CONSIDERED) if self.remember else Recall()
+        notes = recalled if len(recalled) >= RECALLED else Recall()
         named = next((expert for expert in experts if expert.name == subtask.expert), None)
         if named:
             expert, reason = named, "the planner named it"
@@ -157,7 +157,7 @@ class Coordinator:
             expert, reason, chosen = await self.assign(subtask, experts, Recall() if self.faithful else notes)
             if notes and not self.faithful:
                 return expert, reason, chosen
-        return expert, reason, await self.recall(subtask, notes) if notes else found
+        return expert, reason, await self.recall(subtask, notes) if notes else recalled
 
     async def assign(
         self, subtask: Subtask, experts: Sequence[Expert], notes: Recall = Recall()
@@ -211,7 +211,7 @@ class Coordinator:
 
     def _finding(self, subtask: Subtask, expert: Expert, distilled: Distillate) -> Finding:
         sources = self.context.rollout.sources
-        resolved = [one.resolve(sources, subtask.id) for one in distilled.facts]
+        resolved = [fact.resolve(sources, subtask.id) for fact in distilled.facts]
         facts = tuple(fact for fact in resolved if fact.text and not (is_refusal(fact.text) and not claims(fact.text)))
         resources = tuple(resource.to_resource(subtask.id) for resource in distilled.resources)
         ok = distilled.conclusion != NO_CONCLUSION.fill()
@@ -234,12 +234,12 @@ class Coordinator:
 
 def format_notes(notes: Recall) -> str:
     """The notes as a numbered list, for a model that chooses among them."""
-    return "\n".join(f"{at}. {line}" for at, line in enumerate(notes.lines, 1))
+    return "\n".join(f"{number}. {line}" for number, line in enumerate(notes.lines, 1))
 
 
 def select_notes(notes: Recall, chosen: Sequence[int]) -> Recall:
     """At most five notes, by the numbers that were chosen; numbers of no note are passed over."""
-    return notes.take((at - 1 for at in chosen if 1 <= at <= len(notes)), RECALLED)
+    return notes.take((number - 1 for number in chosen if 1 <= number <= len(notes)), RECALLED)
 
 
 def by_words(task: str, experts: Sequence[Expert]) -> Expert:
@@ -248,12 +248,12 @@ def by_words(task: str, experts: Sequence[Expert]) -> Expert:
     return experts[best[0] if best else 0]
 
 
-def first(error: Exception) -> BaseException:
+def find_root_cause(error: Exception) -> BaseException:
     """The error itself, or of a group that tasks left the one that counts: a check that failed, else the first."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     checks = error.subgroup(AssertionError)
-    found: BaseException = checks or error
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found
+    cause: BaseException = checks or error
+    while isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    return cause

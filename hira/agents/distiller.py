@@ -42,9 +42,11 @@ class FactRecord(Reply):
         """
         places = {canonicalise_url(source.location): source.id for source in sources.read.values()}
         entries = [*self.sources, *(named[1] for named in NAMED.finditer(self.text))]
-        named = [one for entry in entries for one in _resolve_ids(entry, places)] + find_cited(self.text)
+        named = [source for entry in entries for source in _resolve_ids(entry, places)] + find_cited(self.text)
         text, _ = drop_unknown(NAMED.sub("", self.text), sources)
-        return Fact(" ".join(text.split()), tuple(dict.fromkeys(one for one in named if one in sources)), subtask)
+        return Fact(
+            " ".join(text.split()), tuple(dict.fromkeys(source for source in named if source in sources)), subtask
+        )
 
 
 class ResourceRecord(Reply):
@@ -84,8 +86,8 @@ async def distil(
     work = clip(account.reasoning, LONGEST, middle=True)
     shape: type[Reply] = Distillate if report and notes else Report if report else Notes
     message = user(DISTIL.fill(task=sanitize(task), work=sanitize(work), report=report, notes=notes))
-    found = await ask_for_record(conversation, message, shape)
-    return keep_words(account).model_copy(update=dict(found))
+    record = await ask_for_record(conversation, message, shape)
+    return keep_words(account).model_copy(update=dict(record))
 
 
 def is_short(account: Account) -> bool:

@@ -147,8 +147,8 @@ async def _recall(context: RunContext, role: str) -> Any:
     def encode(score: Any) -> dict[str, Any]:
         return {"score": score}
 
-    asked = sum(name.startswith(role) for name in context.rollout.trajectories)
-    value = {"exam": VERSION, "role": role, "asked": asked}
+    count = sum(name.startswith(role) for name in context.rollout.trajectories)
+    value = {"exam": VERSION, "role": role, "asked": count}
     spec = CallSpec("tool", FACT, digest_of_tool(FACT, value), role, lambda: value)
     return await context.call_recorded(spec, recall, encode, lambda stored: stored["score"])
 

@@ -98,8 +98,8 @@ def check_account(account: object) -> Account:
 
 def is_offered(expert: Expert, tools: Toolbox) -> bool:
     """Return whether these tools contain what the expert needs, or tools that the user gave to it by name."""
-    own = isinstance(expert, Looping) and expert.loops and expert.name in tools.scoped
-    return own or all(tools.has(need) for need in expert.needs)
+    has_tools = isinstance(expert, Looping) and expert.loops and expert.name in tools.scoped
+    return has_tools or all(tools.has(need) for need in expert.needs)
 
 
 def format_files(files: Sequence[Path]) -> Filled:

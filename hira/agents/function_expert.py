@@ -57,7 +57,11 @@ class FunctionExpert:
     def check(self) -> None:
         """Raise `UsageError` if an option without a default has no value."""
         parameters = inspect.signature(self.function).parameters.values()
-        needed = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
+        needed = [
+            parameter.name
+            for parameter in parameters
+            if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty
+        ]
         if missing := next((name for name in needed if name not in self.options), ""):
             what = f"the expert {self.name!r} lacks the option {missing!r}"
             raise UsageError(what, fix=f"set {missing} in [experts.{self.name}] of hira.toml")
@@ -115,4 +119,8 @@ def _options_of(function: Work) -> dict[str, Any]:
     """Return the keyword-only parameters of a function with their types."""
     hints = get_type_hints(function)
     parameters = inspect.signature(function).parameters.values()
-    return {one.name: hints.get(one.name, Any) for one in parameters if one.kind is one.KEYWORD_ONLY}
+    return {
+        parameter.name: hints.get(parameter.name, Any)
+        for parameter in parameters
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }

@@ -70,10 +70,10 @@ class Earlier:
     @classmethod
     def of(cls, record: Rollout, before: "Earlier | None") -> "Earlier":
         """Build the history from a turn and those before it."""
-        asked = (("user", record.question), ("assistant", record.answer))
+        exchange = (("user", record.question), ("assistant", record.answer))
         return cls(
             record.run,
-            (*(before.messages if before else ()), *asked),
+            (*(before.messages if before else ()), *exchange),
             tuple(_lasting(source, record.run) for source in record.sources.read.values()),
             tuple(replace(fact, subtask="") for fact in record.memory.facts),
             tuple(replace(resource, subtask="") for resource in record.memory.resources),
@@ -82,7 +82,9 @@ class Earlier:
     def seed(self, record: Rollout) -> None:
         """Enter the earlier sources and the memory into the record of the next turn."""
         given = {source.id for source in self.sources}
-        record.sources.reserved = {where: one for where, one in record.sources.reserved.items() if one not in given}
+        record.sources.reserved = {
+            where: source for where, source in record.sources.reserved.items() if source not in given
+        }
         for source in self.sources:
             record.sources.reserved[source.location] = source.id
             record.sources.add(source)

@@ -87,15 +87,15 @@ async def change_prompt(turn: HookedTurn, request: Request) -> Request:
         made = await _run("before_turn", turn.hooks.before_turn, _input(turn, request))
         if made is None or isinstance(made, Refusal):
             return request.messages if made is None else made
-        if not isinstance(made, Sequence) or not made or not all(isinstance(one, Message) for one in made):
+        if not isinstance(made, Sequence) or not made or not all(isinstance(message, Message) for message in made):
             raise _wrong("before_turn", made)
         return tuple(made)
 
     def encode(made: Refusal | tuple[Message, ...]) -> dict[str, Any]:
         if isinstance(made, Refusal):
             return {"refused": made.reason}
-        places = {id(one): at for at, one in enumerate(request.messages)}
-        return {"messages": [places.get(id(one), dump_message(one)) for one in made]}
+        places = {id(message): index for index, message in enumerate(request.messages)}
+        return {"messages": [places.get(id(message), dump_message(message)) for message in made]}
 
     def decode(record: Mapping[str, Any]) -> Refusal | tuple[Message, ...]:
         values = validate(_Refused | _Messages, record)
@@ -103,7 +103,9 @@ async def change_prompt(turn: HookedTurn, request: Request) -> Request:
             return Refusal(values["refused"])
         if not values["messages"]:
             raise DamagedRecord("it has no messages")
-        return tuple(request.messages[one] if isinstance(one, int) else read_message(one) for one in values["messages"])
+        return tuple(
+            request.messages[entry] if isinstance(entry, int) else read_message(entry) for entry in values["messages"]
+        )
 
     digest = digest_of(f"before_turn {turn.context.run_id}", request)
     made = await turn.record(_spec(turn, "before_turn", digest), make, encode, decode)
@@ -123,7 +125,7 @@ async def change_reply(turn: HookedTurn, request: Request, completion: Completio
             raise _wrong("after_turn", made)
         return completion if made is None else made
 
-    calls = [[one.name, one.arguments] for one in completion.calls]
+    calls = [[call.name, call.arguments] for call in completion.calls]
     digest = digest_of_tool(f"after_turn {turn.context.run_id}", {"text": completion.text, "calls": calls})
     made = await turn.record(_spec(turn, "after_turn", digest), make, _dump_reply, _load_reply)
     return made if isinstance(made, Completion) else _ask_again(request, completion, made)
@@ -131,13 +133,13 @@ async def change_reply(turn: HookedTurn, request: Request, completion: Completio
 
 def _ask_again(request: Request, completion: Completion, refusal: Refusal) -> Request:
     """The request with the reply that was refused, and why."""
-    said = request.messages
+    messages = request.messages
     if request.continues:
-        said = (*said[:-1], replace(said[-1], text=said[-1].text + completion.text))
+        messages = (*messages[:-1], replace(messages[-1], text=messages[-1].text + completion.text))
     elif completion.text:
-        said = (*said, assistant(completion.text))
+        messages = (*messages, assistant(completion.text))
     reason = user(REPLY.fill(reason=sanitize(refusal.reason)))
-    return replace(request, messages=(*said, reason), continues=False)
+    return replace(request, messages=(*messages, reason), continues=False)
 
 
 def refuse_turn(role: str) -> Withheld:

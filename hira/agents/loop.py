@@ -53,8 +53,8 @@ class Loop:
     `final` marks the role whose answer is the run's: when the run has to stop, only this role is asked once more, at
     the expense of the budget's reserve; the others close with their last words. `conclude` turns a reason into the
     request for the answer. A conversation of `window` tokens or more is closed, and loses its latest turns until this
-    request fits (MATPO, "Rollout Summary Mechanism"); 0 means no limit. `understood` are tools that the model does not
-    see, but may call. `Recovery` explains `task`, `known` and `instead`.
+    request fits (MATPO, "Rollout Summary Mechanism"); 0 means no limit. The model does not see the
+    `hidden_tools`, but may call them. `Recovery` explains `task`, `known_answer` and `fallback_calls`.
     """
 
     def __init__(  # noqa: PLR0913 - what a role is given for its work
@@ -67,10 +67,10 @@ class Loop:
         final: bool = False,
         conclude: Callable[[str], Filled] = lambda reason: CONCLUDE.fill(reason=reason),
         window: int = 0,
-        understood: Sequence[Tool] = (),
+        hidden_tools: Sequence[Tool] = (),
         task: str = "",
-        known: Callable[[], str] = lambda: "",
-        instead: Callable[[], Sequence[Call]] | None = None,
+        known_answer: Callable[[], str] = lambda: "",
+        fallback_calls: Callable[[], Sequence[Call]] | None = None,
     ) -> None:
         self.conversation = conversation
         self.several = several
@@ -78,14 +78,14 @@ class Loop:
         self.conclude = conclude
         self.window = window
         self.calls = MadeCalls(limit)
-        self.recovery = Recovery(conversation, self.calls, task, known, instead)
+        self.recovery = Recovery(conversation, self.calls, task, known_answer, fallback_calls)
         self.reader = self.recovery.reader = ReplyReader(conversation, self.calls, several, lambda: self.recovery.task)
         self.transcript: list[str] = []
         self.said = ""
         self.plans = False
         conversation.closes = "run" if final else "role"
         conversation.tools = tools
-        conversation.callable = (*tools, *understood)
+        conversation.callable = (*tools, *hidden_tools)
         conversation.is_quoted = self.reader.is_quoted
         conversation.context.offered |= {tool.name: tool for tool in conversation.callable}
 
@@ -150,7 +150,7 @@ class Loop:
         role had closed unasked."""
         if reason:
             self._notice(f"{self.conversation.name}: {reason}; asking for the answer")
-        if self.recovery.is_stuck and (known := self.recovery.known()):
+        if self.recovery.is_stuck and (known := self.recovery.known_answer()):
             return Step(known, forced=reason)
         self.recovery.restore()
         asking = user(self.recovery.ask_afresh() or self.conclude(reason))
@@ -207,7 +207,7 @@ class Loop:
     def _first_turn(self) -> int:
         """Return the position of the role's first turn in its conversation, 0 before there is one."""
         messages = self.conversation.messages
-        return next((at for at, message in enumerate(messages) if message.role == "assistant"), 0)
+        return next((index for index, message in enumerate(messages) if message.role == "assistant"), 0)
 
     def _tokens(self) -> int:
         return self.conversation.tokens(self.conversation.config.dialect.specs(self.conversation.tools))

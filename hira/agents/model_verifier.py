@@ -54,7 +54,9 @@ class ModelVerifier:
             chunk = doubted[begin : begin + BATCH]
             try:
                 async with asyncio.timeout_at(until):
-                    ruled = await ask_model(self.context, self.role, [claims[at] for at in chunk], question, answer)
+                    ruled = await ask_model(
+                        self.context, self.role, [claims[index] for index in chunk], question, answer
+                    )
             except Stop:
                 self.context.note("the budget had no call left for the verifier: words alone checked the other claims")
                 return judged

@@ -26,17 +26,17 @@ async def fill_output(context: RunContext, output: OutputType) -> Any:
     conversation = context.conversation(OUTPUT)
     sampling = replace(conversation.config.sampling, temperature=0.0)
     conversation.config = replace(conversation.config, sampling=sampling)
-    quotes = "\n".join(f"- {clean(one.quote)}" for one in keep_supported(record.citations) if one.quote)
+    quotes = "\n".join(f"- {clean(citation.quote)}" for citation in keep_supported(record.citations) if citation.quote)
     prompt = FILL.fill(
         question=sanitize(record.question),
         answer=sanitize(record.answer),
         quotes=Filled(quotes or "-"),
         schema=Filled(json.dumps(output.schema, ensure_ascii=False)),
     )
-    found = await ask_for_record(
+    filled_record = await ask_for_record(
         conversation, user(prompt), output.reads, wrong=output.find_fault, schema=output.schema
     )
-    return output.unwrap(found)
+    return output.unwrap(filled_record)
 
 
 async def settle_output(context: RunContext, output: OutputType) -> None:

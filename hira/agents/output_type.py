@@ -65,11 +65,11 @@ class OutputType:
     @property
     def schema(self) -> Mapping[str, Any]:
         """The JSON schema for the model's reply: an object; any other value is wrapped as `value`."""
-        own = self.value_schema
-        if not _is_bare(own):
-            return own
-        kept = {name: own[name] for name in ("$defs", "definitions", "$schema") if name in own}
-        value = {name: one for name, one in own.items() if name not in kept}
+        value_schema = self.value_schema
+        if not _is_bare(value_schema):
+            return value_schema
+        kept = {name: value_schema[name] for name in ("$defs", "definitions", "$schema") if name in value_schema}
+        value = {name: entry for name, entry in value_schema.items() if name not in kept}
         return {"type": "object", "properties": {VALUE: value}, "required": [VALUE], **kept}
 
     @property
@@ -84,12 +84,12 @@ class OutputType:
         if not (isinstance(self.shape, Mapping) and self.enforced):
             return ""
         try:
-            faults = sorted(_validator_of(self.schema).iter_errors(value), key=lambda one: len(one.path))
+            faults = sorted(_validator_of(self.schema).iter_errors(value), key=lambda fault: len(fault.path))
         except DialectError:
             raise
         except Exception as error:  # noqa: BLE001 - a schema that cannot be followed must not cost the answer
             raise DialectError(f"the schema cannot be followed: {type(error).__name__}") from None
-        lines = [f"{'.'.join(map(str, one.path)) or 'object'}: {one.message}" for one in faults[:5]]
+        lines = [f"{'.'.join(map(str, fault.path)) or 'object'}: {fault.message}" for fault in faults[:5]]
         return f"Your JSON object does not fit: {'; '.join(lines)}." if lines else ""
 
     def unwrap(self, value: Any) -> Any:
@@ -107,10 +107,10 @@ class OutputType:
 
     def read(self, completion: Completion) -> Any:
         """The value in a reply that was recorded. Raises `DialectError` where it holds none."""
-        found = read_record(completion, self.reads)
-        if fault := self.find_fault(found):
+        record = read_record(completion, self.reads)
+        if fault := self.find_fault(record):
             raise DialectError(fault)
-        return self.unwrap(found)
+        return self.unwrap(record)
 
 
 def find_recorded_output(settings: Mapping[str, Any]) -> OutputType | None:
@@ -121,8 +121,8 @@ def find_recorded_output(settings: Mapping[str, Any]) -> OutputType | None:
 
 def _is_bare(schema: Mapping[str, Any]) -> bool:
     """Return whether the schema describes something other than a JSON object."""
-    one = _follow(schema, schema)
-    return one.get("type") != "object" and "properties" not in one
+    root = _follow(schema, schema)
+    return root.get("type") != "object" and "properties" not in root
 
 
 def _check_schema(schema: Mapping[str, Any]) -> None:
@@ -130,14 +130,17 @@ def _check_schema(schema: Mapping[str, Any]) -> None:
     try:
         if len(json.dumps(schema)) > MOST:
             raise UsageError(f"the JSON schema has more than {MOST:,} characters", fix="shorten it")
-        if strange := next((one for one in _references(schema) if not str(one).startswith("#")), None):
+        if strange := next(
+            (reference for reference in _references(schema) if not str(reference).startswith("#")), None
+        ):
             raise UsageError(
                 f"the JSON schema refers to {strange!r:.80}", fix="refer only to its own parts, as #/$defs/NAME"
             )
         kind = _kind_of(schema)
         _validator_of(schema)
         if fault := next(iter(kind(kind.META_SCHEMA).iter_errors(schema)), None):
-            fault = next((one for one in fault.context if one.validator == "enum"), fault)  # names what is allowed
+            # an enumeration names what is allowed
+            fault = next((cause for cause in fault.context if cause.validator == "enum"), fault)
             where = ".".join(map(str, fault.absolute_path))
             raise UsageError(f"the JSON schema is not valid: {fault.message:.200}", where=where, fix=fix)
     except UsageError:
@@ -148,24 +151,24 @@ def _check_schema(schema: Mapping[str, Any]) -> None:
 
 def _references(schema: Any) -> Iterator[Any]:
     if isinstance(schema, Mapping):
-        for name, one in schema.items():
+        for name, value in schema.items():
             if name in ("$ref", "$dynamicRef", "$recursiveRef"):
-                yield one
-            yield from _references(one)
+                yield value
+            yield from _references(value)
     elif isinstance(schema, list):
-        for one in schema:
-            yield from _references(one)
+        for value in schema:
+            yield from _references(value)
 
 
 def _without_patterns(schema: Any, *, named: bool = False) -> Any:
     """The schema without what runs regular expressions; the keys of `named` are names of the schema's own."""
     if isinstance(schema, Mapping):
         return {
-            name: _without_patterns(one, named=not named and name in _NAMED)
-            for name, one in schema.items()
+            name: _without_patterns(value, named=not named and name in _NAMED)
+            for name, value in schema.items()
             if named or name not in ("pattern", "patternProperties", "format")
         }
-    return [_without_patterns(one) for one in schema] if isinstance(schema, list) else schema
+    return [_without_patterns(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def _kind_of(schema: Mapping[str, Any]) -> Any:
@@ -200,25 +203,25 @@ def describe_wanted(question: str, output: OutputType | None) -> str:
     fields = [*_fields(output.schema, output.schema)] if output else []
     if not fields:
         return question
-    return str(WANTED.fill(question=sanitize(question), fields=Filled("\n".join(f"- {one}" for one in fields))))
+    return str(WANTED.fill(question=sanitize(question), fields=Filled("\n".join(f"- {field}" for field in fields))))
 
 
 def _fields(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Iterator[str]:
     for name, field in _mapping(schema.get("properties")).items():
-        one = _follow(field, whole)
-        text = " ".join(str(one.get("description", "")).split())
-        parts = ", ".join(_mapping(_follow(one.get("items", one), whole).get("properties")))
+        target = _follow(field, whole)
+        text = " ".join(str(target.get("description", "")).split())
+        parts = ", ".join(_mapping(_follow(target.get("items", target), whole).get("properties")))
         yield clean(f"{name}{f' ({parts})' if parts else ''}{f': {text}' if text else ''}")
 
 
 def _follow(schema: Any, whole: Mapping[str, Any]) -> Mapping[str, Any]:
     """Resolve a reference within the schema; any other mapping is returned unchanged."""
-    one = _mapping(schema)
-    name = str(one.get("$ref", ""))
+    target = _mapping(schema)
+    name = str(target.get("$ref", ""))
     for place in ("$defs", "definitions"):
         if name.startswith(f"#/{place}/"):
             return _mapping(_mapping(whole.get(place)).get(name.removeprefix(f"#/{place}/")))
-    return one
+    return target
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -228,17 +231,20 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def find_field_citations(value: Any, citations: list[Citation]) -> dict[str, list[Citation]]:
     """For each field of a JSON value, such as `orders.0.price`, the supported citations whose claim or quote holds
     it."""
-    found: dict[str, list[Citation]] = {}
-    texts = [(one, f" {' '.join(words(f'{one.claim} {one.quote}'))} ") for one in keep_supported(citations)]
+    by_path: dict[str, list[Citation]] = {}
+    texts = [
+        (citation, f" {' '.join(words(f'{citation.claim} {citation.quote}'))} ")
+        for citation in keep_supported(citations)
+    ]
     for path, leaf in _leaves(value, ""):
         spelled = " ".join(words(leaf))
         if spelled:
-            found[path] = [citation for citation, text in texts if f" {spelled} " in text]
-    return found
+            by_path[path] = [citation for citation, text in texts if f" {spelled} " in text]
+    return by_path
 
 
 def keep_supported(citations: list[Citation]) -> list[Citation]:
-    return [one for one in citations if one.verdict.holds]
+    return [citation for citation in citations if citation.verdict.holds]
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
@@ -246,8 +252,8 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
         value = TypeAdapter(type(value)).dump_python(value, mode="json")
     if isinstance(value, Mapping | list):
         items = value.items() if isinstance(value, Mapping) else enumerate(value)
-        for name, one in items:
-            yield from _leaves(one, f"{path}.{name}" if path else str(name))
+        for name, part in items:
+            yield from _leaves(part, f"{path}.{name}" if path else str(name))
     elif isinstance(value, float) and math.isfinite(value):
         yield path or VALUE, f"{value:g}" if value == int(value) else repr(value)
     elif value is not None and not isinstance(value, bool):

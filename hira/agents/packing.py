@@ -21,8 +21,11 @@ def pack(
     sizes = [counted(text) + JOINT for text in texts]
     bins = first_fit_decreasing(sizes, capacity)
     return [
-        [texts[at] if sizes[at] <= capacity else shorten(texts[at], capacity - JOINT, counted) for at in one]
-        for one in bins
+        [
+            texts[index] if sizes[index] <= capacity else shorten(texts[index], capacity - JOINT, counted)
+            for index in indices
+        ]
+        for indices in bins
     ]
 
 
@@ -32,18 +35,19 @@ def first_fit_decreasing(sizes: Sequence[int], capacity: int) -> list[list[int]]
     Longer ones than `capacity` are alone. Takes O(n log n): a tree of maxima over the room of the bins leads to the
     first that fits. At most 11/9 of the fewest bins and one more are opened.
     """
-    order = sorted(range(len(sizes)), key=lambda at: -sizes[at])  # stable: of equal ones the first given goes first
+    # stable: of equal ones the first given goes first
+    order = sorted(range(len(sizes)), key=lambda index: -sizes[index])
     oversized = sum(size > capacity for size in sizes)
     alone, fitting = order[:oversized], order[oversized:]
-    halves = sum(2 * sizes[at] > capacity for at in fitting)  # no two of these fit into one bin
-    bins = [[at] for at in fitting[:halves]]
-    rooms = _Rooms([capacity - sizes[at] for at in fitting[:halves]] + [capacity] * (len(fitting) - halves))
-    for at in fitting[halves:]:
-        place = rooms.take(sizes[at])
+    halves = sum(2 * sizes[index] > capacity for index in fitting)  # no two of these fit into one bin
+    bins = [[index] for index in fitting[:halves]]
+    rooms = _Rooms([capacity - sizes[index] for index in fitting[:halves]] + [capacity] * (len(fitting) - halves))
+    for index in fitting[halves:]:
+        place = rooms.take(sizes[index])
         if place == len(bins):
             bins.append([])
-        bins[place].append(at)
-    return [[at] for at in alone] + [sorted(one) for one in bins]
+        bins[place].append(index)
+    return [[index] for index in alone] + [sorted(indices) for indices in bins]
 
 
 def beginning(text: str, limit: int, counted: Counter = count) -> str:

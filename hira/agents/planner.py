@@ -80,9 +80,9 @@ class Planner:
             limit=limit,
             several=several,
             final=True,
-            understood=[_tool_of(expert) for expert in experts] if describe else (),
-            known=self._only_report,
-            instead=self._hand_out_question,
+            hidden_tools=[_tool_of(expert) for expert in experts] if describe else (),
+            known_answer=self._only_report,
+            fallback_calls=self._hand_out_question,
         )
         self._open: tuple[Call, ...] = ()
 
@@ -132,7 +132,9 @@ class Planner:
         if not step.calls:
             return Thought(answer=step.answer)
         first = self.loop.used - len(step.calls) + 1
-        issued = [Subtask(str(first + at), task_of(call), self._expert(call)) for at, call in enumerate(step.calls)]
+        issued = [
+            Subtask(str(first + index), task_of(call), self._expert(call)) for index, call in enumerate(step.calls)
+        ]
         subtasks = tuple(subtask for subtask in issued if subtask.text)
         for subtask in subtasks:
             self.context.events(SubtaskIssued(subtask.id, subtask.text))
@@ -148,9 +150,9 @@ class Planner:
     def _hand_out_question(self) -> Sequence[Call]:
         """The question itself as a subtask, for a planner that is stuck and whose subtasks left out a part of it: its
         expert is given what memory holds by now, so that a second step follows the first."""
-        asked = {word for finding in self.context.rollout.findings for word in words(finding.subtask.text)}
+        earlier_words = {word for finding in self.context.rollout.findings for word in words(finding.subtask.text)}
         call = Call(SUBTASK.name, {"task": self.loop.recovery.task})
-        return (call,) if set(words(self.loop.recovery.task)) - asked else ()
+        return (call,) if set(words(self.loop.recovery.task)) - earlier_words else ()
 
     def _expert(self, call: Call) -> str:
         """The expert that the planner named for a subtask, empty if it named none."""
@@ -162,8 +164,11 @@ def task_of(call: Call) -> str:
     """Return the task of a call, empty if it has none. The task of an expert called by name is all of its arguments."""
     if call.name == SUBTASK.name or "task" in call.arguments:
         return str(call.arguments.get("task", "")).strip()
-    said = (", ".join(map(str, one)) if isinstance(one, list) else str(one) for one in call.arguments.values())
-    return "; ".join(filter(None, map(str.strip, said)))
+    texts = (
+        ", ".join(map(str, argument)) if isinstance(argument, list) else str(argument)
+        for argument in call.arguments.values()
+    )
+    return "; ".join(filter(None, map(str.strip, texts)))
 
 
 def _tool_of(expert: Expert) -> Tool:
@@ -189,8 +194,8 @@ def describe_experts(experts: Sequence[Expert]) -> Filled:
 def describe_tools(tools: Toolbox, experts: Sequence[Expert]) -> str:
     """Describe, in a line, where these experts can search and which tools the user added."""
     search = [tools.search] if tools.search and any("search" in expert.needs for expert in experts) else []
-    own = [tool for expert in experts for tool in tools.extra_for(expert.name)]
-    lines = [f"{tool.name} ({tool.description.partition('. ')[0].rstrip('.')})" for tool in (*search, *own)]
+    expert_tools = [tool for expert in experts for tool in tools.extra_for(expert.name)]
+    lines = [f"{tool.name} ({tool.description.partition('. ')[0].rstrip('.')})" for tool in (*search, *expert_tools)]
     return ", ".join(dict.fromkeys(lines))
 
 

@@ -67,14 +67,14 @@ async def ask_for_record(
             schema = None  # llama.cpp fails with 500 when a model does not come to the end of its schema
             continue
         try:
-            found = read_record(completion, shape)
+            record = read_record(completion, shape)
         except DialectError as error:
             if again:
                 raise
             conversation.messages[-1] = replace(message, text=f"{message.text}\n\n{AGAIN.fill(error=error.what)}")
         else:
-            if not (complaint := wrong(found)):
-                return found
+            if not (complaint := wrong(record)):
+                return record
             if again:
                 raise DialectError(complaint)
             conversation.say(assistant(completion.text), user(AGAIN.fill(error=complaint)))

@@ -57,16 +57,16 @@ class Recovery:
     """Judges the replies of a role, and remembers what is wrong with them.
 
     `task` is the role's task: a model that only repeats itself, or says nothing after a result, gets it once more with
-    the results alone, because it keeps repeating its own words. Before that, the loop performs the calls that the model
-    should have made `instead`: by default, if it has read nothing, a search for its task. If the answer is `known`
-    already, the model is not asked again.
+    the results alone, because it keeps repeating its own words. Before that, the loop makes the `fallback_calls`,
+    which the model should have made: by default, if it has read nothing, a search for its task. If there is a
+    `known_answer` already, the model is not asked again.
     """
 
     conversation: Conversation
     calls: MadeCalls
     task: str = ""
-    known: Callable[[], str] = lambda: ""
-    instead: Callable[[], Sequence[Call]] | None = None
+    known_answer: Callable[[], str] = lambda: ""
+    fallback_calls: Callable[[], Sequence[Call]] | None = None
     repeats: int = 0
     reader: ReplyReader = field(init=False)
     _unreadable: int = 0
@@ -114,7 +114,7 @@ class Recovery:
         if self._unreadable < UNREADABLE_IN_A_ROW:
             return ""
         self.restore()
-        if not self.conversation.otherwise(f"{UNREADABLE_IN_A_ROW} turns in a row could not be read"):
+        if not self.conversation.switch_dialect(f"{UNREADABLE_IN_A_ROW} turns in a row could not be read"):
             return "your calls could not be read"
         self._unreadable = 0
         return ""
@@ -124,7 +124,7 @@ class Recovery:
         if self._resorted or not self.is_stuck or self.calls.used >= self.calls.limit:
             return ()
         self._resorted = True
-        calls = tuple((self.instead or self._search_for_task)())
+        calls = tuple((self.fallback_calls or self._search_for_task)())
         if calls:
             self.restore()
             self.calls.add(calls)
@@ -201,11 +201,11 @@ class Recovery:
         return list(dict.fromkeys(results))
 
 
-def is_echo(text: str, asked: str, reason: str) -> bool:
+def is_echo(text: str, question: str, reason: str) -> bool:
     """Return whether a reply only repeats the request for the answer, as small models do. The request may contain an
     answer such as "No", or a sentence that was read, but these have neither the reason nor the frame of a source."""
     framed = _FRAME_END.search(text) or (reason and reason in text)
-    return bool(framed) and is_copied(_NUMBER.sub("", text), asked)
+    return bool(framed) and is_copied(_NUMBER.sub("", text), question)
 
 
 def check_spoken(completion: Completion, conversation: Conversation) -> None:

@@ -23,10 +23,10 @@ async def look_up(conversation: Conversation, query: str, most: int = PAGES) -> 
     search."""
     search = conversation.context.tools.search
     assert search is not None  # noqa: S101 - the needs of whoever calls this say so
-    found = await use(conversation, search, {"query": query})
-    places = _snippets(found.observation.passages)[:most]
+    hits = await use(conversation, search, {"query": query})
+    places = _snippets(hits.observation.passages)[:most]
     pages = await together([_open(conversation, place, query) for place in places])
-    return [*(page for page in pages if page), found]
+    return [*(page for page in pages if page), hits]
 
 
 async def look_up_question(conversation: Conversation, question: str, most: int = PAGES) -> Sequence[CallResult]:
@@ -56,17 +56,17 @@ async def retrieve(
     too; a snippet stays if its page cannot be read.
     """
     seen = await together([use(conversation, search, {"query": query}) for query in queries])
-    found = [passage for one in seen for passage in one.observation.passages[:most]]
-    places = _snippets(found)
+    passages = [passage for tool_use in seen for passage in tool_use.observation.passages[:most]]
+    places = _snippets(passages)
     opened = await together([_page(conversation, place, intent) for place in places])
     pages = {place: page for place, page in zip(places, opened, strict=True) if page}
-    documents = dict.fromkeys(_document(conversation, passage, pages) for passage in found)
-    return Retrieved(tuple(documents), tuple(filter(None, map(_note, seen))), any(one.ok for one in seen))
+    documents = dict.fromkeys(_document(conversation, passage, pages) for passage in passages)
+    return Retrieved(tuple(documents), tuple(filter(None, map(_note, seen))), any(tool_use.ok for tool_use in seen))
 
 
-def _snippets(found: Sequence[Passage]) -> list[str]:
+def _snippets(passages: Sequence[Passage]) -> list[str]:
     """Where the pages are of which only snippets were found."""
-    return list(dict.fromkeys(one.source.location for one in found if one.source.kind == "hit"))
+    return list(dict.fromkeys(passage.source.location for passage in passages if passage.source.kind == "hit"))
 
 
 async def _open(conversation: Conversation, place: str, intent: str) -> CallResult | None:

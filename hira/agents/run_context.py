@@ -13,7 +13,7 @@ from hira.agents.output_type import OutputType
 from hira.agents.role import Continuation, RoleConfig
 from hira.agents.trajectory import Finding, Rejected, Rollout, Subtask, Trajectory
 from hira.core.budget import Budget
-from hira.core.concurrency import EndsEarly, Once, any_time
+from hira.core.concurrency import EndsEarly, SingleFlight, any_time
 from hira.core.errors import Interrupted, OutOfBudget, Stop
 from hira.core.events import Events, Notice, SourceRead, SubtaskDone
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks, Refusal
@@ -94,7 +94,7 @@ class RunContext:
     approve_tool: ApproveTool | None = None
     deps: Any = None
     exam: bool = True
-    once: Once = field(default_factory=Once)
+    once: SingleFlight = field(default_factory=SingleFlight)
     _blocks: set[EndsEarly] = field(default_factory=set)
     _reason: Stop | None = None
     _noted: set[str] = field(default_factory=set)
@@ -214,7 +214,7 @@ class RunContext:
             return config.replies.for_turn(interrupted=stopped)
         return config.replies.for_turn(record=record, closing=closing, interrupted=stopped)
 
-    def saw(self, config: RoleConfig, completion: Completion) -> None:
+    def note_reasoning(self, config: RoleConfig, completion: Completion) -> None:
         """Remember what the reply shows of the model."""
         if completion.reasoning:
             self._thinking.add(config.policy.model)

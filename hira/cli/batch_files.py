@@ -23,21 +23,21 @@ def questions_of(text: str, name: str, folder: Path) -> list[Question]:
     Without an id, a question is named by its line. Paths start at `folder`. Other keys are left to other readers, but
     not those that look like a slip of ours. Raises `UsageError` for the first line that cannot be used.
     """
-    found: dict[str, int] = {}
+    lines: dict[str, int] = {}
     questions = []
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         if not line.strip():
             continue
         try:
             question = _question(line.strip(), number, folder)
-            if question.id in found:
-                raise UsageError(f"the id {question.id!r} is already used in line {found[question.id]}")
+            if question.id in lines:
+                raise UsageError(f"the id {question.id!r} is already used in line {lines[question.id]}")
         except UsageError as error:
             fix = error.fix or "correct the line"
             raise UsageError(
                 error.what, where=f"in line {number} of {name}", fix=f"{fix}; no question was asked"
             ) from None
-        found[question.id] = number
+        lines[question.id] = number
         questions.append(question)
     if not questions:
         raise UsageError("there are no questions", where=f"in {name}", fix="write one per line")
@@ -59,9 +59,9 @@ def _question(line: str, number: int, folder: Path) -> Question:
         raise UsageError("there is no question", fix='write {"question": "…"}')
     if not isinstance(given, str | int):
         raise UsageError("`id` must be a string or a number")
-    if not isinstance(files, list) or not all(isinstance(one, str) for one in files):
+    if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
         raise UsageError("`files` must be a list of paths")
-    return Question(text.strip(), str(given), present([folder / one for one in files]))
+    return Question(text.strip(), str(given), present([folder / file for file in files]))
 
 
 # What is not asked again.
@@ -105,7 +105,9 @@ class Answers:
                 if not (lines or self._kept):
                     self.path.unlink()
                 elif self._kept.keys() <= lines.keys():  # else it stays as it is: nothing may be lost
-                    replace_file(self.path, b"".join(lines[one.id] for one in self.questions if one.id in lines))
+                    replace_file(
+                        self.path, b"".join(lines[question.id] for question in self.questions if question.id in lines)
+                    )
                 if all(name in self._kept and self._kept[name][1] == run for name, run in self._begun.items()):
                     Path(self._runs.name).unlink()
         finally:
@@ -119,7 +121,7 @@ class Answers:
                 yield replace(question, run=self._begun.get(question.id) or run)
 
     def statuses(self) -> list[Status]:
-        return [self._kept[one.id][0] for one in self.questions if one.id in self._kept]
+        return [self._kept[question.id][0] for question in self.questions if question.id in self._kept]
 
     def begin(self, question: Question, run: str) -> None:
         """Record the run of a question before the first call."""
@@ -140,10 +142,10 @@ class Answers:
         answer these questions."""
         texts = {question.id: question.text for question in self.questions}
         self._file.seek(0)
-        for number, (line, found) in enumerate(read_lines(self._file.read()), 1):
-            if found is None and not line.endswith(b"\n"):
+        for number, (line, record) in enumerate(read_lines(self._file.read()), 1):
+            if record is None and not line.endswith(b"\n"):
                 break
-            values = found or {}
+            values = record or {}
             name, status = str(values.get("id")), values.get("status")
             if status not in STATUSES or texts.get(name) != values.get("question"):
                 what = "the file contains a line that does not answer these questions"

@@ -44,18 +44,18 @@ async def _compare(
     """Return the outcome of each workflow, in the order of `names`; None if the person would not wait."""
     say = (lambda _: None) if options.quiet else shell.remark
     files = find_attached_files(options, shell)
-    found: dict[str, Compared] = {}
+    by_workflow: dict[str, Compared] = {}
     try:
         async with comparison(settings, names, question, files=files) as compared:
             if line := announce_model(next(iter(compared.sessions.values()))):
                 shell.remark(line)
             with interruptible(compared, shell.remark):
-                async for one in compared.each(important(shell)):
-                    found[one.workflow] = one
-                    say(f"{one.workflow}: {format_outcome(one)}")
+                async for outcome in compared.each(important(shell)):
+                    by_workflow[outcome.workflow] = outcome
+                    say(f"{outcome.workflow}: {format_outcome(outcome)}")
     except asyncio.CancelledError:
         return None
-    return [found[name] for name in names]
+    return [by_workflow[name] for name in names]
 
 
 def important(shell: Shell) -> Reader:
@@ -70,40 +70,43 @@ def important(shell: Shell) -> Reader:
     return read
 
 
-def format_outcome(one: Compared) -> str:
+def format_outcome(compared: Compared) -> str:
     """Describe how a workflow ended, in one line."""
-    why = f" ({one.answer.error.splitlines()[0]})" if one.answer.error else ""
-    return f"{one.answer.status.replace('_', ' ')}{why} after {format_duration(one.seconds)}"
+    why = f" ({compared.answer.error.splitlines()[0]})" if compared.answer.error else ""
+    return f"{compared.answer.status.replace('_', ' ')}{why} after {format_duration(compared.seconds)}"
 
 
 def code(compared: Sequence[Compared]) -> int:
     """Return 0 if any workflow answered, else the exit code of the best status; a failure keeps the code of its
     error."""
-    statuses = {one.answer.status for one in compared}
+    statuses = {outcome.answer.status for outcome in compared}
     if "answered" in statuses:
         return OK
     best = min(statuses, key=BEST.index)
-    failures = [one.answer.rollout.failure for one in compared if one.answer.rollout.failure]
+    failures = [outcome.answer.rollout.failure for outcome in compared if outcome.answer.rollout.failure]
     return code_of(failures[0]) if best == "failed" and failures else CODES[best]
 
 
 def as_json(question: str, compared: Sequence[Compared]) -> str:
     """Return one object: the question, and for each workflow the object of `hira ask --json` with its seconds."""
-    found = [one.answer.json() | {"workflow": one.workflow, "seconds": round(one.seconds, 3)} for one in compared]
-    return json.dumps({"question": question, "workflows": found}, ensure_ascii=False, indent=2, default=str)
+    workflows = [
+        outcome.answer.json() | {"workflow": outcome.workflow, "seconds": round(outcome.seconds, 3)}
+        for outcome in compared
+    ]
+    return json.dumps({"question": question, "workflows": workflows}, ensure_ascii=False, indent=2, default=str)
 
 
-def row(one: Compared) -> Mapping[str, str]:
+def row(compared: Compared) -> Mapping[str, str]:
     """Return the table row of a workflow."""
-    usage, (held, made) = one.answer.rollout.usage, one.supported
-    answer = " ".join((one.answer.text or one.answer.error).split())
+    usage, (held, made) = compared.answer.rollout.usage, compared.supported
+    answer = " ".join((compared.answer.text or compared.answer.error).split())
     return {
-        "workflow": one.workflow,
-        "status": one.answer.status.replace("_", " "),
+        "workflow": compared.workflow,
+        "status": compared.answer.status.replace("_", " "),
         "verified": f"{held} of {made}",
         "calls": f"{usage.calls:,}",
         "tokens": f"{usage.tokens:,}",
-        "seconds": f"{one.seconds:.1f}",
+        "seconds": f"{compared.seconds:.1f}",
         "answer": answer if len(answer) <= SHOWN else f"{answer[:SHOWN].rsplit(' ', 1)[0]} …",
     }
 
@@ -115,15 +118,15 @@ def table(compared: Sequence[Compared], width: int = WIDTH) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    rows = [row(one) for one in compared]
+    rows = [row(outcome) for outcome in compared]
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
     for name in rows[0]:
         wide = name == "answer"
         drawn.add_column(
             name, ratio=1 if wide else None, no_wrap=not wide, justify="left" if name in _WORDS else "right"
         )
-    for one in rows:
-        drawn.add_row(*map(Text, one.values()))
+    for cells in rows:
+        drawn.add_row(*map(Text, cells.values()))
     out = io.StringIO()
     Console(file=out, width=width, color_system=None, legacy_windows=False).print(drawn)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")

@@ -74,8 +74,8 @@ def print_answer(
 def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
     """Explain why an answer is not accepted, and what would help. If the user `searched`, the advice does not suggest
     it."""
-    by_source = {one.source: one for one in answer.citations if one.verdict.denies}
-    unchecked = any(not one.verdict.rank for one in answer.citations)
+    by_source = {citation.source: citation for citation in answer.citations if citation.verdict.denies}
+    unchecked = any(not citation.verdict.rank for citation in answer.citations)
     if answer.rollout.workflow == "direct":
         why, fix = (
             "nothing was read",
@@ -91,7 +91,7 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
         )
         why, fix = "nothing was read that could support it", named
     elif by_source:
-        why = f"{', '.join(f'[{one}]' for one in by_source)} contradicts a claim in the answer"
+        why = f"{', '.join(f'[{source}]' for source in by_source)} contradicts a claim in the answer"
         fix = "compare the marked claims with their sources"
     elif unchecked:
         why, fix = "its claims could not be checked", "see the notices above; --verify lexical needs no model"
@@ -111,14 +111,14 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
             "no source supports its main claim",
             "compare the marked claims with the sources, or ask more precisely",
         )
-    found = "not enough evidence" if answer.status == "insufficient_evidence" else "the answer is not verified"
-    return HiraError(f"{found}: {why}", fix=fix)
+    outcome = "not enough evidence" if answer.status == "insufficient_evidence" else "the answer is not verified"
+    return HiraError(f"{outcome}: {why}", fix=fix)
 
 
 def text(answer: Answer) -> str:
     """Return the answer with its unverified claims flagged, followed by its sources with the passages that decide."""
-    quoted = [one.source for one in answer.citations if one.quote]
-    shown = dict.fromkeys([*answer.cited, *(answer.source(one) for one in quoted)])
+    quoted = [citation.source for citation in answer.citations if citation.quote]
+    shown = dict.fromkeys([*answer.cited, *(answer.source(source_id) for source_id in quoted)])
     lines = [line for source in shown for line in _describe_source(answer, source)]
     return "\n".join([answer.flagged, *([""] if lines else []), *lines])
 
@@ -126,8 +126,8 @@ def text(answer: Answer) -> str:
 def _describe_source(answer: Answer, source: Source) -> Iterator[str]:
     """Yield a source with its verdict, and the passages of it that decide; of a report the source alone."""
     yield f"{format_source(source, answer.citations)}{_verdict(answer, source)}"
-    if len({one.claim for one in answer.citations}) < LONG:
-        quotes = [one.quote for one in answer.citations if one.source == source.id and one.quote]
+    if len({citation.claim for citation in answer.citations}) < LONG:
+        quotes = [citation.quote for citation in answer.citations if citation.source == source.id and citation.quote]
         yield from (f"     “{brief(quote, QUOTED)}”" for quote in dict.fromkeys(quotes))
 
 
@@ -139,11 +139,15 @@ def format_source(source: Source, citations: Sequence[Citation] = ()) -> str:
 
 def _verdict(answer: Answer, source: Source) -> str:
     """Return the worst verdict on the claims that cite a source; without such claims, say that hira chose it."""
-    own = [one for one in answer.citations if one.source == source.id]
-    worst = find_worst(one.verdict for one in own if not one.attributed)
+    citations = [citation for citation in answer.citations if citation.source == source.id]
+    worst = find_worst(citation.verdict for citation in citations if not citation.attributed)
     if worst is not None:
         return f" ({worst})"
-    return f" ({find_worst(one.verdict for one in own)}; the closest source, not cited by the answer)" if own else ""
+    return (
+        f" ({find_worst(citation.verdict for citation in citations)}; the closest source, not cited by the answer)"
+        if citations
+        else ""
+    )
 
 
 def as_json(answer: Answer) -> str:
@@ -159,9 +163,9 @@ def markdown(answer: Answer) -> str:
         parts.append("## Sources")
         parts.append("\n".join(f"- {format_source(source, answer.citations)}" for source in answer.cited))
     quotes = [
-        f"- [{', '.join(filter(None, (one.source, one.place)))}] {one.flag()}: “{one.quote}”"
-        for one in answer.citations
-        if one.quote
+        f"- [{', '.join(filter(None, (citation.source, citation.place)))}] {citation.flag()}: “{citation.quote}”"
+        for citation in answer.citations
+        if citation.quote
     ]
     if quotes:
         parts += ["## Evidence", "\n".join(quotes)]

@@ -279,7 +279,7 @@ def _describe_assignment(event: SubtaskAssigned) -> str:
 
 
 def _describe_memory(event: Remembered) -> str:
-    cited = all(one in event.text for one in event.origin.split(", "))  # a fact cites its sources itself
+    cited = all(part in event.text for part in event.origin.split(", "))  # a fact cites its sources itself
     return f"remembered {event.channel}: {event.text}" + ("" if cited else f" ({event.origin})")
 
 
@@ -290,21 +290,21 @@ def _after(reason: str) -> str:
 _DESCRIBED: Mapping[type[Event], Callable[[Any], str]] = {
     DocumentsRead: format_reading,
     RunStarted: _describe_start,
-    TurnEnded: lambda one: (
-        f"{one.conversation} wrote · {one.usage.tokens:,} tokens, {format_duration(one.usage.seconds)}"
+    TurnEnded: lambda event: (
+        f"{event.conversation} wrote · {event.usage.tokens:,} tokens, {format_duration(event.usage.seconds)}"
     ),
-    ToolStarted: lambda one: f"{one.conversation} calls {one.tool}: {format_call(one)}",
+    ToolStarted: lambda event: f"{event.conversation} calls {event.tool}: {format_call(event)}",
     ToolEnded: _describe_result,
-    SubtaskIssued: lambda one: f"subtask {one.subtask}: {one.text}",
+    SubtaskIssued: lambda event: f"subtask {event.subtask}: {event.text}",
     ApprovalAwaited: _describe_wait,
-    CallApproved: lambda one: f"call of {one.tool} edited by a person: {one.arguments}" if one.changed else "",
-    CallRefused: lambda one: f"call of {one.tool} refused" + _after(one.reason),
-    SubtaskApproved: lambda one: f"subtask {one.subtask} edited by a person: {one.text}" if one.changed else "",
-    SubtaskRejected: lambda one: f"subtask {one.subtask} rejected by a person" + _after(one.reason),
+    CallApproved: lambda event: f"call of {event.tool} edited by a person: {event.arguments}" if event.changed else "",
+    CallRefused: lambda event: f"call of {event.tool} refused" + _after(event.reason),
+    SubtaskApproved: lambda event: f"subtask {event.subtask} edited by a person: {event.text}" if event.changed else "",
+    SubtaskRejected: lambda event: f"subtask {event.subtask} rejected by a person" + _after(event.reason),
     SubtaskAssigned: _describe_assignment,
-    SubtaskDone: lambda one: f"subtask {one.subtask} {'done' if one.ok else 'failed'}: {one.conclusion}",
+    SubtaskDone: lambda event: f"subtask {event.subtask} {'done' if event.ok else 'failed'}: {event.conclusion}",
     Remembered: _describe_memory,
-    SourceRead: lambda one: f"read [{one.source}] {one.title} — {one.location}",
-    Notice: lambda one: f"note: {one.text}",
-    RunEnded: lambda one: f"{one.status.replace('_', ' ')} · {format_usage(one.usage)}",
+    SourceRead: lambda event: f"read [{event.source}] {event.title} — {event.location}",
+    Notice: lambda event: f"note: {event.text}",
+    RunEnded: lambda event: f"{event.status.replace('_', ' ')} · {format_usage(event.usage)}",
 }

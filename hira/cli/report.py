@@ -48,8 +48,8 @@ def as_markdown(answer: Answer) -> str:
     parts = [add_title(answer, number_references(_flag(answer, chinese=chinese), answer.rollout.sources.read))]
     if listed:
         lines = [
-            f"{one.number}. {_plain(answer, one.source)}{_format_verdicts(answer, one, chinese=chinese)}"
-            for one in listed
+            f"{citation.number}. {_plain(answer, citation.source)}{_format_verdicts(answer, citation, chinese=chinese)}"
+            for citation in listed
         ]
         parts += [f"## {HEADINGS[chinese]}", "\n".join(lines)]
     return "\n\n".join(parts)
@@ -71,7 +71,7 @@ def as_html(answer: Answer, link: Callable[[str], str] = lambda _: "") -> str:
 <section>
 <h2>{HEADINGS[chinese] if listed else ""}</h2>
 <ol>
-{"".join(_item(answer, one, link, chinese=chinese) for one in listed)}
+{"".join(_item(answer, citation, link, chinese=chinese) for citation in listed)}
 </ol>
 </section>
 <footer>{html.escape(_describe_origin(answer, chinese=chinese))}</footer>
@@ -103,13 +103,14 @@ def _plain(answer: Answer, source: Source) -> str:
     return " — ".join(part for part in (title, place) if part)
 
 
-def _item(answer: Answer, one: Reference, link: Callable[[str], str], *, chinese: bool) -> str:
-    title = html.escape(" ".join(one.source.title.split()))
-    url = _url(one.source) or (link(one.source.location) if one.source.kind == "file" else "")
-    places = find_places(one.source.id, answer.citations)
-    shown = [_link(url, one.source.location), *(_link(_at_page(url, place), place) for place in places)]
+def _item(answer: Answer, reference: Reference, link: Callable[[str], str], *, chinese: bool) -> str:
+    title = html.escape(" ".join(reference.source.title.split()))
+    url = _url(reference.source) or (link(reference.source.location) if reference.source.kind == "file" else "")
+    places = find_places(reference.source.id, answer.citations)
+    shown = [_link(url, reference.source.location), *(_link(_at_page(url, place), place) for place in places)]
     where = f"{', '.join(shown[:2])}{''.join(f'; {place}' for place in shown[2:])}"
-    return f'<li id="ref-{one.number}">{title} {where}<em>{_format_verdicts(answer, one, chinese=chinese)}</em></li>'
+    verdicts = _format_verdicts(answer, reference, chinese=chinese)
+    return f'<li id="ref-{reference.number}">{title} {where}<em>{verdicts}</em></li>'
 
 
 def _link(url: str, text: str) -> str:
@@ -131,9 +132,9 @@ def _link_document(paths: Sequence[Path], folder: Path, name: str) -> str:
     return quote(Path(os.path.relpath(file, os.path.realpath(folder))).as_posix()) if file else ""
 
 
-def _format_verdicts(answer: Answer, one: Reference, *, chinese: bool) -> str:
+def _format_verdicts(answer: Answer, reference: Reference, *, chinese: bool) -> str:
     """Count the verdicts of the statements that cite a source: " (3 supported, 1 unsupported)"."""
-    counts = Counter(citation.verdict for citation in answer.citations if citation.source == one.source.id)
+    counts = Counter(citation.verdict for citation in answer.citations if citation.source == reference.source.id)
     lines = [f"{counts[verdict]} {verdict.label(chinese=chinese)}" for verdict in reversed(Verdict) if counts[verdict]]
     return f" ({', '.join(lines)})" if lines else ""
 
@@ -141,8 +142,8 @@ def _format_verdicts(answer: Answer, one: Reference, *, chinese: bool) -> str:
 def _describe_origin(answer: Answer, *, chinese: bool) -> str:
     record = answer.rollout
     many = len(answer.citations)
-    said = f"已核对 {many} 处引用" if chinese else f"{many} citation{'' if many == 1 else 's'} checked"
-    return f"{record.today} · {record.workflow} · {answer.model} · {answer.status} · {said}"
+    checks = f"已核对 {many} 处引用" if chinese else f"{many} citation{'' if many == 1 else 's'} checked"
+    return f"{record.today} · {record.workflow} · {answer.model} · {answer.status} · {checks}"
 
 
 def _url(source: Source) -> str:
@@ -156,7 +157,7 @@ def _render(text: str, listed: Sequence[Reference]) -> str:
     """Convert Markdown to HTML. HTML in it becomes text; links lead to cited sources or become words."""
     from markdown_it import MarkdownIt
 
-    known = {_url(one.source) for one in listed} - {""}
+    known = {_url(citation.source) for citation in listed} - {""}
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
     parser.validateLink = lambda url: url in known  # type: ignore[method-assign]
     tokens = parser.parse(text)

@@ -21,14 +21,14 @@ K1, B = 1.5, 0.75
 
 def words(text: str) -> list[str]:
     """Return lower-case content words in order, lightly stemmed; Chinese, Japanese, Korean as pairs of characters."""
-    found: list[str] = []
+    tokens: list[str] = []
     for match in _WORD.finditer(text.lower()):
         word = match[0]
         if _CJK.search(word):
-            found += [word[at : at + 2] for at in range(len(word) - 1)] or [word]
+            tokens += [word[start : start + 2] for start in range(len(word) - 1)] or [word]
         elif word not in STOP:
-            found.append(stem(word))
-    return found
+            tokens.append(stem(word))
+    return tokens
 
 
 def stem(word: str) -> str:
@@ -70,4 +70,4 @@ class BM25:
     def best(self, query: str, n: int) -> list[int]:
         """Return the indexes of at most `n` texts that share a word with the query, best first, then earliest first."""
         scores = self.scores(query)
-        return sorted((at for at, score in enumerate(scores) if score > 0), key=lambda at: -scores[at])[:n]
+        return sorted((index for index, score in enumerate(scores) if score > 0), key=lambda index: -scores[index])[:n]

@@ -165,7 +165,7 @@ class Allowance:
     def admit(self, run: int, call: CallNeed, answer: Usage) -> int | None:
         """Return the most tokens of the reply, None if no bound is needed. Raises the ledger's error if the call would
         leave too little for the answers of the runs in progress; `answer` is the cost of this run's answer."""
-        others = sum((kept for one, kept in self._kept.items() if one != run), Usage())
+        others = sum((kept for other, kept in self._kept.items() if other != run), Usage())
         self._kept[run] = Usage() if call.last else answer
         room = self.ledger.check(call, others if call.last else others + answer)
         longest = LONGEST_ASKED if room is None else room

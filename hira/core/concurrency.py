@@ -56,7 +56,7 @@ class _SharedCall:
 
 
 @dataclass(slots=True)
-class Once:
+class SingleFlight:
     """Results of calls by key, kept for the lifetime of this object; for one event loop."""
 
     _made: dict[str, _SharedCall] = field(default_factory=dict)

@@ -256,7 +256,9 @@ class Events:
 
     def _mask(self, event: Event) -> Event:
         values = {name: getattr(event, name) for name in event.__dataclass_fields__}
-        changed = {name: masked for name, one in values.items() if (masked := redact(one, self.secrets)) is not one}
+        changed = {
+            name: masked for name, value in values.items() if (masked := redact(value, self.secrets)) is not value
+        }
         return replace(event, **changed) if changed else event
 
 

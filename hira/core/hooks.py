@@ -91,7 +91,7 @@ class Hooks:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the hooks that are set."""
-        return tuple(one.name for one in fields(self) if getattr(self, one.name) is not None)
+        return tuple(field.name for field in fields(self) if getattr(self, field.name) is not None)
 
     @property
     def sees_tools(self) -> bool:

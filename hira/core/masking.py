@@ -49,11 +49,11 @@ class _Decoded(NamedTuple):
         return self._find(begin)[0], self._find(end - 1)[1]
 
     def _find(self, place: int) -> tuple[int, int]:
-        at = bisect_right(self.begins, place) - 1
-        if at < 0:
+        index = bisect_right(self.begins, place) - 1
+        if index < 0:
             return place, place + 1
-        begin, end = self.spans[at]
-        beyond = place - self.ends[at]
+        begin, end = self.spans[index]
+        beyond = place - self.ends[index]
         return (begin, end) if beyond < 0 else (end + beyond, end + beyond + 1)
 
 
@@ -146,9 +146,9 @@ def _spell(secrets: frozenset[str]) -> _Spellings:
     for secret in secrets:
         raw = secret.encode("utf-8", "surrogatepass")
         plain |= {secret, quote(raw, safe="")}
-        decoded |= {secret, *(one.text for one in _decode(secret))}
+        decoded |= {secret, *(decoding.text for decoding in _decode(secret))}
         packed |= {raw.hex(), raw.hex().upper(), *_pack(raw)}
-    longest_first = (tuple(sorted(one - {""}, key=len, reverse=True)) for one in (plain, decoded, packed))
+    longest_first = (tuple(sorted(forms - {""}, key=len, reverse=True)) for forms in (plain, decoded, packed))
     return _Spellings(*longest_first)
 
 

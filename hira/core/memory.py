@@ -58,7 +58,7 @@ class Recall:
 
     def take(self, chosen: Iterable[int], most: int | None = None) -> "Recall":
         """Return the entries at the chosen positions, each once, in the order chosen, at most `most` of them."""
-        return Recall(tuple(self.entries[at] for at in list(dict.fromkeys(chosen))[:most]))
+        return Recall(tuple(self.entries[index] for index in list(dict.fromkeys(chosen))[:most]))
 
 
 def _line(entry: Fact | Resource) -> str:
@@ -82,19 +82,19 @@ class DualMemory:
 
         No statement is lost, and none is ascribed to a source that does not make it.
         """
-        for at, known in enumerate(self.facts):
+        for index, known in enumerate(self.facts):
             if _parts(known.text) == _parts(fact.text) and _share(known, fact):
-                self.facts[at] = replace(known, sources=tuple(dict.fromkeys((*known.sources, *fact.sources))))
-                return self.facts[at] != known
+                self.facts[index] = replace(known, sources=tuple(dict.fromkeys((*known.sources, *fact.sources))))
+                return self.facts[index] != known
         if any(_holds(known, fact) for known in self.facts):
             return False
-        if less := [at for at, known in enumerate(self.facts) if _holds(fact, known)]:
+        if less := [index for index, known in enumerate(self.facts) if _holds(fact, known)]:
             self.facts[less[0]] = fact
-            self.facts = [one for at, one in enumerate(self.facts) if at not in less[1:]]
+            self.facts = [fact for index, fact in enumerate(self.facts) if index not in less[1:]]
             return True
-        for at, known in enumerate(self.facts):
+        for index, known in enumerate(self.facts):
             if (known.sources, known.subtask) == (fact.sources, fact.subtask) and _alike(known, fact):
-                self.facts[at] = replace(known, text=f"{known.text.removesuffix('.')}{_JOINED}{fact.text}")
+                self.facts[index] = replace(known, text=f"{known.text.removesuffix('.')}{_JOINED}{fact.text}")
                 return True
         self.facts.append(fact)
         return True
@@ -115,8 +115,8 @@ class DualMemory:
         lines = everything.lines
         quality = [*map(_quality, self.facts), *(1.0 for _ in self.resources)]
         scores = [score * worth for score, worth in zip(BM25(lines).scores(task), quality, strict=True)]
-        order = sorted(range(len(lines)), key=lambda at: -scores[at])
-        return everything.take(order if len(lines) <= n else [at for at in order if scores[at] > 0][:n])
+        order = sorted(range(len(lines)), key=lambda index: -scores[index])
+        return everything.take(order if len(lines) <= n else [index for index in order if scores[index] > 0][:n])
 
 
 def _quality(fact: Fact) -> float:
@@ -139,9 +139,9 @@ def _parts(text: str) -> list[list[str]]:
     return [tokens(part) for part in text.split(_JOINED)]
 
 
-def _share(one: Fact, other: Fact) -> bool:
+def _share(fact: Fact, other: Fact) -> bool:
     """Return whether both facts have a common source, or neither has any."""
-    return bool(set(one.sources) & set(other.sources)) or not (one.sources or other.sources)
+    return bool(set(fact.sources) & set(other.sources)) or not (fact.sources or other.sources)
 
 
 def _holds(more: Fact, less: Fact) -> bool:
@@ -150,9 +150,9 @@ def _holds(more: Fact, less: Fact) -> bool:
         return False
     (wanted, *others), size = _parts(less.text), len(tokens(less.text))
     return not others and any(
-        part[at : at + size] == wanted and not _turns_round([*part[:at], *part[at + size :]])
+        part[start : start + size] == wanted and not _turns_round([*part[:start], *part[start + size :]])
         for part in _parts(more.text)
-        for at in range(len(part) - size + 1)
+        for start in range(len(part) - size + 1)
     )
 
 
@@ -167,23 +167,23 @@ def _alike(known: Fact, new: Fact) -> bool:
         ours = _words(part)
         front = _common(ours, theirs)
         back = _common(ours[front:][::-1], theirs[front:][::-1])
-        mine, own = ours[front : len(ours) - back], theirs[front : len(theirs) - back]
+        mine, other = ours[front : len(ours) - back], theirs[front : len(theirs) - back]
         close = front + back >= SIMILAR * max(len(ours), len(theirs))
-        if close and not (_has_mark(mine) and _has_mark(own)) and not _turns_round(mine + own):
+        if close and not (_has_mark(mine) and _has_mark(other)) and not _turns_round(mine + other):
             return True
     return False
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
+def _common(first: Sequence[str], other: Sequence[str]) -> int:
     """Count the words with which both begin."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a.casefold() != b.casefold()), min(len(one), len(other)))
+    pairs = enumerate(zip(first, other, strict=False))
+    return next((index for index, (a, b) in pairs if a.casefold() != b.casefold()), min(len(first), len(other)))
 
 
-def _has_mark(own: Sequence[str]) -> bool:
+def _has_mark(tokens: Sequence[str]) -> bool:
     """Return whether any of the words is a name or has a digit."""
-    return any(sign.isupper() or sign.isdigit() for word in own for sign in word)
+    return any(sign.isupper() or sign.isdigit() for word in tokens for sign in word)
 
 
-def _turns_round(own: Sequence[str]) -> bool:
-    return any(word.casefold() in _TURNING or word.casefold().endswith("n't") for word in own)
+def _turns_round(tokens: Sequence[str]) -> bool:
+    return any(word.casefold() in _TURNING or word.casefold().endswith("n't") for word in tokens)

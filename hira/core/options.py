@@ -22,5 +22,5 @@ def read_duration(value: object) -> object:
     >>> read_duration("5m"), read_duration("soon")
     (300.0, 'soon')
     """
-    found = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*([smh]?)", value.strip()) if isinstance(value, str) else None
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]] if found else value
+    match = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*([smh]?)", value.strip()) if isinstance(value, str) else None
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else value

@@ -48,11 +48,11 @@ def load_object(name: str, options: Mapping[str, Any] = MappingProxyType({})) ->
     sys.path_hooks.insert(0, _open_folder)
     sys.path_importer_cache.pop(folder, None)
     try:
-        found: Any = import_module(module)
+        target: Any = import_module(module)
         for part in attribute.split("."):
-            found = getattr(found, part)
-        if isinstance(found, type):
-            return found(**options)
+            target = getattr(target, part)
+        if isinstance(target, type):
+            return target(**options)
     except (Exception, SystemExit) as error:
         what = f"{name!r} cannot be loaded: {type(error).__name__}: {error}"
         raise UsageError(what, fix="check the name, and that its packages are installed") from error
@@ -61,9 +61,9 @@ def load_object(name: str, options: Mapping[str, Any] = MappingProxyType({})) ->
             sys.path.remove(folder)
         if _open_folder in sys.path_hooks:
             sys.path_hooks.remove(_open_folder)
-    if options and not isinstance(found, Configurable):
+    if options and not isinstance(target, Configurable):
         raise UsageError(f"{name!r} takes no options", fix="name a class whose parameters they are, or remove them")
-    return found.configure(options) if options else found
+    return target.configure(options) if options else target
 
 
 class _SourceLoader(SourceFileLoader):
@@ -106,8 +106,8 @@ def load_named(name: str, group: str) -> Any:
         raise UsageError(f"several packages have {name!r} among their {group}: {several}", fix="write module:Object")
     (point,) = points.values()
     try:
-        found: Any = point.load()
-        return found() if isinstance(found, type) else found
+        extension: Any = point.load()
+        return extension() if isinstance(extension, type) else extension
     except (Exception, SystemExit) as error:
         what = f"{name!r} of the package {package_of(point)} cannot be loaded: {type(error).__name__}: {error}"
         raise UsageError(what, where=f"entry point {point.value} in {group}", fix="update or remove it") from error
@@ -120,10 +120,10 @@ def find_installed(group: str) -> Mapping[str, Sequence[EntryPoint]]:
 
 @lru_cache(maxsize=8)
 def _find_in_path(group: str, _path: tuple[str, ...]) -> Mapping[str, Sequence[EntryPoint]]:
-    found: dict[str, list[EntryPoint]] = {}
+    points: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=group):
-        found.setdefault(point.name, []).append(point)
-    return found
+        points.setdefault(point.name, []).append(point)
+    return points
 
 
 def package_of(point: EntryPoint) -> str:

@@ -222,11 +222,11 @@ def counting(policy: Policy) -> TokenCounter | None:
 
 def cut_at_stop(completion: Completion, stops: tuple[str, ...]) -> Completion:
     """End the text before its first stop string, whatever the server did with it."""
-    found = [(at, stop) for stop in stops if (at := completion.text.find(stop)) >= 0]
-    if not found:
+    hits = [(position, stop) for stop in stops if (position := completion.text.find(stop)) >= 0]
+    if not hits:
         return completion
-    at, stop = min(found)
-    return replace(completion, text=completion.text[:at], stop=stop, finish="stop")
+    position, stop = min(hits)
+    return replace(completion, text=completion.text[:position], stop=stop, finish="stop")
 
 
 def role_of(conversation: str) -> str:

@@ -63,11 +63,11 @@ def _read(row: Mapping[str, Any]) -> Price | None:
 
 def litellm_table() -> Mapping[str, Mapping[str, Any]]:
     """Read the table of the installed litellm, without loading litellm; empty if it is not installed."""
-    found = find_spec("litellm")
-    if found is None or not found.origin:
+    spec = find_spec("litellm")
+    if spec is None or not spec.origin:
         return {}
     try:
-        table: dict[str, Mapping[str, Any]] = json.loads(Path(found.origin).with_name(TABLE).read_text("utf-8"))
+        table: dict[str, Mapping[str, Any]] = json.loads(Path(spec.origin).with_name(TABLE).read_text("utf-8"))
     except (OSError, ValueError):  # a litellm that keeps its prices elsewhere: they are reported as unknown
         return {}
     return table

@@ -168,10 +168,10 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and not _MARKED.search(text)
 
 
-def _keep_joiner(found: re.Match[str]) -> str:
+def _keep_joiner(match: re.Match[str]) -> str:
     """Return the joiner if it joins two non-ASCII characters or selects a variant of the one before it, else ""."""
-    text, run = found.string, found[0]
-    before, after = text[max(0, found.start() - 1) : found.start()], text[found.end() : found.end() + 1]
+    text, run = match.string, match[0]
+    before, after = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
     if not before or before.isascii():
         return run if after == "\u20e3" and run == "\ufe0f" else ""
     kept = run in ("\ufe0e", "\ufe0f")
@@ -286,26 +286,27 @@ def _find_spans(text: str, begin: int, end: int, *, tabular: bool) -> list[tuple
     """
     runs: list[tuple[int, int, int | None]] = []  # where it begins, its length, the run that closes it
     following: dict[int, int] = {}
-    found = list(_BACKTICKS.finditer(text, begin, end))
-    for at in range(len(found) - 1, -1, -1):
-        length = len(found[at][2])
-        opening = length - len(found[at][1]) % 2  # the first backtick after an odd number of backslashes is a character
-        runs.append((found[at].end() - opening, opening, following.get(opening)))
-        following[length] = at
+    backticks = list(_BACKTICKS.finditer(text, begin, end))
+    for index in range(len(backticks) - 1, -1, -1):
+        length = len(backticks[index][2])
+        # the first backtick after an odd number of backslashes is a character
+        opening = length - len(backticks[index][1]) % 2
+        runs.append((backticks[index].end() - opening, opening, following.get(opening)))
+        following[length] = index
     spans: list[tuple[int, int]] = []
-    at = 0
-    while at < len(found):
-        start, opening, closing = runs[len(found) - 1 - at]
+    index = 0
+    while index < len(backticks):
+        start, opening, closing = runs[len(backticks) - 1 - index]
         if closing is None:
             if tabular and opening:
                 return []
-            at += 1
+            index += 1
             continue
-        stop = found[closing].end()
+        stop = backticks[closing].end()
         if tabular and any(sign in text[start:stop] for sign in "|\r\n"):
             return []
         spans.append((start, stop))
-        at = closing + 1
+        index = closing + 1
     return spans
 
 
@@ -341,11 +342,11 @@ def redact(value: Any, secrets: frozenset[str]) -> Any:
     if isinstance(value, str):
         return mask(value, secrets)
     if isinstance(value, Mapping):
-        masked = {redact(key, secrets): redact(one, secrets) for key, one in value.items()}
+        masked = {redact(key, secrets): redact(element, secrets) for key, element in value.items()}
         return value if masked == value else masked
     if isinstance(value, list | tuple):
-        items = [redact(one, secrets) for one in value]
-        return value if items == list(value) else items
+        elements = [redact(element, secrets) for element in value]
+        return value if elements == list(value) else elements
     return value
 
 
@@ -360,6 +361,6 @@ def without_userinfo(text: str) -> str:
 
 def passwords_in(text: str) -> set[str]:
     """Return the passwords of the text's URLs, as written and unquoted; without a password the user counts as one."""
-    parts = (found[0][:-1].partition(":") for found in _USERINFO.finditer(text))
-    found = {password or user for user, _, password in parts} - {""}
-    return found | {unquote(one) for one in found}
+    parts = (match[0][:-1].partition(":") for match in _USERINFO.finditer(text))
+    passwords = {password or user for user, _, password in parts} - {""}
+    return passwords | {unquote(password) for password in passwords}

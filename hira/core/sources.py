@@ -53,7 +53,7 @@ class Source:
         if self.kind == "computation":
             return self.text.rpartition(OUTPUT)[0]
         if self.kind == "tool":
-            return "\n\n".join(asked.partition(OUTPUT)[0] for asked in self.text.split(ASKED)[1:])
+            return "\n\n".join(section.partition(OUTPUT)[0] for section in self.text.split(ASKED)[1:])
         return ""
 
     def find_place(self, quote: str) -> str:
@@ -64,13 +64,13 @@ class Source:
             return ""
         if not quote.strip():
             return known.pop() if len(known) == 1 else ""
-        at = _find_words(quote, self.text)
-        number = bisect_right(self.places, at, key=lambda place: place[0]) - 1
+        position = _find_words(quote, self.text)
+        number = bisect_right(self.places, position, key=lambda place: place[0]) - 1
         if number < 0:
             return ""
         begin, place = self.places[number]
         end = self.places[number + 1][0] if number + 1 < len(self.places) else len(self.text)
-        return _narrow(place, self.text[begin:end], at - begin)
+        return _narrow(place, self.text[begin:end], position - begin)
 
     def change_text(self, change: Callable[[str], str]) -> "Source":
         """Return a copy with its text changed. Its places move with the text; if they cannot, it has none."""
@@ -103,16 +103,16 @@ def _find_words(quote: str, text: str) -> int:
     return -1
 
 
-def _narrow(place: str, passage: str, at: int) -> str:
+def _narrow(place: str, passage: str, position: int) -> str:
     """Return the place of a position in a passage: "lines 3–9" becomes "line 5" if the passage has the lines of the
     document, and a row of a sheet is named by its number."""
-    begin = passage.rfind("\n", 0, at) + 1
+    begin = passage.rfind("\n", 0, position) + 1
     if row := _ROW.match(passage, begin):
         return f"{place}, row {row[1]}" if place else f"row {row[1]}"
     span = SPAN.search(place)
     if not span or passage.rstrip().count("\n") != int(span[3]) - int(span[2]):
         return place
-    number = int(span[2]) + passage.count("\n", 0, at)
+    number = int(span[2]) + passage.count("\n", 0, position)
     return f"{place[: span.start()]}{span[1]} {number}"
 
 
@@ -129,10 +129,10 @@ def _join_texts(known: Source, new: Source) -> Source:
     """Return the known source with the new text as well, each passage at its place."""
     begin = new.text.find(known.text)
     if begin >= 0:
-        places = new.places or tuple((begin + at, place) for at, place in known.places)
+        places = new.places or tuple((begin + start, place) for start, place in known.places)
         return replace(known, text=new.text, places=places)
     begin = len(known.text) + len(GAP)
-    added = tuple((begin + at, place) for at, place in new.places)
+    added = tuple((begin + start, place) for start, place in new.places)
     if known.places and not (added and added[0][0] == begin):
         added = ((begin, ""), *added)
     return replace(known, text=f"{known.text}{GAP}{new.text}", places=known.places + added)
@@ -166,10 +166,10 @@ class Sources:
 
     def _free(self) -> str:
         taken = {*self.read, *self.reserved.values()}
-        at = len(self.read) + 1
-        while f"s{at}" in taken:
-            at += 1
-        return f"s{at}"
+        number = len(self.read) + 1
+        while f"s{number}" in taken:
+            number += 1
+        return f"s{number}"
 
     def __contains__(self, source_id: object) -> bool:
         return source_id in self.read

@@ -61,8 +61,10 @@ class Observation:
     def change_texts(self, change: Callable[[str], str]) -> "Observation":
         """Return a copy with each of its texts changed, those of its sources too, for hooks that mask names."""
         passages = tuple(
-            Passage(replace(one.source.change_text(change), title=change(one.source.title)), change(one.text))
-            for one in self.passages
+            Passage(
+                replace(passage.source.change_text(change), title=change(passage.source.title)), change(passage.text)
+            )
+            for passage in self.passages
         )
         return replace(self, text=change(self.text), passages=passages)
 
@@ -163,7 +165,7 @@ class Tool(Generic[P, R]):
                 observation = await self.run(checked)
         except TimeoutError:
             raise ToolError(f"{self.name} did not finish within {self.seconds:g} seconds") from None
-        named = tuple(_with_short_title(one) for one in observation.passages)
+        named = tuple(_with_short_title(passage) for passage in observation.passages)
         observation = replace(observation, passages=named)
         return limit_texts(observation, self, arguments)
 
@@ -173,7 +175,7 @@ def limit_texts(observation: Observation, tool: Tool, arguments: Mapping[str, An
     nothing of it is lost; the message of a failed call is only cut."""
     if not tool.shown:
         return observation
-    passages = tuple(replace(one, text=_cut(one.text, tool.shown)) for one in observation.passages)
+    passages = tuple(replace(passage, text=_cut(passage.text, tool.shown)) for passage in observation.passages)
     text = _cut(observation.text, tool.shown)
     if text != observation.text and observation.ok:
         (whole,) = read_result(f"tool:{tool.name}", tool.name, arguments, observation.text).passages
@@ -283,7 +285,8 @@ def tool(
             checked = model.model_validate(dict(arguments))
         except ValidationError as error:
             wrong = "; ".join(
-                f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {uncapitalise(one['msg'])}" for one in error.errors()
+                f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {uncapitalise(fault['msg'])}"
+                for fault in error.errors()
             )
             raise ToolError(f"wrong arguments for {name or function.__name__}: {wrong}") from None
         return {key: getattr(checked, key) for key in type(checked).model_fields}
@@ -335,8 +338,8 @@ def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
 def _add_notes(parameters: Mapping[str, Any], notes: Mapping[str, str]) -> Mapping[str, Any]:
     """Return a schema with descriptions of its parameters; one that a parameter has stays."""
     properties = {
-        name: {"description": notes[name], **one} if name in notes else one
-        for name, one in parameters["properties"].items()
+        name: {"description": notes[name], **schema} if name in notes else schema
+        for name, schema in parameters["properties"].items()
     }
     return {**parameters, "properties": properties}
 
@@ -360,30 +363,34 @@ def _arguments(function: Callable[..., Any], context: str = "") -> "tuple[type[B
         raise UsageError(f"a tool needs a function, got {function!r}", fix="write @tool above a def")
     hints = get_type_hints(function, include_extras=True)
     fields: list[_Field] = []
-    for one in inspect.signature(function).parameters.values():
-        if one.name == context:
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name == context:
             continue
-        _check_parameter(one, function, hints)
-        hint, default = hints[one.name], ... if one.default is one.empty else one.default
-        fields.append(_Field(one.name, _make_comparable(hint), type(default), default, hint))
+        _check_parameter(parameter, function, hints)
+        hint, default = hints[parameter.name], ... if parameter.default is parameter.empty else parameter.default
+        fields.append(_Field(parameter.name, _make_comparable(hint), type(default), default, hint))
     try:
         return _model(function.__name__, tuple(fields))
     except TypeError:  # a default such as a list cannot be looked up
         return _model.__wrapped__(function.__name__, tuple(fields))
 
 
-def _check_parameter(one: inspect.Parameter, function: Callable[..., Any], hints: Mapping[str, Any]) -> None:
+def _check_parameter(parameter: inspect.Parameter, function: Callable[..., Any], hints: Mapping[str, Any]) -> None:
     """Raise `UsageError` for a parameter that no model could give."""
-    if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
-        what = f"tool {function.__name__!r}: {str(one).partition(':')[0]!r} gives a model no names for its arguments"
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        what = (
+            f"tool {function.__name__!r}: {str(parameter).partition(':')[0]!r} gives a model no names for its arguments"
+        )
         raise UsageError(what, fix="name each parameter, or take one list or dict")
-    if one.kind is one.POSITIONAL_ONLY:
-        what = f"tool {function.__name__!r}: parameter {one.name!r} cannot be given by its name"
+    if parameter.kind is parameter.POSITIONAL_ONLY:
+        what = f"tool {function.__name__!r}: parameter {parameter.name!r} cannot be given by its name"
         raise UsageError(what, fix="leave out the / of the signature")
-    if one.name not in hints:
-        method = one.name in ("self", "cls")
-        fix = f"make it of an object's method: tool(it.{function.__name__})" if method else f"write {one.name}: str"
-        raise UsageError(f"tool {function.__name__!r}: parameter {one.name!r} needs a type", fix=fix)
+    if parameter.name not in hints:
+        method = parameter.name in ("self", "cls")
+        fix = (
+            f"make it of an object's method: tool(it.{function.__name__})" if method else f"write {parameter.name}: str"
+        )
+        raise UsageError(f"tool {function.__name__!r}: parameter {parameter.name!r} needs a type", fix=fix)
 
 
 @dataclass(frozen=True)
@@ -405,10 +412,12 @@ def _make_comparable(hint: Any) -> Any:
     if get_origin(hint) is not Annotated:
         return hint
     plain = [
-        repr(one)
-        if isinstance(one, FieldInfo) and one.default is PydanticUndefined and one.default_factory is None
-        else one
-        for one in hint.__metadata__
+        repr(metadata)
+        if isinstance(metadata, FieldInfo)
+        and metadata.default is PydanticUndefined
+        and metadata.default_factory is None
+        else metadata
+        for metadata in hint.__metadata__
     ]
     return (hint.__origin__, *plain)
 
@@ -419,13 +428,13 @@ def _model(name: str, fields: tuple[_Field, ...]) -> "tuple[type[BaseModel], Map
     expensive to create and to free."""
     from pydantic import ConfigDict, create_model
 
-    parameters: dict[str, Any] = {one.name: (one.hint, one.default) for one in fields}
+    parameters: dict[str, Any] = {parameter.name: (parameter.hint, parameter.default) for parameter in fields}
     model = create_model(name, __config__=ConfigDict(extra="forbid"), **parameters)
     schema = model.model_json_schema()
     # the title that pydantic derives from a parameter's name is useless to a model, and so is an empty default
     properties = {
-        key: {name: value for name, value in one.items() if name != "title" and (name, value) != ("default", "")}
-        for key, one in schema.get("properties", {}).items()
+        key: {name: value for name, value in details.items() if name != "title" and (name, value) != ("default", "")}
+        for key, details in schema.get("properties", {}).items()
     }
     parameters = {"type": "object", "properties": properties, "required": schema.get("required", [])}
     if definitions := schema.get("$defs"):

@@ -326,10 +326,10 @@ def _error(kind: str) -> type[HiraError]:
     """Return the class of hira's own errors with this name, `WorkerError` for any other name."""
     waiting: list[type[HiraError]] = [HiraError]
     while waiting:
-        one = waiting.pop()
-        if one.__name__ == kind:
-            return one
-        waiting += one.__subclasses__()
+        error_type = waiting.pop()
+        if error_type.__name__ == kind:
+            return error_type
+        waiting += error_type.__subclasses__()
     return WorkerError
 
 

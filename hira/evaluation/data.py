@@ -53,9 +53,9 @@ def load(name: str, wanted: Selection, folder: Path) -> Data:
         path = folder / Path(file).expanduser() if equals else None
         if path and not path.exists():
             raise UsageError(f"there is no file {file!r}", fix=f"write {known}=FILE with a file that exists")
-        found = load_public(known, file=path, split=wanted.split, config=wanted.config)
+        rows = load_public(known, file=path, split=wanted.split, config=wanted.config)
         metric = SETS[known].metric if known in SETS else "race"
-        return Data(known, choose_items(found, wanted, known), metric=metric, file=path)
+        return Data(known, choose_items(rows, wanted, known), metric=metric, file=path)
     path = folder / Path(name).expanduser()
     if path.is_file():
         return Data(path.name, choose_items(items_of(path, wanted.columns), wanted, name), file=path)
@@ -70,7 +70,7 @@ def choose_items(items: Sequence[Item], wanted: Selection, name: str) -> tuple[I
         if number is not None and number < 1:
             raise UsageError(f"{flag} must be at least 1, got {number}", fix="give 1 or more")
     known = {label for item in items for label in item.labels}
-    if strange := [one for one in wanted.categories if one not in known]:
+    if strange := [category for category in wanted.categories if category not in known]:
         raise UsageError(f"there is no category {strange[0]!r} in {name}", fix=did_you_mean(strange[0], sorted(known)))
     left = [item for item in items if not wanted.categories or set(item.labels) & set(wanted.categories)]
     left = list(draw(left, wanted.sample, wanted.seed))[: wanted.limit]

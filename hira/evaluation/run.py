@@ -70,22 +70,29 @@ class EvaluationPlan:
             "metric": self.metric,
             "settings": settings,
         }
-        encoded = json.dumps(plan, default=lambda one: sorted(one) if isinstance(one, frozenset) else str(one))
-        found: dict[str, Any] = json.loads(encoded)
-        return found
+        encoded = json.dumps(plan, default=lambda value: sorted(value) if isinstance(value, frozenset) else str(value))
+        values: dict[str, Any] = json.loads(encoded)
+        return values
 
 
 def among(path: Path, docs: Sequence[Path]) -> bool:
     """Return whether a path is one of the documents or is in one of their folders."""
-    return any(path.resolve().is_relative_to(one.expanduser().resolve()) for one in docs)
+    return any(path.resolve().is_relative_to(doc.expanduser().resolve()) for doc in docs)
 
 
 def digest(items: Sequence[Item]) -> str:
     """Return a digest of the questions and of everything that scores them: sets with one digest are the same set."""
     text = json.dumps(
         [
-            [one.id, one.question, one.answers, one.every, one.category, [one.meta.get(name) for name in HELD_AGAINST]]
-            for one in items
+            [
+                item.id,
+                item.question,
+                item.answers,
+                item.every,
+                item.category,
+                [item.meta.get(name) for name in HELD_AGAINST],
+            ]
+            for item in items
         ],
         ensure_ascii=False,
         default=str,
@@ -140,7 +147,7 @@ class Evaluation:
         self.score = score
         self.ray = ray
         self.failure: HiraError | None = None
-        if any(among(one, [folder]) for one in plan.settings.docs):
+        if any(among(doc, [folder]) for doc in plan.settings.docs):
             what = f"{folder} is or contains the documents, so results written there would be read as documents"
             raise UsageError(what, fix="name another folder with --output")
         folder.mkdir(parents=True, exist_ok=True)
@@ -153,7 +160,7 @@ class Evaluation:
         if known is None:
             replace_file(folder / PLAN, json.dumps(shown, ensure_ascii=False, indent=2).encode() + b"\n")
         self._name = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
-        self._done = {(one.cell, one.id) for one in self.records}
+        self._done = {(record.cell, record.id) for record in self.records}
         self._recorded: frozenset[str] | None = None
         self._many: dict[str, Batch] = {}
         self._watching: dict[str, ToolCounts] = {}
@@ -163,7 +170,7 @@ class Evaluation:
     def records(self) -> list[Record]:
         """The finished records, read from the folder: a long evaluation has too many to keep in memory as well."""
         cells, ids = {cell.name for cell in self.plan.cells}, {item.id for item in self.plan.items}
-        return [one for one in read(self.folder / RECORDS) if one.cell in cells and one.id in ids]
+        return [record for record in read(self.folder / RECORDS) if record.cell in cells and record.id in ids]
 
     @property
     def left(self) -> list[EvaluationTask]:

@@ -41,13 +41,13 @@ class MiniCheck:
         scores = [0.0]
         for piece in _pieces(claim):
             text = f"{piece}{tokenizer.eos_token}{claim.text}"
-            asked = tokenizer(f"predict: {text}" if generates else text, truncation=True, return_tensors="pt")
+            inputs = tokenizer(f"predict: {text}" if generates else text, truncation=True, return_tensors="pt")
             with torch.no_grad():
                 if generates:
-                    logits = model(**asked, decoder_input_ids=torch.zeros((1, 1), dtype=torch.long)).logits[0, 0]
+                    logits = model(**inputs, decoder_input_ids=torch.zeros((1, 1), dtype=torch.long)).logits[0, 0]
                     logits = logits[[NO, YES]]
                 else:
-                    logits = model(**asked).logits[0]
+                    logits = model(**inputs).logits[0]
             scores.append(float(logits.softmax(-1)[1]))
         return max(scores)
 
@@ -72,8 +72,8 @@ class LettuceDetect:
 
     def score(self, claim: SourcedClaim, question: str = "") -> float:
         """Return one minus the highest confidence that a part of the claim is wrong."""
-        asked = {"question": question, "answer": claim.text, "output_format": "spans"}
-        spans = self._loaded.predict(context=_pieces(claim), **asked)
+        options = {"question": question, "answer": claim.text, "output_format": "spans"}
+        spans = self._loaded.predict(context=_pieces(claim), **options)
         return 1 - max((float(span["confidence"]) for span in spans), default=0.0)
 
     @cached_property
@@ -84,18 +84,18 @@ class LettuceDetect:
 
 
 def _judge(checker: MiniCheck | LettuceDetect, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
-    found: list[Judgement] = []
+    judgements: list[Judgement] = []
     for claim, near in zip(claims, LexicalVerifier().judge(claims, question), strict=True):
         score = checker.score(claim, question)
         verdict = Verdict.SUPPORTED if score > 0.5 else Verdict.UNSUPPORTED
         missing = () if verdict.holds else near.missing
-        found.append(
+        judgements.append(
             replace(near, verdict=verdict, score=score, by=checker.name, reason="", missing=missing, lacking=())
         )
-    return found
+    return judgements
 
 
 def _pieces(claim: SourcedClaim) -> list[str]:
     """Split the sources of a claim into pieces of `WORDS` words; the code or call of a source precedes its result."""
     texts = [f"{source.call}\n{source.evidence}".split() for source in claim.sources]
-    return [" ".join(words[at : at + WORDS]) for words in texts for at in range(0, len(words), WORDS)]
+    return [" ".join(words[start : start + WORDS]) for words in texts for start in range(0, len(words), WORDS)]

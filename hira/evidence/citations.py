@@ -35,23 +35,23 @@ class PackedClaims:
     @property
     def size(self) -> int:
         """The number of characters of the sources."""
-        return sum(len(one.text) for one in self.sources)
+        return sum(len(source.text) for source in self.sources)
 
 
 def pack_claims(claims: Iterable[SourcedClaim], known: Iterable[Source] = ()) -> PackedClaims:
     """Pack claims; the list of sources begins with the `known` ones."""
-    places = {one: at for at, one in enumerate(known)}
+    places = {source: index for index, source in enumerate(known)}
 
     def place(sources: Iterable[Source]) -> list[int]:
-        return [places.setdefault(one, len(places)) for one in sources]
+        return [places.setdefault(source, len(places)) for source in sources]
 
-    packed = [(one.text, place(one.sources), one.attributed, place(one.read)) for one in claims]
+    packed = [(claim.text, place(claim.sources), claim.attributed, place(claim.read)) for claim in claims]
     return PackedClaims(list(places), packed)
 
 
 def unpack_claims(packed: PackedClaims) -> list[SourcedClaim]:
     def pick_sources(places: Iterable[int]) -> tuple[Source, ...]:
-        return tuple(packed.sources[one] for one in places)
+        return tuple(packed.sources[place] for place in places)
 
     return [
         SourcedClaim(text, pick_sources(cited), attributed, pick_sources(read))
@@ -148,8 +148,12 @@ _PLACES = 5
 def find_places(source: str, citations: Iterable[Citation]) -> list[str]:
     """Return the places that citations of a source name, each once, in their order; those of supported claims, if there
     are any."""
-    cited = [one for one in citations if one.source == source and one.place]
-    return list(dict.fromkeys(one.place for one in [one for one in cited if one.verdict.holds] or cited))
+    cited = [citation for citation in citations if citation.source == source and citation.place]
+    return list(
+        dict.fromkeys(
+            citation.place for citation in [citation for citation in cited if citation.verdict.holds] or cited
+        )
+    )
 
 
 def locate(source: Source, citations: Iterable[Citation]) -> str:
@@ -167,7 +171,7 @@ def find_page(place: str) -> int | None:
 
 def find_cited(text: str) -> list[str]:
     """Return the ids that a text cites, in order, each once: `[s1]`, `[s1, s2]`."""
-    return list(dict.fromkeys(one for match in CITED.finditer(text) for one in _ID.findall(match[1])))
+    return list(dict.fromkeys(source for match in CITED.finditer(text) for source in _ID.findall(match[1])))
 
 
 def has_only_marks(text: str, sources: Sources) -> bool:
@@ -194,23 +198,23 @@ def _without_marks(text: str, instead: str) -> str:
     begins = [start for start, _ in spans]
 
     def keep(match: re.Match[str]) -> str:
-        at = match.start()
+        position = match.start()
         after = text[match.end() : match.end() + 1]
-        if "/" in match[0] or after.isalnum() or not _NAME.search(text[max(0, at - 40) : at]):
+        if "/" in match[0] or after.isalnum() or not _NAME.search(text[max(0, position - 40) : position]):
             return match.expand(instead)
-        span = bisect_left(begins, at) - 1
-        in_code = (span >= 0 and at < spans[span][1]) or _CODED.search(_line(text, at))
+        span = bisect_left(begins, position) - 1
+        in_code = (span >= 0 and position < spans[span][1]) or _CODED.search(_line(text, position))
         return match[0] if in_code else match.expand(instead)
 
     return _MARK.sub(keep, text)
 
 
-def _line(text: str, at: int) -> str:
+def _line(text: str, position: int) -> str:
     """Return the line at this position; of a very long one, only the surroundings."""
-    begin = text.rfind("\n", max(0, at - _NEAR), at) + 1
-    end = text.find("\n", at, at + _NEAR)
-    cut = "" if begin or at <= _NEAR else "…"
-    return cut + text[begin or max(0, at - _NEAR) : end if end >= 0 else at + _NEAR]
+    begin = text.rfind("\n", max(0, position - _NEAR), position) + 1
+    end = text.find("\n", position, position + _NEAR)
+    cut = "" if begin or position <= _NEAR else "…"
+    return cut + text[begin or max(0, position - _NEAR) : end if end >= 0 else position + _NEAR]
 
 
 def inert(text: str) -> Filled:
@@ -232,7 +236,7 @@ def cite_frames(text: str) -> str:
         if not ids:
             before.clear()  # another paragraph
         elif "/" in match[0]:
-            new = [one for one in _ID.findall(match[0]) if one not in before]
+            new = [source for source in _ID.findall(match[0]) if source not in before]
             return f"{match[1]}[{', '.join(new)}]" if new else ""
         before.update(ids)
         return match[0]
@@ -243,10 +247,10 @@ def cite_frames(text: str) -> str:
 def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
     """Return the text without citations of unknown ids, and those ids. The ends of frames count as citations."""
     text = cite_frames(text)
-    unknown = [one for one in find_cited(text) if one not in sources]
+    unknown = [source for source in find_cited(text) if source not in sources]
 
     def keep(match: re.Match[str]) -> str:
-        ids = [one for one in _ID.findall(match[1]) if one in sources]
+        ids = [source for source in _ID.findall(match[1]) if source in sources]
         return f"[{', '.join(ids)}]" if ids else ""
 
     return (_BEFORE_STOP.sub(r"\1", CITED.sub(keep, text)) if unknown else text), unknown
@@ -276,17 +280,20 @@ class Reference:
 
 def references(text: str, read: Mapping[str, Source]) -> list[Reference]:
     """Return the sources that a text cites, each once, in the order of first citation; unknown ids are left out."""
-    return [Reference(at, read[one]) for at, one in enumerate((one for one in find_cited(text) if one in read), 1)]
+    return [
+        Reference(number, read[source])
+        for number, source in enumerate((source for source in find_cited(text) if source in read), 1)
+    ]
 
 
 def number_references(text: str, read: Mapping[str, Source], shape: str = "[{}]") -> str:
     """Replace ids by numbers: `[s7, s2]` becomes `[1][2]`. In a run of adjacent marks each number appears once. `shape`
     is the format of a number."""
-    numbers = {one.source.id: one.number for one in references(text, read)}
+    numbers = {reference.source.id: reference.number for reference in references(text, read)}
 
     def write_numbers(match: re.Match[str]) -> str:
-        found = {numbers[one] for one in find_cited(match[0]) if one in numbers}
-        return "".join(shape.format(number) for number in sorted(found))
+        cited = {numbers[source] for source in find_cited(match[0]) if source in numbers}
+        return "".join(shape.format(number) for number in sorted(cited))
 
     return _RUN.sub(write_numbers, text)
 
@@ -309,7 +316,7 @@ def without_references(text: str) -> str:
 
 def references_start(text: str) -> int:
     """Return where the list of references at the end of a text begins; without a list, the length of the text."""
-    found = list(_LIST.finditer(text))
-    if not found or not all(_ENTRY.match(line) for line in text[found[-1].end() :].splitlines()):
+    headings = list(_LIST.finditer(text))
+    if not headings or not all(_ENTRY.match(line) for line in text[headings[-1].end() :].splitlines()):
         return len(text)
-    return found[-1].start()
+    return headings[-1].start()

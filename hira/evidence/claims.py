@@ -94,7 +94,7 @@ def claims(text: str) -> list[Claim]:
     after the last mark belongs to the last claim, and a mark without a statement ("According to [s1], …") belongs to
     the text that follows.
     """
-    found: list[Claim] = []
+    statements: list[Claim] = []
     announced = ""
     waiting: list[str] = []
     for start, end in _spans(text):
@@ -107,8 +107,8 @@ def claims(text: str) -> list[Claim]:
             lead = announced if listed else ""
             if not listed:
                 announced, waiting = "", []
-            found += _cut(sentence, start, lead, waiting if listed else ())
-    return [one for one in found if one.text.lower() not in _YES_NO] or found[:1]
+            statements += _cut(sentence, start, lead, waiting if listed else ())
+    return [claim for claim in statements if claim.text.lower() not in _YES_NO] or statements[:1]
 
 
 def is_refusal(text: str) -> bool:
@@ -155,27 +155,27 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 def _cut(sentence: str, offset: int, lead: str, waiting: Sequence[str]) -> list[Claim]:
     """Return the claims of one sentence, which begins at `offset`. `lead` announces it, and cites the ids `waiting`."""
-    found: list[Claim] = []
+    parts: list[Claim] = []
     ids: list[str] = []
-    at = 0
+    begin = 0
     for match in _MARKS.finditer(sentence):
-        piece, at = sentence[at : match.start()], match.end()
-        ids += [one for one in find_cited(match[0]) if one not in ids]
+        piece, begin = sentence[begin : match.start()], match.end()
+        ids += [source for source in find_cited(match[0]) if source not in ids]
         if _says(piece):
-            found.append(Claim(piece, tuple(ids), offset + len(sentence[: match.end()].rstrip())))
+            parts.append(Claim(piece, tuple(ids), offset + len(sentence[: match.end()].rstrip())))
             ids = []
-    rest = sentence[at:]
-    if not found or ids:
+    rest = sentence[begin:]
+    if not parts or ids:
         if _says(rest):
-            found.append(Claim(rest, tuple(ids) or tuple(waiting), offset + _stop(sentence)))
-        elif found:
-            last = found[-1]
-            found[-1] = Claim(last.text, (*last.sources, *ids), last.end)
+            parts.append(Claim(rest, tuple(ids) or tuple(waiting), offset + _stop(sentence)))
+        elif parts:
+            last = parts[-1]
+            parts[-1] = Claim(last.text, (*last.sources, *ids), last.end)
     elif _says(rest):
-        last = found[-1]
-        found[-1] = Claim(f"{last.text} {rest}", last.sources, last.end)
-    cleaned = [Claim(_remove_framing(one.text, lead), one.sources, one.end) for one in found]
-    return [one for one in cleaned if one.text]
+        last = parts[-1]
+        parts[-1] = Claim(f"{last.text} {rest}", last.sources, last.end)
+    cleaned = [Claim(_remove_framing(claim.text, lead), claim.sources, claim.end) for claim in parts]
+    return [claim for claim in cleaned if claim.text]
 
 
 def _stop(sentence: str) -> int:

@@ -185,10 +185,10 @@ class Sentence:
 
     @property
     def positions(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        by_key: dict[str, list[int]] = {}
         for place, word in enumerate(self.words):
-            found.setdefault(word.key, []).append(place)
-        return found
+            by_key.setdefault(word.key, []).append(place)
+        return by_key
 
 
 def read_keys(text: str) -> frozenset[str]:
@@ -201,13 +201,13 @@ def find_subject(words: Sequence[Word]) -> list[Word]:
     start = 0
     if words and words[0].link in ("in", "after", "before", "by", "for", "with"):  # "In 1912, Anna opened …"
         start = next((place for place, word in enumerate(words) if place and word.marked), len(words))
-    found: list[Word] = []
+    subject: list[Word] = []
     for word in words[start:]:
-        verb = found and word.close and found[-1].kind == "name" and word.kind == "word"
-        if found and (word.marked or word.link not in ("", "of", "in", "for", "near") or verb):
+        verb = subject and word.close and subject[-1].kind == "name" and word.kind == "word"
+        if subject and (word.marked or word.link not in ("", "of", "in", "for", "near") or verb):
             break
-        found.append(word)
-    return found
+        subject.append(word)
+    return subject
 
 
 def is_condition(word: Word) -> bool:
@@ -419,7 +419,7 @@ class _Alignment:
         if leaning:
             ours = {other.key for other in self.claim}
             return all(other.light or other.kind == "number" or other.key in ours for other in skipped)
-        start = next((at for at in range(place, 0, -1) if self.words[at].marked), 0)
+        start = next((index for index in range(place, 0, -1) if self.words[index].marked), 0)
         while start < place and (self.words[start].kind == "number" or self.words[start].light):
             start += 1
         phrase = self._find_phrase(place, -1)
@@ -446,7 +446,7 @@ class _Alignment:
             return False
         if rest and self._qualifies(place, rest[0]):
             return False
-        clause = next((at for at, word in enumerate(rest) if word.marked or begins_another(word)), len(rest))
+        clause = next((index for index, word in enumerate(rest) if word.marked or begins_another(word)), len(rest))
         ours = {word.key for word in self.claim if is_condition(word)}
         theirs = {word.key for word in [*self.words[: place + 1], *rest[:clause]] if is_condition(word)}
         return ours == theirs | self.sentence.conditions and not takes_back(rest)
@@ -474,7 +474,7 @@ def begins_another(word: Word) -> bool:
 def _is_bound_alike(claimed: Word, word: Word, *, apart: bool = False) -> bool:
     """Return whether two words are bound by the same light words, or `apart` from what is left out before them by the
     same last one. A comma before an article may replace "is"."""
-    ours, theirs = (one.link.rpartition(" ")[2] if apart else one.link for one in (claimed, word))
+    ours, theirs = (term.link.rpartition(" ")[2] if apart else term.link for term in (claimed, word))
     if claimed.link == ANY_LINK:
         return not (apart and theirs == "of")
     return ours == theirs or (ours == "be" and not theirs and word.marked and word.determined)
@@ -571,8 +571,8 @@ def check_words(
         replaced = _replace_pronoun(words, wanted)
         compared = Comparison(replaced, passages, above, called)
         words = list(replaced) if compared.copied else words
-    asked = {word.key for word in wanted}
-    value = [word for word in words if word.key not in asked and not word.light]
+    wanted_keys = {word.key for word in wanted}
+    value = [word for word in words if word.key not in wanted_keys and not word.light]
     bare = not (compared.copied and any(word.kind == "word" for word in words))
     if bare and question and record is None and len(value or words) <= BARE:
         return _check_answer(value or words, question, passages, above)
@@ -592,17 +592,17 @@ def check_words(
 def _names_other_role(claim: Sequence[Word], question: Question) -> bool:
     """Return whether a claim has the role that a question asks for as a part of another one only: "the vice president"
     and "the son of the president" are not the president."""
-    asked = {word.key for word in question.words}
+    question_keys = {word.key for word in question.words}
     places = [place for place, word in enumerate(claim) if question.role and word.key == question.role.key]
     return bool(places) and all(
-        place and (_narrows(claim[place - 1], claim[place], asked) or "of" in claim[place].link.split())
+        place and (_narrows(claim[place - 1], claim[place], question_keys) or "of" in claim[place].link.split())
         for place in places
     )
 
 
-def _narrows(before: Word, role: Word, asked: set[str]) -> bool:
+def _narrows(before: Word, role: Word, question_keys: set[str]) -> bool:
     """Return whether the word before a role makes another one of it: "vice", not "its"."""
-    return role.close and not before.light and before.key not in asked
+    return role.close and not before.light and before.key not in question_keys
 
 
 def _replace_pronoun(words: Sequence[Word], wanted: Sequence[Word]) -> Sequence[Word]:
@@ -651,11 +651,14 @@ def find_lacking(wanted: Sequence[Word], claim: Sequence[Word], sentence: Senten
     may answer another question; what a tool returned was asked for."""
     if sentence.record is not None:
         return ()
-    asked = {word.key for word in wanted}
+    wanted_keys = {word.key for word in wanted}
     others = {
         word.key
         for place, word in enumerate(sentence.words)
-        if place and word.link == "of" and word.kind == "name" and not is_related(sentence.words[place - 1].key, asked)
+        if place
+        and word.link == "of"
+        and word.kind == "name"
+        and not is_related(sentence.words[place - 1].key, wanted_keys)
     }
     keys = sentence.around | {word.key for word in [*claim, *sentence.antecedent]}
     places = [sentence.positions[word.key][0] for word in claim if word.key in sentence.keys]

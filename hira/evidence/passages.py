@@ -213,8 +213,8 @@ def is_related(key: str, held: Collection[str]) -> bool:
     return key in held or (key.isalpha() and any(_share_stem(key, other) for other in held))
 
 
-def _share_stem(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
+def _share_stem(word: str, other: str) -> bool:
+    short, long = sorted((word, other), key=len)
     if len(short) > 4 and short[:-1] == long[:-1] and {short[-1], long[-1]} in ({"y", "i"}, {"d", "t"}):
         return True
     return long.startswith(short) and len(long) - len(short) <= {3: 1, 4: 2}.get(len(short), 4 * (len(short) > 4))
@@ -258,7 +258,7 @@ def _label(words: Sequence[Word], place: int) -> Word:
 def takes_back(words: Sequence[Word]) -> bool:
     """Return whether words say of a statement before them that it is not true."""
     lower = [word.text.lower() for word in words]
-    denied = any(one in NEGATIONS and other in _TRUTH for one, other in pairwise(lower))
+    denied = any(word in NEGATIONS and other in _TRUTH for word, other in pairwise(lower))
     return denied or not DENIALS.isdisjoint(lower)
 
 
@@ -274,10 +274,12 @@ def _bind_light(link: str, role: str) -> str:
 def _joins_number(words: list[Word], kind: str, written: str) -> bool:
     """Multiply the number before a word by its magnitude ("3.1 million"); return whether there was one."""
     places = _MAGNITUDES.get(written.lower()) if kind == "word" else None
-    at = -2 if len(words) > 1 and words[-1].key in _CURRENCIES else -1  # "$5 million"
-    if places is None or not words or words[at].kind != "number":
+    index = -2 if len(words) > 1 and words[-1].key in _CURRENCIES else -1  # "$5 million"
+    if places is None or not words or words[index].kind != "number":
         return False
-    words[at] = words[at]._replace(key=shift_number(words[at].key, places), text=f"{words[at].text} {written}")
+    words[index] = words[index]._replace(
+        key=shift_number(words[index].key, places), text=f"{words[index].text} {written}"
+    )
     return True
 
 

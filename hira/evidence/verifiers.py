@@ -54,33 +54,33 @@ class Verifier(Protocol):
 def bind_claims(text: str, sources: Sources) -> list[SourcedClaim]:
     """Return the claims of an answer with the sources that each cites; an uncited one with the sources closest to
     it."""
-    found: list[SourcedClaim] = []
+    sourced_claims: list[SourcedClaim] = []
     index: dict[str, set[str]] = {}
     for claim in claims(text):
-        named = tuple(sources.read[one] for one in claim.sources if one in sources)
+        named = tuple(sources.read[source] for source in claim.sources if source in sources)
         if not named and not index:
             for source in sources.read.values():
                 for word in set(words(f"{source.title} {source.call} {source.evidence}")):
                     index.setdefault(word, set()).add(source.id)
         if named or sources.read:
             chosen = named or _closest(claim.text, sources, index)
-            found.append(SourcedClaim(claim.text, chosen, not named, tuple(sources.read.values())))
-    return found
+            sourced_claims.append(SourcedClaim(claim.text, chosen, not named, tuple(sources.read.values())))
+    return sourced_claims
 
 
 def bind_packed(text: str, read: list[Source]) -> list[tuple[str, list[int], bool, list[int]]]:
     """Call `bind_claims` with sources from another process; the claims refer to them by their position in the list."""
-    return pack_claims(bind_claims(text, Sources({one.id: one for one in read})), read).claims
+    return pack_claims(bind_claims(text, Sources({source.id: source for source in read})), read).claims
 
 
 def _closest(claim: str, sources: Sources, index: dict[str, set[str]]) -> tuple[Source, ...]:
     scores = dict.fromkeys(sources.read, 0.0)
     for word in set(words(claim)):
         holders = index.get(word, set())
-        for one in holders:
-            scores[one] += 1 / len(holders)
-    ranked = sorted(scores, key=lambda one: -scores[one])[:CANDIDATES]
-    return tuple(sources.read[one] for one in ranked)
+        for holder in holders:
+            scores[holder] += 1 / len(holders)
+    ranked = sorted(scores, key=lambda holder: -scores[holder])[:CANDIDATES]
+    return tuple(sources.read[holder] for holder in ranked)
 
 
 def citations_of(bound: Sequence[SourcedClaim], judged: Sequence[Judgement], name: str) -> list[Citation]:
@@ -106,7 +106,7 @@ async def verify_answer(
     """
     try:
         read = list(sources.read.values())
-        size = sum(len(one.text) for one in read)
+        size = sum(len(source.text) for source in read)
         bound = unpack_claims(PackedClaims(read, await run_apart(size, bind_packed, text, read)))
     except Exception as error:  # noqa: BLE001 - no text may cost the answer
         _log.info("the claims of the answer could not be read", exc_info=True)
@@ -122,12 +122,12 @@ async def verify_answer(
         reason = f"verifier {verifier.name!r} failed: {why}"
         judged = [Judgement(Verdict.UNCHECKED, reason=reason)] * len(bound)
     citations = citations_of(bound, judged, verifier.name)
-    return citations, list(dict.fromkeys(one.reason for one in judged if one.reason))
+    return citations, list(dict.fromkeys(judgement.reason for judgement in judged if judgement.reason))
 
 
 def _check_judgements(judged: Sequence[object], bound: Sequence[SourcedClaim]) -> None:
     """Raise `HiraError` unless a verifier returned one well-formed judgement for each claim."""
-    wrong = [one for one in judged if not (isinstance(one, Judgement) and 0 <= one.score <= 1)]
+    wrong = [judgement for judgement in judged if not (isinstance(judgement, Judgement) and 0 <= judgement.score <= 1)]
     if wrong or len(judged) != len(bound):
         what = f"{len(judged)} judgements for {len(bound)} claims" if not wrong else f"no judgement: {wrong[0]!r:.80}"
         raise HiraError(what, fix="return one hira.evidence.Judgement a claim, in their order")
@@ -166,11 +166,13 @@ def is_accepted(citations: Sequence[Citation]) -> bool:
     The main claim is the first one that cites a source or has two content words ("It depends." has one). An answer of
     `LONG` claims or more has no main claim; half of them must be supported.
     """
-    verdicts = {one.claim: one.verdict for one in citations}
+    verdicts = {citation.claim: citation.verdict for citation in citations}
     held = sum(verdict.holds for verdict in verdicts.values())
     if not held or any(verdict.denies for verdict in verdicts.values()):
         return False
     if len(verdicts) >= LONG:
         return held * 2 >= len(verdicts)
-    main = next((one for one in citations if not one.attributed or len(words(one.claim)) > 1), citations[0])
+    main = next(
+        (citation for citation in citations if not citation.attributed or len(words(citation.claim)) > 1), citations[0]
+    )
     return main.verdict.holds

@@ -244,8 +244,6 @@ class PassageRecord(TypedDict):
 class _ToolResult(TypedDict):
     """The result of a tool's call, as far as it is read without the tool; what makes it decodes the rest."""
 
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
-
     passages: NotRequired[list[PassageRecord]]
 
 

@@ -60,11 +60,11 @@ class CallSpec(NamedTuple):
     """A call to make: its conversation, its content (`digest`) and its addressee (`name`); `dump` returns its stored
     form.
 
-    A call with an `effect` is also recorded when it starts. One that may be made `anywhere` has the same result
-    everywhere in the run, and has no position. One to make `again` is taken from the record only in a replay, because
-    its own effects are recorded. One of the run's `own` is never replaced by that of another run. `undo` is called if
-    the run ends before the call does. `change` replaces a new result; if it fails, a resumed run changes the recorded
-    result and does not call again.
+    A call with an `effect` is also recorded when it starts. A `shared` call has the same result everywhere in the run,
+    and has no position. A call to `rerun` is taken from the record only in a replay, because its own effects are
+    recorded. A result of another run never replaces a `never_reused` call. `undo` is called if the run ends before the
+    call does. `change` replaces a new result; if it fails, a resumed run changes the recorded result and does not call
+    again.
     """
 
     kind: Kind
@@ -73,9 +73,9 @@ class CallSpec(NamedTuple):
     name: str
     dump: Callable[[], Any]
     effect: bool = False
-    anywhere: bool = False
-    again: bool = False
-    own: bool = False
+    shared: bool = False
+    rerun: bool = False
+    never_reused: bool = False
     undo: Callable[[], None] = lambda: None
     change: Callable[[Any], Awaitable[Any]] | None = None
 
@@ -162,17 +162,17 @@ class Log:
 
     def read_conversation(self, conversation: str) -> list[Completion]:
         """Return the recorded completions of a conversation."""
-        held = [one for one in self.known.values() if one.kind == "policy" and one.conversation == conversation]
-        good = [one for one in held if one.result is not None and not one.failed]
-        return [validate(Completion, one.result) for one in sorted(good, key=lambda one: one.position)]
+        held = [call for call in self.known.values() if call.kind == "policy" and call.conversation == conversation]
+        good = [call for call in held if call.result is not None and not call.failed]
+        return [validate(Completion, call.result) for call in sorted(good, key=lambda call: call.position)]
 
     def conversations(self) -> list[str]:
         """The conversations that the record holds something of, in the order of their names."""
-        return sorted({one.conversation for one in self.known.values() if one.kind == "policy"})
+        return sorted({call.conversation for call in self.known.values() if call.kind == "policy"})
 
     def holds(self, conversation: str) -> bool:
         """Return whether the record contains a call of any kind under this name."""
-        return any(one.conversation == conversation for one in self.known.values())
+        return any(call.conversation == conversation for call in self.known.values())
 
     def policy(
         self,
@@ -186,12 +186,12 @@ class Log:
         name = request.conversation
         undo = partial(self._digests.back, name, self._digests.last(name))
         digest, kept = self._digests.of(model, request)
-        asked = CallSpec("policy", name, digest, model, lambda: dump_request(model, request, kept), undo=undo)
-        return self.call(asked, ask, fields_of, partial(validate, Completion), within, finish=finish)
+        spec = CallSpec("policy", name, digest, model, lambda: dump_request(model, request, kept), undo=undo)
+        return self.call(spec, ask, fields_of, partial(validate, Completion), within, finish=finish)
 
     async def call(  # noqa: C901 - a call from the record, from another run, in place of another, or made now
         self,
-        asked: CallSpec,
+        spec: CallSpec,
         make: Callable[[], Awaitable[T]],
         encode: Callable[[T], Any],
         decode: Callable[[Any], T],
@@ -206,33 +206,33 @@ class Log:
         replaces the call's. A failure of the endpoint is recorded too, because the run may continue after it. `make` is
         awaited `within` a context that may end early; `finish` completes its result before it is recorded.
         """
-        counter = (asked.kind, asked.conversation)
+        counter = (spec.kind, spec.conversation)
         position = self._positions[counter] = self._positions.get(counter, 0) + 1
-        key: Key = (asked.kind, asked.conversation, 0 if asked.anywhere else position, asked.digest)
-        known = self._find_known(key, asked)
+        key: Key = (spec.kind, spec.conversation, 0 if spec.shared else position, spec.digest)
+        known = self._find_known(key, spec)
         if known and known.result is not None:
             with suppress(DamagedRecord):  # a resumed run makes the call again
-                return await self._restore(known, asked, encode, decode)
+                return await self._restore(known, spec, encode, decode)
         if self._writer is None:
             self.missed = True
             self._positions[counter] -= 1
-            asked.undo()
+            spec.undo()
             raise self.ended or NotRecorded(
-                f"the record ends before call {position} of {asked.conversation!r} to {asked.name}"
+                f"the record ends before call {position} of {spec.conversation!r} to {spec.name}"
             )
         if known:
             self.unfinished.append(known)
-        elif not (asked.anywhere or asked.again) and position < self._last_of(asked.kind, asked.conversation):
-            self.departed = self.departed or asked.conversation
+        elif not (spec.shared or spec.rerun) and position < self._last_of(spec.kind, spec.conversation):
+            self.departed = self.departed or spec.conversation
         began = self.clock()
-        row = (self.run, *key, asked.name, pack(asked.dump()))
-        if self.reuse and (reused := await self._reuse_result(self.reuse, asked, row, began)) is not None:
+        row = (self.run, *key, spec.name, pack(spec.dump()))
+        if self.reuse and (reused := await self._reuse_result(self.reuse, spec, row, began)) is not None:
             with suppress(DamagedRecord):
                 return _decode(decode, reused)
-        if prepare and (instead := await prepare()) is not None:
-            self._keep(row, encode(instead), began)
-            return instead
-        if asked.effect:
+        if prepare and (replacement := await prepare()) is not None:
+            self._keep(row, encode(replacement), began)
+            return replacement
+        if spec.effect:
             self._writer.write([("calls", (*row, None, began, None))])
         await self._writer.commit()  # also the results of which this call is made
         try:
@@ -244,20 +244,20 @@ class Log:
                     raise
                 if finish:
                     result = finish(result)
-                if asked.change:
-                    return await self._change_result(result, asked, asked.change, encode, row, began)
+                if spec.change:
+                    return await self._change_result(result, spec, spec.change, encode, row, began)
                 self._keep(row, encode(result), began)
                 return result
         except Stop:
             self._positions[counter] -= 1  # as for a call that was not begun, because the run had to end
-            asked.undo()
+            spec.undo()
             raise
 
-    def _find_known(self, key: Key, asked: CallSpec) -> RecordedCall | None:
-        return self.known.get(key) if self.replayed or not asked.again else None
+    def _find_known(self, key: Key, spec: CallSpec) -> RecordedCall | None:
+        return self.known.get(key) if self.replayed or not spec.rerun else None
 
     async def _restore(
-        self, known: RecordedCall, asked: CallSpec, encode: Callable[[T], Any], decode: Callable[[Any], T]
+        self, known: RecordedCall, spec: CallSpec, encode: Callable[[T], Any], decode: Callable[[Any], T]
     ) -> T:
         """Return the result of a recorded call, or raise its failure, or `DamagedRecord`."""
         if known.failed:
@@ -267,18 +267,18 @@ class Log:
         except DamagedRecord as error:
             if self._writer:
                 raise
-            what = f"the recorded call {known.position} of {asked.conversation!r} to {asked.name} cannot be read"
+            what = f"the recorded call {known.position} of {spec.conversation!r} to {spec.name} cannot be read"
             raise NotRecorded(f"{what}: {error.what}") from None
-        if not (asked.change and self._writer and known.result.get(UNCHANGED)):
+        if not (spec.change and self._writer and known.result.get(UNCHANGED)):
             return result
         key = (known.kind, known.conversation, known.position, known.digest)
-        row = (self.run, *key, asked.name, pack(asked.dump()))
-        return await self._change_result(result, asked, asked.change, encode, row, known.began)
+        row = (self.run, *key, spec.name, pack(spec.dump()))
+        return await self._change_result(result, spec, spec.change, encode, row, known.began)
 
     async def _change_result(
         self,
         result: T,
-        asked: CallSpec,
+        spec: CallSpec,
         change: Callable[[T], Awaitable[T]],
         encode: Callable[[T], Any],
         row: tuple[Any, ...],
@@ -289,16 +289,16 @@ class Log:
         try:
             changed = await change(result)
         except Exception:
-            if asked.effect:
+            if spec.effect:
                 self._keep(row, {**encode(result), UNCHANGED: True}, began)
             raise
         self._keep(row, encode(changed), began)
         return changed
 
-    async def _reuse_result(self, reuse: Reuse, asked: CallSpec, row: tuple[Any, ...], began: float) -> Any:
+    async def _reuse_result(self, reuse: Reuse, spec: CallSpec, row: tuple[Any, ...], began: float) -> Any:
         """Take the result of an identical call of another run and record it as this run's; None without one."""
         assert self._writer is not None  # noqa: S101 - a replay reuses nothing
-        reused = None if asked.again or asked.own else await reuse(asked.kind, asked.digest)
+        reused = None if spec.rerun or spec.never_reused else await reuse(spec.kind, spec.digest)
         if reused is not None and not _cut(reused):
             self._writer.write([*self._take_waiting(), ("calls", (*row, pack(reused), began, 0.0))])
             return reused
@@ -313,9 +313,9 @@ class Log:
     def _last_of(self, kind: Kind, conversation: str) -> int:
         """The position of the last call that the record held of this conversation when the run was resumed."""
         if self.known and not self._held:
-            for one in self.known.values():
-                counter = (one.kind, one.conversation)
-                self._held[counter] = max(self._held.get(counter, 0), one.position)
+            for call in self.known.values():
+                counter = (call.kind, call.conversation)
+                self._held[counter] = max(self._held.get(counter, 0), call.position)
         return self._held.get((kind, conversation), 0)
 
     def read(self, location: str, source: str) -> None:

@@ -55,8 +55,8 @@ from hira.policies.streaming import (
     MAX_REPLY_BYTES,
     SLOW_FIX,
     Bounds,
-    Heard,
     NoEvents,
+    StreamState,
     may_end,
     read_stream,
     take_chunk,
@@ -178,7 +178,7 @@ class OpenAIPolicy:
             body |= self._extra_body
             raw = _dump(body)
             bounds = self._bounds(body, request, call, len(raw))
-            heard = Heard(take_event if path == PATH else take_chunk, call.is_enough, began=loop.time())
+            state = StreamState(take_event if path == PATH else take_chunk, call.is_enough, began=loop.time())
             longest = bounds.first if "stream" in body else bounds.reply
             labels = NO_LABELS if self._official else write_labels(call.run, request.conversation)
             post = self._sender.post(path, raw, labels)
@@ -187,7 +187,7 @@ class OpenAIPolicy:
                     log.debug("%s %s", response.status_code, response.headers.get("content-type", ""))
                     if response.is_success:
                         parts = await self._receive(
-                            response, limit, heard, call, bounds, path, streams="stream" in body
+                            response, limit, state, call, bounds, path, streams="stream" in body
                         )
                         parts.sent = len(raw)
                         return parts
@@ -205,7 +205,7 @@ class OpenAIPolicy:
         self,
         response: httpx.Response,
         limit: asyncio.Timeout,
-        heard: Heard,
+        state: StreamState,
         call: CallOptions,
         bounds: Bounds,
         path: str,
@@ -216,7 +216,7 @@ class OpenAIPolicy:
         kind = response.headers.get("content-type", "")
         if "event-stream" in kind or (streams and "json" not in kind and "html" not in kind):
             limit.reschedule(None)
-            parts = await self._read_stream(response, heard, call.watch, bounds, path)
+            parts = await self._read_stream(response, state, call.watch, bounds, path)
         else:
             parts = self._parts(await self._read(response), path)
             tell(call.watch, parts.text, parts.reasoning)
@@ -256,36 +256,36 @@ class OpenAIPolicy:
         return Bounds(first, between, pace.reply(timeout, prompt, tokens), call.cut_after, tokens)
 
     async def _read_stream(
-        self, response: httpx.Response, heard: Heard, watch: Watch | None, bounds: Bounds, path: str
+        self, response: httpx.Response, state: StreamState, watch: Watch | None, bounds: Bounds, path: str
     ) -> ReplyParts:
         """A reply that streams in. `BadReply` if the endpoint did not say how it ended, unless it never does: it is
         believed the second time, since the first reply may have broken off."""
         try:
-            parts = await read_stream(heard, _pieces(response), watch, bounds, where=self.where)
+            parts = await read_stream(state, _pieces(response), watch, bounds, where=self.where)
         except NoEvents as other:
             parts = self._parts(other.raw, path)
             tell(watch, parts.text, parts.reasoning)
         except httpx.HTTPError as error:
-            raise _add_cost(no_connection(error, where=self.where, base_url=self.base_url), heard) from error
+            raise _add_cost(no_connection(error, where=self.where, base_url=self.base_url), state) from error
         except EndpointError as error:
-            raise _add_cost(error, heard) from None
+            raise _add_cost(error, state) from None
         else:
             if parts.finish is None and self._tells_ends is not False:
                 self._tells_ends = self._tells_ends or False
-                raise _add_cost(BadReply(BROKE_OFF, where=self.where, retryable=True), heard)
-            if parts.finish is not None and not (parts.cut or heard.enough):  # else hira ended it
+                raise _add_cost(BadReply(BROKE_OFF, where=self.where, retryable=True), state)
+            if parts.finish is not None and not (parts.cut or state.enough):  # else hira ended it
                 self._tells_ends = True
-            self._measure(heard)
+            self._measure(state)
         return parts
 
-    def _measure(self, heard: Heard) -> None:
+    def _measure(self, state: StreamState) -> None:
         """Learn from a stream how fast the endpoint is."""
-        read = heard.parts.usage or {}
+        read = state.parts.usage or {}
         details = read.get("prompt_tokens_details")
         cached = details.get("cached_tokens") if isinstance(details, dict) else 0
         fresh = whole(read.get("prompt_tokens")) - whole(cached)
-        self._pace.saw_reading(fresh, heard.first - heard.began)
-        self._pace.saw_writing(heard.pieces, heard.last - heard.first)
+        self._pace.saw_reading(fresh, state.first - state.began)
+        self._pace.saw_writing(state.pieces, state.last - state.first)
 
     async def _read(self, response: httpx.Response) -> bytes:
         pieces, size = [], 0
@@ -339,9 +339,9 @@ def _mask_key(text: str, key: str) -> str:
     return re.sub(pattern if len(key) >= _LONG_KEY else rf"(?<!\w){pattern}(?!\w)", "…", text)
 
 
-def _add_cost(error: EndpointError, heard: Heard) -> EndpointError:
+def _add_cost(error: EndpointError, state: StreamState) -> EndpointError:
     """The error, with what the reply that broke off has cost by our count."""
-    error.completion_tokens = count_spoken_tokens(heard.join())
+    error.completion_tokens = count_spoken_tokens(state.join())
     return error
 
 

@@ -113,7 +113,7 @@ class Bounds:
 
 
 @dataclass(slots=True)
-class Heard:
+class StreamState:
     """The stream so far. `read` takes in a chunk and returns its text, reasoning and arguments of calls. `first` and
     `last` are times of the event loop's clock, in seconds. `is_enough` is called with the text at each closing
     bracket."""
@@ -177,73 +177,75 @@ class Heard:
 
 
 async def read_stream(
-    heard: Heard, pieces: AsyncIterator[bytes], watch: Watch | None, bounds: Bounds, *, where: str
+    state: StreamState, pieces: AsyncIterator[bytes], watch: Watch | None, bounds: Bounds, *, where: str
 ) -> ReplyParts:
-    """Put a streamed reply together; `heard` holds what has come, also after an error.
+    """Put a streamed reply together; `state` holds what has come, also after an error.
 
     A reply that repeats itself, is longer than it may be, or still flows when its time is over is cut
     (`ReplyParts.cut`). `TimedOut` if nothing comes for too long, `BadReply` if the stream ends early, holds something
     unreadable, or never ends. If the stream only says that it is over, `ReplyParts.finish` stays None. A connection
     that breaks when the reply was whole breaks nothing.
     """
-    parts = heard.parts
+    parts = state.parts
     try:
-        await _hear(heard, pieces, watch, bounds, where=where)
+        await _hear(state, pieces, watch, bounds, where=where)
     except TimeoutError:
         now = asyncio.get_running_loop().time()
-        if not heard.done and parts.finish is None:
-            if now < heard.ends_by(bounds) or not heard.pieces:
-                raise _silent(heard, bounds, now, where=where) from None
+        if not state.done and parts.finish is None:
+            if now < state.ends_by(bounds) or not state.pieces:
+                raise _silent(state, bounds, now, where=where) from None
             parts.cut = "the reply took too long; it is cut there"
     except httpx.HTTPError:
         if parts.finish is None:
             raise
-    heard.join()
+    state.join()
     if parts.cut:
         parts.finish = "length"
-    if parts.finish is None and not heard.done:
+    if parts.finish is None and not state.done:
         raise BadReply(BROKE_OFF, where=where, retryable=True)
     return parts
 
 
-def _silent(heard: Heard, bounds: Bounds, now: float, *, where: str) -> TimedOut:
+def _silent(state: StreamState, bounds: Bounds, now: float, *, where: str) -> TimedOut:
     """The error for a stream from which nothing comes."""
-    if heard.pieces:
-        return TimedOut(f"the stream paused for {now - heard.last:.3g} seconds", where=where, retryable=True)
+    if state.pieces:
+        return TimedOut(f"the stream paused for {now - state.last:.3g} seconds", where=where, retryable=True)
     patient = min(bounds.first, bounds.reply)
     waited = patient if bounds.cut is None else min(patient, bounds.cut)
     again = waited == patient  # otherwise the run has no time for another try
     return TimedOut(f"no token came within {waited:.3g} seconds", where=where, fix=SLOW_FIX, retryable=again)
 
 
-async def _hear(heard: Heard, pieces: AsyncIterator[bytes], watch: Watch | None, bounds: Bounds, *, where: str) -> None:
+async def _hear(
+    state: StreamState, pieces: AsyncIterator[bytes], watch: Watch | None, bounds: Bounds, *, where: str
+) -> None:
     """Take in what comes, until it ends or has to be cut. Raises `TimeoutError` when nothing has come for too long."""
     loop = asyncio.get_running_loop()
-    heard.began = heard.began or loop.time()
+    state.began = state.began or loop.time()
     often = min(_REARM_SECONDS, bounds.between / 4)
-    async with asyncio.timeout_at(min(heard.began + bounds.first, heard.ends_by(bounds))) as timer:
+    async with asyncio.timeout_at(min(state.began + bounds.first, state.ends_by(bounds))) as timer:
         rearm = 0.0
         async for events in data_of(pieces, where=where):
             now = loop.time()
             for data in events:
                 if data == "[DONE]":
-                    heard.done = True
+                    state.done = True
                     timer.reschedule(now + _AFTER_DONE_SECONDS)  # read on, so that the connection can be kept
                     continue
-                heard.take(data, now, where)
-                if heard.overlong(bounds.tokens):
-                    heard.parts.cut = "the endpoint ignores the limit of the reply's length; the reply is cut"
-                if heard.parts.cut or heard.enough:
+                state.take(data, now, where)
+                if state.overlong(bounds.tokens):
+                    state.parts.cut = "the endpoint ignores the limit of the reply's length; the reply is cut"
+                if state.parts.cut or state.enough:
                     break
-            heard.tell(watch)
-            if heard.parts.cut or heard.enough:
+            state.tell(watch)
+            if state.parts.cut or state.enough:
                 return
-            if heard.done:
+            if state.done:
                 continue
-            if heard.parts.finish is not None:  # only the usage may come yet; not every server says that it is done
+            if state.parts.finish is not None:  # only the usage may come yet; not every server says that it is done
                 timer.reschedule(min(now + _AFTER_FINISH_SECONDS, now + bounds.between))
             elif now > min(rearm, (timer.when() or now) - often):
-                timer.reschedule(min(now + (bounds.between if heard.pieces else bounds.first), heard.ends_by(bounds)))
+                timer.reschedule(min(now + (bounds.between if state.pieces else bounds.first), state.ends_by(bounds)))
                 rearm = now + often
 
 
@@ -277,7 +279,7 @@ def take_chunk(parts: ReplyParts, chunk: dict[str, Any], where: str) -> tuple[st
         raise BadReply("a piece of the stream contains no choice", where=where, retryable=True)
     choice = choices[0]
     if choice.get("index") or len(choices) > 1:
-        ours = [one for one in choices if isinstance(one, dict) and str(one.get("index") or 0) == "0"]
+        ours = [each for each in choices if isinstance(each, dict) and str(each.get("index") or 0) == "0"]
         if not ours:  # another reply, that nobody asked for
             return "", "", ""
         choice = ours[0]

@@ -68,7 +68,7 @@ class Batch:
             raise UsageError(f"`concurrency` must be at least 1, got {concurrency}", fix="give 1 or more")
         self.failure: HiraError | None = None
         self._owner = owner
-        self._questions = (Question(one) if isinstance(one, str) else one for one in questions)
+        self._questions = (Question(question) if isinstance(question, str) else question for question in questions)
         self._concurrency = concurrency
         self._begins = begins
         self._runs: set[Run] = set()

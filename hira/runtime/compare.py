@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from hira.core.concurrency import Once, map_concurrently
+from hira.core.concurrency import SingleFlight, map_concurrently
 from hira.core.errors import UsageError
 from hira.core.events import Reader
 from hira.core.policy import Policy
 from hira.runtime.answer import Answer
 from hira.runtime.batch import Question, make_failed, work_alone
 from hira.runtime.factory import open_session
-from hira.runtime.registry import AnyOf, make_workflow
+from hira.runtime.registry import WorkflowUnion, make_workflow
 from hira.runtime.run import Run
 from hira.runtime.session import Session
 from hira.runtime.settings import Settings
@@ -62,16 +62,16 @@ class Comparison:
         The `readers` get the events of all of them.
         """
         async with aclosing(map_concurrently(self._runs, len(self._runs), partial(self._one, readers))) as finished:
-            async for one in finished:
-                yield one
+            async for outcome in finished:
+                yield outcome
 
     async def _one(self, readers: Sequence[Reader], name: str) -> Compared:
         run, began = self._runs[name], time.monotonic()
         failure = await work_alone(run, readers)
         if failure is None:
             return Compared(name, run.answer, time.monotonic() - began)
-        asked = Question(self.question, run=run.id)
-        done = make_failed(asked, failure, workflow=name, model=self.sessions[name].model)
+        question = Question(self.question, run=run.id)
+        done = make_failed(question, failure, workflow=name, model=self.sessions[name].model)
         return Compared(name, done.answer, time.monotonic() - began)
 
 
@@ -88,8 +88,8 @@ async def comparison(
     made = {name: make_workflow(settings.with_values({"workflow": name}, "--workflow")) for name in names}
     if not made:
         raise UsageError("there is no workflow to compare", fix="name some: --workflow hira,react,rag")
-    common = await open_session(settings, workflow=AnyOf(made), policies=policies)
-    common.toolset.once = Once()
+    common = await open_session(settings, workflow=WorkflowUnion(made), policies=policies)
+    common.toolset.once = SingleFlight()
     try:
         yield Comparison({name: common.beside(workflow) for name, workflow in made.items()}, question, files)
     finally:

@@ -75,7 +75,7 @@ async def _absent_hook(*_given: object) -> None:
 
 def absent_hooks(handed: Sequence[str]) -> Hooks:
     """Hooks that have only their names; what they returned is in the record."""
-    names = {one.removeprefix(HOOK) for one in handed if one.startswith(HOOK)}
+    names = {name.removeprefix(HOOK) for name in handed if name.startswith(HOOK)}
     return Hooks(**dict.fromkeys(names.intersection(Hooks.__dataclass_fields__), _absent_hook))
 
 

@@ -38,7 +38,7 @@ class Span:
 
 def spans_of(reading: Reading, *, content: bool = False) -> list[Span]:
     """The run's spans, its own first. `content` adds questions, prompts, replies, arguments and results."""
-    known = {one.id for one in reading.subtasks}
+    known = {subtask.id for subtask in reading.subtasks}
     inner = [
         *(_turn(turn, reading, belongs(turn.conversation, known), content=content) for turn in reading.turns),
         *(
@@ -48,10 +48,12 @@ def spans_of(reading: Reading, *, content: bool = False) -> list[Span]:
         ),
     ]
     subtasks = [
-        made for one in reading.subtasks if (made := _subtask(one, [s for s in inner if s.parent == one.id], content))
+        made
+        for subtask in reading.subtasks
+        if (made := _subtask(subtask, [s for s in inner if s.parent == subtask.id], content))
     ]
-    offered = {one.id for one in subtasks}
-    inner = [one if one.parent in offered else replace(one, parent=RUN) for one in inner]
+    offered = {subtask.id for subtask in subtasks}
+    inner = [span if span.parent in offered else replace(span, parent=RUN) for span in inner]
     return [_run(reading, [*subtasks, *inner], content=content), *subtasks, *inner]
 
 
@@ -108,7 +110,7 @@ def provider_of(model: str) -> str:
 
 def _run(reading: Reading, inner: Sequence[Span], *, content: bool) -> Span:
     entry = reading.entry
-    ended = max([entry.ended or entry.began, *(one.ended for one in inner)])
+    ended = max([entry.ended or entry.began, *(span.ended for span in inner)])
     record = run_attributes(entry.id, entry.workflow) | usage_attributes(reading.usage) | {"hira.status": entry.state}
     if content:
         record["gen_ai.input.messages"] = _json([_text_message("user", entry.question)])
@@ -119,19 +121,19 @@ def _run(reading: Reading, inner: Sequence[Span], *, content: bool) -> Span:
     return Span(RUN, "", f"invoke_workflow {entry.workflow}", entry.began, ended, record, error)
 
 
-def _subtask(one: ReadSubtask, inner: Sequence[Span], content: bool) -> Span | None:  # noqa: FBT001
+def _subtask(subtask: ReadSubtask, inner: Sequence[Span], content: bool) -> Span | None:  # noqa: FBT001
     """None for a subtask in which nothing was done."""
     if not inner:
         return None
-    attributes = subtask_attributes(one.expert, one.id)
+    attributes = subtask_attributes(subtask.expert, subtask.id)
     if content:
-        attributes["gen_ai.input.messages"] = _json([_text_message("user", one.text)])
+        attributes["gen_ai.input.messages"] = _json([_text_message("user", subtask.text)])
         attributes["gen_ai.output.messages"] = _json(
-            [{**_text_message("assistant", one.conclusion), "finish_reason": "stop"}]
+            [{**_text_message("assistant", subtask.conclusion), "finish_reason": "stop"}]
         )
     began, ended = min(span.began for span in inner), max(span.ended for span in inner)
-    error = (one.conclusion or "failed") if one.ok is False else ""
-    return Span(one.id, RUN, f"invoke_agent {one.expert}".strip(), began, ended, attributes, error)
+    error = (subtask.conclusion or "failed") if subtask.ok is False else ""
+    return Span(subtask.id, RUN, f"invoke_agent {subtask.expert}".strip(), began, ended, attributes, error)
 
 
 def _turn(turn: ReadTurn, reading: Reading, parent: str, *, content: bool) -> Span:
@@ -140,7 +142,7 @@ def _turn(turn: ReadTurn, reading: Reading, parent: str, *, content: bool) -> Sp
     if host := urlsplit(str(reading.entry.settings.get("base_url", ""))).hostname:
         attributes["server.address"] = host
     if content:
-        attributes["gen_ai.input.messages"] = _json([_message(one) for one in turn.request.messages])
+        attributes["gen_ai.input.messages"] = _json([_message(message) for message in turn.request.messages])
     if reply := turn.completion:
         attributes |= usage_attributes(reply.usage)
         attributes |= {

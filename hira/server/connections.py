@@ -61,9 +61,9 @@ class TimedConnection(H11Protocol):
         self._due = self.loop.call_later(self.header_seconds, self._refuse, 408)
         if len(self.connections) > self.most:
             others: set[Any] = self.connections - {self}
-            unfinished = [one for one in others if isinstance(one, TimedConnection) and one.is_unfinished]
+            unfinished = [other for other in others if isinstance(other, TimedConnection) and other.is_unfinished]
             if unfinished:
-                min(unfinished, key=lambda one: one._heard)._refuse(503)  # noqa: SLF001 - of this class
+                min(unfinished, key=lambda connection: connection._heard)._refuse(503)  # noqa: SLF001 - of this class
             else:  # all of them are being answered
                 self._close(503)
 

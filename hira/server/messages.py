@@ -56,8 +56,8 @@ def read_request(body: bytes, shape: type[R]) -> R:
 def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> ReceivedQuestion:
     """The question that the messages in this field of a request ask. Raises `RejectedRequest` for one that is missing,
     or too long together with `more` characters of the request."""
-    turns = [(one.role, _text(one, field)) for one in messages]
-    last = next((at for at in reversed(range(len(turns))) if turns[at][0] == "user" and turns[at][1]), None)
+    turns = [(message.role, _text(message, field)) for message in messages]
+    last = next((index for index in reversed(range(len(turns))) if turns[index][0] == "user" and turns[index][1]), None)
     if last is None:
         raise RejectedRequest(400, "a user message with text is missing", field=field)
     check_length(more + sum(len(text) for _, text in turns))
@@ -95,10 +95,10 @@ def check_length(characters: int) -> None:
         raise RejectedRequest(400, what, "context_length_exceeded")
 
 
-def _text(one: Spoken, field: str) -> str:
-    if not isinstance(one.content, list):
-        return (one.content or "").strip()
-    texts = [part.get("text") for part in one.content if part.get("type") == "text"]
+def _text(spoken: Spoken, field: str) -> str:
+    if not isinstance(spoken.content, list):
+        return (spoken.content or "").strip()
+    texts = [part.get("text") for part in spoken.content if part.get("type") == "text"]
     if not all(isinstance(text, str) for text in texts):
         raise RejectedRequest(400, "content of the type 'text' must contain a text", field=field)
     return "\n".join(map(str, texts)).strip()
@@ -109,15 +109,19 @@ def write_attachments(messages: Sequence[Spoken], field: str, folder: Path) -> l
 
     They stay there as long as the run is kept in memory, so that it can be resumed.
     """
-    last = next((one for one in reversed(messages) if one.role == "user"), None)
+    last = next((message for message in reversed(messages) if message.role == "user"), None)
     parts = last.content if last and isinstance(last.content, list) else []
     if all(part.get("type") == "text" for part in parts):
         return []
-    own = Path(tempfile.mkdtemp(dir=folder))
+    subfolder = Path(tempfile.mkdtemp(dir=folder))
     try:
-        return [path for at, part in enumerate(parts, 1) if (path := _write_part(part, field, own / f"attached-{at}"))]
+        return [
+            path
+            for number, part in enumerate(parts, 1)
+            if (path := _write_part(part, field, subfolder / f"attached-{number}"))
+        ]
     except BaseException:
-        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(subfolder, ignore_errors=True)
         raise
 
 
@@ -130,15 +134,15 @@ def _write_part(part: Mapping[str, Any], field: str, path: Path) -> Path | None:
     if kind == "input_audio":
         return _save(str(record.get("data", "")), field, path, f".{record.get('format') or 'wav'}")
     url = str(record.get("url") or record.get("file_data") or "")
-    found = _DATA.fullmatch(url)
-    if found is None:
+    match = _DATA.fullmatch(url)
+    if match is None:
         what = f"content of the type {kind!r} must contain its data as a data: URI"
         raise RejectedRequest(400, what, field=field)
     name = str(record.get("filename") or "")
-    suffix = Path(name).suffix or mimetypes.guess_extension(found[1]) or ".bin"
+    suffix = Path(name).suffix or mimetypes.guess_extension(match[1]) or ".bin"
     if _PLAIN.fullmatch(name) and not path.with_name(name).exists():
         path = path.with_name(Path(name).stem)
-    return _save(found[2], field, path, suffix)
+    return _save(match[2], field, path, suffix)
 
 
 def _save(data: str, field: str, path: Path, suffix: str) -> Path:

@@ -27,22 +27,22 @@ class Hidden:
 
     def __init__(self, folders: Sequence[str], attached: Sequence[str], secrets: frozenset[str] = frozenset()) -> None:
         self.secrets = secrets
-        paths = {f"{one}/" for one in (*folders, *attached)}
+        paths = {f"{folder}/" for folder in (*folders, *attached)}
         self._begins: dict[str, list[str]] = {}
-        forms = paths | {f"file://{one}" for one in paths} | list_encodings(secrets)
+        forms = paths | {f"file://{path}" for path in paths} | list_encodings(secrets)
         self._longest = max(map(len, forms), default=0) - 1
         for form in forms:
             self._begins.setdefault(form[0], []).append(form)
-        own = "|".join(map(re.escape, attached))
-        self._attached = re.compile(rf"(?:{own})/[^/\s]{{0,{LONGEST}}}/?\Z") if own else None
+        pattern = "|".join(map(re.escape, attached))
+        self._attached = re.compile(rf"(?:{pattern})/[^/\s]{{0,{LONGEST}}}/?\Z") if pattern else None
 
     def ending(self, text: str) -> int:
         """Where the end of the text begins that may, with what comes next, be something that is hidden."""
-        if self._attached and (found := self._attached.search(text)):
-            return found.start()
-        for at in range(max(0, len(text) - self._longest), len(text)):
-            if any(form.startswith(text[at:]) for form in self._begins.get(text[at], ())):
-                return at
+        if self._attached and (match := self._attached.search(text)):
+            return match.start()
+        for index in range(max(0, len(text) - self._longest), len(text)):
+            if any(form.startswith(text[index:]) for form in self._begins.get(text[index], ())):
+                return index
         return len(text)
 
 
@@ -94,31 +94,32 @@ def without_folders(text: str) -> str:
     return _ABSOLUTE.sub("", text)
 
 
-class Outside:
+class PathScrubber:
     """Filters any text or JSON value for clients: it removes the folders of this server from paths.
 
     `attached` is the folder that contains a separate folder for the attachments of each request.
     """
 
     def __init__(self, settings: Settings, attached: Path) -> None:
-        docs = (Path(os.path.realpath(one.expanduser())) for one in settings.docs)
+        docs = (Path(os.path.realpath(doc.expanduser())) for doc in settings.docs)
         folders = [Path.cwd(), Path.home(), Path(tempfile.gettempdir())]
-        folders += [one if one.is_dir() else one.parent for one in docs]
+        folders += [doc if doc.is_dir() else doc.parent for doc in docs]
         folders += [settings.journal.parent] if settings.journal and str(settings.journal) != OFF else []
-        own, shared = _spell_folders([attached]), _spell_folders(folders)
-        self._folders = (*own, *shared)
-        self.hidden = Hidden(shared, own, settings.secrets)
-        places = [f"{re.escape(one)}/[^/\\s]+" for one in own] + list(map(re.escape, shared))
+        attached_folders, shared = _spell_folders([attached]), _spell_folders(folders)
+        self._folders = (*attached_folders, *shared)
+        self.hidden = Hidden(shared, attached_folders, settings.secrets)
+        places = [f"{re.escape(folder)}/[^/\\s]+" for folder in attached_folders] + list(map(re.escape, shared))
         self._places = re.compile(rf"(?:\bfile://|(?<![\w.~/-]))(?:{'|'.join(places)})(?:/|(?![\w.-]))")
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, str):
-            held = "/" in value and any(one in value for one in self._folders)  # most texts hold none, and it is quick
+            # most texts hold none, and this is quick
+            held = "/" in value and any(folder in value for folder in self._folders)
             return self._places.sub(_shorten, value) if held else value
         if isinstance(value, dict):
-            return {key: self(one) for key, one in value.items()}
+            return {key: self(element) for key, element in value.items()}
         if isinstance(value, list | tuple):
-            return [self(one) for one in value]
+            return [self(element) for element in value]
         return value
 
 
@@ -128,5 +129,5 @@ def _shorten(place: re.Match[str]) -> str:
 
 def _spell_folders(folders: Iterable[Path]) -> list[str]:
     """The folders as they are named and without links, the longest first; `/` would be every path's beginning."""
-    every = {one.absolute() for one in folders} | {Path(os.path.realpath(one)) for one in folders}
-    return sorted((str(one) for one in every if len(one.parts) > 1), key=len, reverse=True)
+    every = {folder.absolute() for folder in folders} | {Path(os.path.realpath(folder)) for folder in folders}
+    return sorted((str(path) for path in every if len(path.parts) > 1), key=len, reverse=True)

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from hira.core.errors import HiraError
 from hira.server.keys import Client, Clients, RejectedRequest
-from hira.server.outside import Outside, log
+from hira.server.outside import PathScrubber, log
 from hira.server.runs import Runs
 from hira.server.wire import as_refusal, error_of
 
@@ -37,7 +37,7 @@ class AppState:
 
     runs: Runs
     clients: Clients
-    outside: Outside
+    scrub: PathScrubber
     folder: Path
     hosts: frozenset[str] | None = LOCAL
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -44,7 +44,7 @@ def about(answer: Answer) -> dict[str, Any]:
     return {
         "run_id": answer.rollout.run,
         "status": answer.status,
-        "error": trouble(answer),
+        "error": describe_failure(answer),
         "workflow": answer.rollout.workflow,
         "calls": answer.rollout.usage.calls,
         "cost": answer.rollout.usage.cost,
@@ -65,18 +65,22 @@ def find_marks(answer: Answer, text: str) -> Iterator[Mark]:
     """Return the marks of a text, and its claims without a mark that hira attributed to a source."""
     read = answer.rollout.sources.read
     made = claims(text)
-    places = {(one.claim, one.source): one.place for one in answer.citations}
+    places = {(citation.claim, citation.source): citation.place for citation in answer.citations}
     for mark in CITED.finditer(text):
-        for one in re.findall(r"s\d+", mark[1]):
-            if source := read.get(one):
-                citing = [claim for claim in made if one in claim.sources]
+        for source_id in re.findall(r"s\d+", mark[1]):
+            if source := read.get(source_id):
+                citing = [claim for claim in made if source_id in claim.sources]
                 nearest = min(citing, key=lambda claim: abs(claim.end - mark.start()), default=None)
-                place = places.get((nearest.text, one), "") if nearest else ""
+                place = places.get((nearest.text, source_id), "") if nearest else ""
                 yield Mark(mark.start(), mark.end(), source, place)
-    found = {(one.claim, one.source) for one in answer.citations if one.attributed and one.verdict.holds}
+    attributed = {
+        (citation.claim, citation.source)
+        for citation in answer.citations
+        if citation.attributed and citation.verdict.holds
+    }
     for claim in made:
         start = text.rfind(claim.text, 0, claim.end)
-        for name in sorted(source for about, source in found if about == claim.text and source in read):
+        for name in sorted(source for about, source in attributed if about == claim.text and source in read):
             begin = claim.end if start < 0 else start
             yield Mark(begin, claim.end, read[name], places[claim.text, name])
 
@@ -99,20 +103,20 @@ def _brief(text: str, most: int) -> str:
 
 
 THOUGHTS: Mapping[type[Event], Callable[[Any], str]] = {
-    DocumentsRead: lambda one: f"Reading {one.what}: {one.done:,} of {one.total:,}",
-    SubtaskIssued: lambda one: f"Subtask {one.subtask}: {one.text}",
-    SubtaskAssigned: lambda one: f"→ {one.expert}" + (f": {one.reason}" if one.reason else ""),
-    ToolStarted: lambda one: f"  {one.tool}({_brief(', '.join(map(str, one.arguments.values())), 120)})",
-    SourceRead: lambda one: f"  read [{one.source}] {one.title or one.location}",
-    SubtaskDone: lambda one: f"✓ {_brief(one.conclusion, 300)}",
-    Remembered: lambda one: f"  remembered: {one.text}",
-    Notice: lambda one: f"  ({one.text})",
+    DocumentsRead: lambda event: f"Reading {event.what}: {event.done:,} of {event.total:,}",
+    SubtaskIssued: lambda event: f"Subtask {event.subtask}: {event.text}",
+    SubtaskAssigned: lambda event: f"→ {event.expert}" + (f": {event.reason}" if event.reason else ""),
+    ToolStarted: lambda event: f"  {event.tool}({_brief(', '.join(map(str, event.arguments.values())), 120)})",
+    SourceRead: lambda event: f"  read [{event.source}] {event.title or event.location}",
+    SubtaskDone: lambda event: f"✓ {_brief(event.conclusion, 300)}",
+    Remembered: lambda event: f"  remembered: {event.text}",
+    Notice: lambda event: f"  ({event.text})",
 }
 
 
 def pieces(text: str, size: int = 48) -> Sequence[str]:
     """Split the answer for a stream. It is sent only after its citations are checked."""
-    return [text[at : at + size] for at in range(0, len(text), size)]
+    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def as_refusal(error: HiraError | RejectedRequest) -> RejectedRequest:
@@ -133,7 +137,7 @@ def as_refusal(error: HiraError | RejectedRequest) -> RejectedRequest:
     return RejectedRequest(502, what, kind="api_error")
 
 
-def trouble(answer: Answer) -> str:
+def describe_failure(answer: Answer) -> str:
     """Describe, for a client, the failure that ended the run early."""
     return as_refusal(answer.rollout.failure).message if answer.rollout.failure else ""
 

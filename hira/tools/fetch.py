@@ -21,7 +21,7 @@ from urllib.parse import urljoin
 import httpcore
 
 from hira import __version__
-from hira.core.concurrency import Once
+from hira.core.concurrency import SingleFlight
 from hira.core.errors import ToolError, UsageError
 from hira.core.sanitize import clean
 from hira.tools.addresses import CheckedUrl, RefusedAddress, check_url, public, quote_url
@@ -93,8 +93,8 @@ async def resolve(host: str, port: int) -> list[str]:
     from anyio import to_thread
 
     ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-    found = await to_thread.run_sync(ask, abandon_on_cancel=True)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = await to_thread.run_sync(ask, abandon_on_cancel=True)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 @dataclass(slots=True)
@@ -201,7 +201,7 @@ class Fetcher:
         contact: str = "",
         limit: int = 5_000_000,
         seconds: float = 25.0,
-        once: Once | None = None,
+        once: SingleFlight | None = None,
         resolve: Resolve = resolve,
         dial: httpcore.AsyncNetworkBackend | None = None,
         proxies: Proxies = of_environment,
@@ -258,17 +258,17 @@ class Fetcher:
             cookies.set_cookie_header(request)
         except (httpx.InvalidURL, UnicodeError) as error:  # also of a host that begins with xn-- and is no such name
             raise RefusedAddress(f"{quote_url(place.url)} cannot be read: {error}") from None
-        own = request.url
-        url = httpcore.URL(scheme=own.raw_scheme, host=own.raw_host, port=own.port, target=own.raw_path)
+        target = request.url
+        url = httpcore.URL(scheme=target.raw_scheme, host=target.raw_host, port=target.port, target=target.raw_path)
         backend = _Pinned(place, self.resolve, self.dial, self._find_proxy(place))
         timeouts = {"connect": CONNECT_SECONDS, "read": self.seconds, "write": CONNECT_SECONDS, "pool": CONNECT_SECONDS}
         async with (
             httpcore.AsyncConnectionPool(ssl_context=self._context(place), network_backend=backend) as pool,
             AsyncExitStack() as stack,
         ):
-            asked = pool.stream("GET", url, headers=request.headers.raw, extensions={"timeout": timeouts})
+            stream = pool.stream("GET", url, headers=request.headers.raw, extensions={"timeout": timeouts})
             async with asyncio.timeout_at(min(deadline, asyncio.get_running_loop().time() + HEAD_SECONDS)):
-                response = await stack.enter_async_context(asked)
+                response = await stack.enter_async_context(stream)
             headers = httpx.Headers(response.headers)
             cookies.extract_cookies(httpx.Response(response.status, headers=headers, request=request))
             # of a repeated header, the one that browsers take; httpx would join them with commas
@@ -324,8 +324,8 @@ def _read_encoding(headers: Mapping[str, str], place: CheckedUrl) -> str:
 def find_encoding(headers: Mapping[str, str]) -> str | None:
     """Return the compression of a body: "gzip", "deflate" or ""; None for chains and other encodings."""
     encoding = headers.get("content-encoding", "").strip().lower()
-    layers = [one.strip().removeprefix("x-") for one in encoding.split(",")]
-    layers = [one for one in layers if one not in {"", "identity", "none"}]
+    layers = [part.strip().removeprefix("x-") for part in encoding.split(",")]
+    layers = [layer for layer in layers if layer not in {"", "identity", "none"}]
     if not layers:
         return ""
     return layers[0] if layers in (["gzip"], ["deflate"]) else None

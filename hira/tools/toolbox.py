@@ -48,8 +48,8 @@ class Toolbox:
     def given(self) -> tuple[Tool, ...] | None:
         """The user's attached files and tools if no other role can use them, because there is neither Python nor a
         search; otherwise None."""
-        own = (*([self.files] if self.files else []), *self.extra_for("reader"))
-        return own if own and not (self.search or self.python) else None
+        reader_tools = (*([self.files] if self.files else []), *self.extra_for("reader"))
+        return reader_tools if reader_tools and not (self.search or self.python) else None
 
     def has(self, need: str) -> bool:
         return getattr(self, need) is not None
@@ -109,7 +109,7 @@ def stand_ins(values: Mapping[str, Any]) -> Toolbox:
         raise ToolError(f"this run is replayed, and {path!r} is not read")
 
     def make(*records: Mapping[str, Any]) -> tuple[Tool, ...]:
-        return tuple(Tool(**one, run=refuse_call) for one in records)
+        return tuple(Tool(**record, run=refuse_call) for record in records)
 
     @asynccontextmanager
     async def open_python(_subtask: str) -> AsyncIterator[Tool]:

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
-from hira.core.concurrency import Once
+from hira.core.concurrency import SingleFlight
 from hira.core.errors import HiraError, Stop
 from hira.core.policy import Policy
 from hira.core.prompts import Prompt
@@ -41,8 +41,8 @@ class ByFunction:
     function: ScoreFunction
 
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
-        found = self.function(rollout, references)
-        value = await found if isawaitable(found) else found
+        reward = self.function(rollout, references)
+        value = await reward if isawaitable(reward) else reward
         if value is None or isinstance(value, RolloutScore):
             return value or RolloutScore(None, why="the reward has no value")
         if not isinstance(value, int | float):
@@ -116,7 +116,7 @@ class GainOver:
     workflow: str = "rag"
     least: float = -1.0
     _session: Session | None = None
-    _once: Once = field(default_factory=Once)
+    _once: SingleFlight = field(default_factory=SingleFlight)
 
     async def open(self, session: Session, untrained: Policy) -> None:
         settings = session.settings.with_values({"workflow": self.workflow}, "the baseline")
@@ -125,7 +125,7 @@ class GainOver:
             role: replace(config, policy=untrained, sampling=set_training_sampling(config.sampling, 0.0))
             for role, config in session.roles.items()
         }
-        self._session, self._once = replace(session, roles=greedy), Once()
+        self._session, self._once = replace(session, roles=greedy), SingleFlight()
         await open_reward(self.accuracy, session, untrained)
 
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
@@ -191,7 +191,7 @@ class Ranked:
             context = RunContext({"*": self.judge})
             notices = collect_notices(context)
             try:
-                orders = [await self._order(context, rollouts[0].question, one) for one in (answers, answers[::-1])]
+                orders = [await self._order(context, rollouts[0].question, pair) for pair in (answers, answers[::-1])]
             except Stop as stop:
                 return [RolloutScore(None, why=stop.what) for _ in rollouts]
             if None in orders:

@@ -589,7 +589,7 @@ async def test_a_call_that_is_made_again_on_purpose_is_no_departure_from_the_rec
             return "a picture"
 
         for file in ("one.png", "two.png"):
-            await log.call(CallSpec("tool", "1/multimodal", file, "look", dict, again=True), make, str, str)
+            await log.call(CallSpec("tool", "1/multimodal", file, "look", dict, rerun=True), make, str, str)
         log.end("partial", "", "")
         return log.departed
 
@@ -642,7 +642,7 @@ async def test_what_another_run_asked_is_reused_and_costs_nothing(journal: Journ
 
 
 async def test_results_of_tools_are_reused_within_their_age_where_tools_see_the_same(journal: Journal) -> None:
-    asked = CallSpec("tool", "*", "d", "search", dict, anywhere=True)
+    asked = CallSpec("tool", "*", "d", "search", dict, shared=True)
 
     async def found() -> dict[str, Any]:
         return {"text": "old", "ok": True}

@@ -223,11 +223,15 @@ async def test_what_the_user_added_is_not_taken_out_again():
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"), [("s-ping-only", r"no token came within 0\.15"), ("s-stall", r"paused for 0\.1")]
+    ("fault", "timeout", "said"),
+    [
+        ("s-ping-only", Timeout(first_token=0.15), r"no token came within 0\.15"),
+        ("s-stall", Timeout(between_tokens=0.15), r"paused for 0\.1"),
+    ],
 )
-async def test_a_stream_without_data_is_left(fault, said):
+async def test_a_stream_without_data_is_left(fault, timeout, said):
     with Endpoint(faults=[fault]) as endpoint, pytest.raises(TimedOut, match=said) as raised:
-        await ask(endpoint, watch=lambda delta: None, timeout=Timeout(first_token=0.15, between_tokens=0.15))
+        await ask(endpoint, watch=lambda delta: None, timeout=timeout)
     assert raised.value.retryable
 
 
@@ -249,7 +253,7 @@ async def test_a_server_of_this_machine_that_has_answered_is_waited_for_when_it_
 
 async def test_tls_to_a_plain_port_says_what_to_write():
     with Endpoint() as endpoint:
-        policy = OpenAIPolicy("m", endpoint.base_url.replace("http:", "https:"), timeout=Timeout(connect=0.5))
+        policy = OpenAIPolicy("m", endpoint.base_url.replace("http:", "https:"), timeout=Timeout(connect=1))
         with pytest.raises(EndpointError, match=r"(?s)no TLS connection.*write http://127") as raised:
             await policy.complete(ASKED)
     assert not raised.value.retryable

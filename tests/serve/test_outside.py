@@ -21,7 +21,7 @@ from hira.core.policy import Usage
 from hira.journal import Journal
 from hira.runtime.settings import Settings
 from hira.server.keys import tag_of
-from hira.server.outside import Deltas, Hidden, Outside, without_folders
+from hira.server.outside import Deltas, Hidden, PathScrubber, without_folders
 from hira.testing import ScriptedPolicy
 
 QUESTION = "How high is the tower of Alta?"
@@ -112,7 +112,7 @@ async def test_the_runs_of_others_hide_none_of_ones_own(settings: Settings) -> N
 def test_folders_of_the_server_are_taken_off_and_nothing_else(tmp_path: Path) -> None:
     docs, attached = tmp_path / "docs", tmp_path / "attached"
     docs.mkdir()
-    outside = Outside(Settings(docs=(docs,)), attached)
+    outside = PathScrubber(Settings(docs=(docs,)), attached)
     assert outside({"a": [f"{attached}/tmp1/b.txt of {docs}/c/d.md", 1, None]}) == {"a": ["b.txt of c/d.md", 1, None]}
     assert outside(f"in {docs}, it stands") == "in docs, it stands"
     assert outside(f"x{docs}/y and http://example.org{docs}/y") == f"x{docs}/y and http://example.org{docs}/y"
@@ -178,7 +178,7 @@ def cut(text: str, seed: int) -> list[str]:
 
 def test_however_a_text_is_cut_it_is_told_as_if_it_were_whole_without_folders_and_secrets(tmp_path: Path) -> None:
     docs, attached = tmp_path / "my papers", tmp_path / "attached"
-    outside = Outside(Settings(docs=(docs,)), attached)
+    outside = PathScrubber(Settings(docs=(docs,)), attached)
     text = (
         f"In {docs}/a.txt, at file://{docs}/c d.md, in {attached}/tmp_x1/b.txt and {attached}/tmp2, of and/or 3/4, "
         f"{str(docs)[:-3]} and {docs}"

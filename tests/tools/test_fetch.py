@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpcore
 import pytest
 
-from hira.core.concurrency import Once
+from hira.core.concurrency import SingleFlight
 from hira.core.errors import ToolError, UsageError
 from hira.tools.addresses import RefusedAddress
 from hira.tools.fetch import Fetched, Fetcher
@@ -364,7 +364,7 @@ def test_a_page_that_begins_with_comments_takes_time_in_proportion() -> None:
 
 
 async def test_fetchers_that_share_open_a_page_once_and_try_again_what_did_not_come(web: Web) -> None:
-    once = Once()
+    once = SingleFlight()
     first, second = (web.fetcher(once=once) for _ in range(2))
     ok, gone = "http://pub.example.com/ok", "http://pub.example.com/gone"
     got = await asyncio.gather(first.get(ok), second.get(ok))

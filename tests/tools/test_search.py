@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from hira.core.concurrency import Once
+from hira.core.concurrency import SingleFlight
 from hira.core.errors import ToolDown, ToolError, UsageError
 from hira.core.events import Notice
 from hira.testing.web import FakeWeb, Served
@@ -309,7 +309,7 @@ async def test_scholarly_works_have_a_tool_of_their_own_and_what_it_finds_may_be
 
 
 async def test_what_several_runs_ask_at_once_is_sent_once():
-    backend, once = Fixed(KAMA), Once()
+    backend, once = Fixed(KAMA), SingleFlight()
     asked = ("The Kama", " the  kama ", "THE KAMA")
     assert await asyncio.gather(*(share_search(backend, once).search(query, 5) for query in asked)) == [KAMA] * 3
     assert backend.asked == 1

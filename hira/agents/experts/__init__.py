@@ -44,9 +44,9 @@ class SimpleSearch:
         queries = await self._plan(context, task)
         conversation = context.conversation(self.name, task.id)
         seen = await together([look_up(conversation, query) for query in queries])
-        if not any(one.ok for group in seen for one in group):
+        if not any(tool_use.ok for group in seen for tool_use in group):
             raise ToolError(seen[0][-1].text)
-        documents = Filled("\n\n".join(dict.fromkeys(one.text for group in seen for one in group)))
+        documents = Filled("\n\n".join(dict.fromkeys(tool_use.text for group in seen for tool_use in group)))
         prompt = ANSWER.fill(documents=documents, task=sanitize(task.text), known=task.known)
         searched = f"Searched for: {'; '.join(queries)}\n\n{documents}"
         try:
@@ -195,7 +195,7 @@ async def _look(context: RunContext, subtask: str, path: str, question: str) -> 
         if not decodes():
             raise
     context.note(f"{context.config_of(SEES).policy.model} is shown {MOMENTS} pictures of a video, without its sound")
-    moments = [await asyncio.to_thread(read, f"{path}#share={one}/{MOMENTS}") for one in range(1, MOMENTS + 1)]
+    moments = [await asyncio.to_thread(read, f"{path}#share={share}/{MOMENTS}") for share in range(1, MOMENTS + 1)]
     prompt = LOOK.fill(question=question, moments=MOMENTS)
     return await context.conversation(SEES, subtask).reply(user(prompt, *moments))
 

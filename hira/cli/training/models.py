@@ -34,13 +34,13 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
         raise explain_unfinished(run)
     flags = [*args.flags, *(["--debug"] if args.debug else [])]
     out = [] if _names(flags, "--output") else ["--output", str(Path("eval") / f"{Path(args.data).stem}-{run.name}")]
-    own = load({"profile": run}, {}, shell.folder, Path(shell.home)).workflow
-    way = [] if _names(flags, "--workflow") else ["--workflow", own]
+    workflow = load({"profile": run}, {}, shell.folder, Path(shell.home)).workflow
+    way = [] if _names(flags, "--workflow") else ["--workflow", workflow]
     return hira.cli.main(["eval", args.data, "--profile", str(run), *way, *out, *flags], shell)
 
 
 def _names(flags: Sequence[str], name: str) -> bool:
-    return any(one == name or one.startswith(f"{name}=") for one in flags)
+    return any(flag == name or flag.startswith(f"{name}=") for flag in flags)
 
 
 def merge(args: argparse.Namespace, shell: Shell) -> int:

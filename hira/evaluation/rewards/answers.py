@@ -57,7 +57,7 @@ class ByWords:
 
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
         answer = extract_answer(rollout.answer)
-        right = max((float(self.match(answer, one)) for one in references), default=0.0) if answer else 0.0
+        right = max((float(self.match(answer, reference)) for reference in references), default=0.0) if answer else 0.0
         return RolloutScore(right, {"accuracy": right})
 
 
@@ -82,8 +82,8 @@ class ByJudge:
             except Stop as stop:
                 return RolloutScore(None, why=stop.what)
             except asyncio.CancelledError as ended:
-                for one in notices[-1:]:
-                    ended.add_note(one)
+                for notice in notices[-1:]:
+                    ended.add_note(notice)
                 raise
             if last is None:
                 return RolloutScore(None, why=(notices or ["the judge failed"])[-1])
@@ -112,12 +112,18 @@ def form(rollout: Rollout, *, planner: str = "planner", direct: float = 0.0) -> 
     `direct` is the share of a planner without any call; without workers theirs is 0. A single agent, without a planner,
     counts as both (MATPO, single-agent GRPO).
     """
-    if not any(one.role == planner for one in rollout.trajectories.values()):
-        alone = mean([valid(one) for one in rollout.trajectories.values() if one.turns] or [0.0])
+    if not any(trajectory.role == planner for trajectory in rollout.trajectories.values()):
+        alone = mean([valid(trajectory) for trajectory in rollout.trajectories.values() if trajectory.turns] or [0.0])
         return alone, alone
-    own = [valid(one, without=direct) for one in rollout.trajectories.values() if one.role == planner]
-    workers = [valid(one) for one in rollout.trajectories.values() if one.role != planner and one.turns]
-    return (mean(own) if own else 0.0, mean(workers) if workers else 0.0)
+    shares = [
+        valid(trajectory, without=direct) for trajectory in rollout.trajectories.values() if trajectory.role == planner
+    ]
+    workers = [
+        valid(trajectory)
+        for trajectory in rollout.trajectories.values()
+        if trajectory.role != planner and trajectory.turns
+    ]
+    return (mean(shares) if shares else 0.0, mean(workers) if workers else 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,12 @@ async def score(context: RunContext, rubric: Rubric, query: str, report: str, un
     `under` names the report, if one context scores several.
     """
     stem = f"{under}/" if under else ""
-    conversations = [context.conversation("judge", f"{stem}{at}") for at in range(1, len(rubric.items) + 1)]
+    conversations = [context.conversation("judge", f"{stem}{index}") for index in range(1, len(rubric.items) + 1)]
     ratings = await together(
-        [rate(one, item, query, report) for one, item in zip(conversations, rubric.items, strict=True)]
+        [
+            rate(conversation, item, query, report)
+            for conversation, item in zip(conversations, rubric.items, strict=True)
+        ]
     )
     return Scores(rubric, tuple(ratings))
 
@@ -77,7 +80,7 @@ async def rate(conversation: Conversation, item: RubricItem, query: str, report:
 
 async def quality(conversation: Conversation, query: str, rubric: Rubric) -> Quality | None:
     """Return the quality of a rubric for a query, independent of any report; None if the judge failed."""
-    items = "\n".join(f"- {one.title} ({one.weight:+d}): {one.description}" for one in rubric.items)
+    items = "\n".join(f"- {item.title} ({item.weight:+d}): {item.description}" for item in rubric.items)
     return await ask_judge(conversation, QUALITY.fill(query=sanitize(query), rubric=sanitize(items)), Quality)
 
 
@@ -145,34 +148,36 @@ def criteria_of(value: Mapping[str, Any]) -> tuple[Dimension, ...]:
     weights, criterions = value.get("dimension_weight"), value.get("criterions")
     if not isinstance(weights, Mapping) or not isinstance(criterions, Mapping) or not weights:
         raise ValueError("criteria have dimension_weight and criterions")
-    found = []
+    dimensions = []
     for name, weight in weights.items():
-        own = tuple(
-            Criterion(str(one["criterion"]), str(one.get("explanation", "")), float(one["weight"]))
-            for one in criterions.get(name, ())
+        criteria = tuple(
+            Criterion(str(criterion["criterion"]), str(criterion.get("explanation", "")), float(criterion["weight"]))
+            for criterion in criterions.get(name, ())
         )
-        if not own or not 0 < sum(one.weight for one in own) < math.inf:
+        if not criteria or not 0 < sum(criterion.weight for criterion in criteria) < math.inf:
             raise ValueError(f"the dimension {name!r} has no criteria with a weight")
         if not math.isfinite(float(weight)):
             raise ValueError(f"the dimension {name!r} has the weight {weight}")
-        found.append(Dimension(str(name), float(weight), own))
-    return tuple(found)
+        dimensions.append(Dimension(str(name), float(weight), criteria))
+    return tuple(dimensions)
 
 
 def race(dimensions: Sequence[Dimension], ratings: Mapping[str, Ratings]) -> Race:
     """Return the shares: within a dimension Σ w·rating / Σ w, over dimensions Σ weight · that, then target / (target +
     reference)."""
-    target = {one.name: _mean(one.criteria, ratings[one.name].target) for one in dimensions}
-    reference = {one.name: _mean(one.criteria, ratings[one.name].reference) for one in dimensions}
-    total = sum(one.weight * target[one.name] for one in dimensions)
-    against = sum(one.weight * reference[one.name] for one in dimensions)
-    shares = {one.name: _share(target[one.name], reference[one.name]) for one in dimensions}
+    target = {dimension.name: _mean(dimension.criteria, ratings[dimension.name].target) for dimension in dimensions}
+    reference = {
+        dimension.name: _mean(dimension.criteria, ratings[dimension.name].reference) for dimension in dimensions
+    }
+    total = sum(dimension.weight * target[dimension.name] for dimension in dimensions)
+    against = sum(dimension.weight * reference[dimension.name] for dimension in dimensions)
+    shares = {dimension.name: _share(target[dimension.name], reference[dimension.name]) for dimension in dimensions}
     return Race(shares, _share(total, against))
 
 
 def _mean(criteria: Sequence[Criterion], ratings: Sequence[float]) -> float:
-    earned = sum(one.weight * rating for one, rating in zip(criteria, ratings, strict=True))
-    return earned / sum(one.weight for one in criteria)
+    earned = sum(criterion.weight * rating for criterion, rating in zip(criteria, ratings, strict=True))
+    return earned / sum(criterion.weight for criterion in criteria)
 
 
 def _share(target: float, reference: float) -> float:
@@ -194,10 +199,15 @@ async def judge_race(
     context: RunContext, query: str, dimensions: Sequence[Dimension], target: str, reference: str
 ) -> Race | None:
     """Return the race by the role `judge`, with one conversation per dimension, concurrently; None if one fails."""
-    found = await together(
-        [_dimension(context.conversation("judge", one.name), query, one, target, reference) for one in dimensions]
+    ratings_by_dimension = await together(
+        [
+            _dimension(context.conversation("judge", dimension.name), query, dimension, target, reference)
+            for dimension in dimensions
+        ]
     )
-    ratings = {one.name: rated for one, rated in zip(dimensions, found, strict=True) if rated}
+    ratings = {
+        dimension.name: rated for dimension, rated in zip(dimensions, ratings_by_dimension, strict=True) if rated
+    }
     return race(dimensions, ratings) if len(ratings) == len(dimensions) else None
 
 
@@ -207,10 +217,12 @@ async def _dimension(
     wanted = set(range(1, len(dimension.criteria) + 1))
 
     def wrong(read: _WrittenRatings) -> str:
-        numbers = [one.number for one in read.ratings]
+        numbers = [rating.number for rating in read.ratings]
         return "" if sorted(numbers) == sorted(wanted) else f"Rate each of the criteria 1 to {len(wanted)} once."
 
-    listed = "\n".join(f"{at}. {one.text}: {one.explanation}" for at, one in enumerate(dimension.criteria, 1))
+    listed = "\n".join(
+        f"{number}. {criterion.text}: {criterion.explanation}" for number, criterion in enumerate(dimension.criteria, 1)
+    )
     shown = {
         "query": sanitize(query),
         "dimension": sanitize(dimension.name.replace("_", " ")),
@@ -220,5 +232,5 @@ async def _dimension(
     read = await ask_judge(conversation, prompt, _WrittenRatings, wrong=wrong)
     if read is None:
         return None
-    ordered = sorted(read.ratings, key=lambda one: one.number)
-    return Ratings(tuple(one.first for one in ordered), tuple(one.second for one in ordered))
+    ordered = sorted(read.ratings, key=lambda rating: rating.number)
+    return Ratings(tuple(pair.first for pair in ordered), tuple(pair.second for pair in ordered))

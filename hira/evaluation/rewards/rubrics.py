@@ -7,7 +7,7 @@ from typing import Literal
 from hira.agents.conversation import Conversation
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
-from hira.core.concurrency import Once
+from hira.core.concurrency import SingleFlight
 from hira.core.errors import DialectError, EndpointError, Stop, UsageError
 from hira.evaluation.rewards.answers import RolloutScore, collect_notices
 from hira.evaluation.rewards.report_judge import quality, score, score_pair
@@ -51,7 +51,7 @@ class Generated:
 
     config: RoleConfig
     known: Mapping[str, Rubric] = field(default_factory=dict)
-    _once: Once = field(default_factory=Once)
+    _once: SingleFlight = field(default_factory=SingleFlight)
 
     async def __call__(self, query: str) -> Rubric | None:
         if query in self.known:
@@ -164,7 +164,9 @@ def preference(accepted: float | None, rejected: float | None) -> float | None:
 
 def read_rubric(rollout: Rollout) -> Rubric | None:
     """Return the rubric in the writer's last reply; None if it cannot be read."""
-    written = [one for one in rollout.trajectories.values() if one.role == WRITER and one.turns]
+    written = [
+        trajectory for trajectory in rollout.trajectories.values() if trajectory.role == WRITER and trajectory.turns
+    ]
     if not written:
         return None
     try:
@@ -213,8 +215,10 @@ class Hybrid:
     ) -> tuple[float | None, float | None]:
         if not self.weights.preference:
             return None, None
-        found = await score_pair(context, rubric, query, references)
-        accepted, rejected = (one.normalised if self.formula == "normalised" else one.weighted_mean for one in found)
+        scores = await score_pair(context, rubric, query, references)
+        accepted, rejected = (
+            pair_score.normalised if self.formula == "normalised" else pair_score.weighted_mean for pair_score in scores
+        )
         return accepted, rejected
 
     async def _quality(self, conversation: Conversation, query: str, rubric: Rubric) -> float | None:

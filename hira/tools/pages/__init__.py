@@ -86,7 +86,11 @@ def extract(html: str, base_url: str = "") -> Page:
     main, text = readable(tree.root)
     base = resolve_url(base_url, tree.base) or base_url
     links = links_of(main, tree.root, base, base_url)
-    title = join_parts(tree.title) or tree.named or next((flat(one) for one in walk(tree.root) if one.tag == "h1"), "")
+    title = (
+        join_parts(tree.title)
+        or tree.named
+        or next((flat(element) for element in walk(tree.root) if element.tag == "h1"), "")
+    )
     around = flat(tree.root, without=_FRAME) if len(text) < SHORT else ""
     return Page(title, text, links, find_state(title, text, scripts, around))
 
@@ -114,6 +118,8 @@ def _addresses_reader(text: str) -> bool:
     """Return whether at least half of a short text speaks to its reader or about the wall, as no article does."""
     lines = [sentence.strip() for sentence in _SENTENCE.findall(text)]
     articles = (
-        one for one in lines if len(one) >= _LONG_SENTENCE and not (_ADDRESSES_READER.search(one) or _WALL.search(one))
+        line
+        for line in lines
+        if len(line) >= _LONG_SENTENCE and not (_ADDRESSES_READER.search(line) or _WALL.search(line))
     )
     return 2 * sum(map(len, articles)) <= sum(map(len, lines))

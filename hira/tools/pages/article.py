@@ -34,25 +34,25 @@ class ArticleWriter:
         self.end()
         return re.sub(r"\n{3,}", "\n\n", "\n".join(self.lines)).strip()
 
-    def write(self, one: Element) -> None:
-        if one.left_out:
+    def write(self, element: Element) -> None:
+        if element.left_out:
             return
-        if one.tag == "br":
+        if element.tag == "br":
             self.end()
-        elif one.tag == "pre":
+        elif element.tag == "pre":
             self.end(blank=True)
-            self.lines += [*flat(one, preserve=True).strip("\n").split("\n"), ""]
-        elif one.tag == "tr" and not any(part.tag in {"p", "div", "table", "ul"} for part in walk(one)):
+            self.lines += [*flat(element, preserve=True).strip("\n").split("\n"), ""]
+        elif element.tag == "tr" and not any(part.tag in {"p", "div", "table", "ul"} for part in walk(element)):
             self.end()
-            cells = self._cells(one)
+            cells = self._cells(element)
             if any(cells):
                 self.lines.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
-        elif one.tag == "table":
+        elif element.tag == "table":
             above, self.below = self.below, {}
-            self._block(one)
+            self._block(element)
             self.below = above
         else:
-            self._block(one)
+            self._block(element)
 
     def _cells(self, row: Element) -> list[str]:
         """Return the cells of a row, each in its column: one that spans rows is repeated in every row that it spans,
@@ -79,21 +79,21 @@ class ArticleWriter:
                 self.below[len(cells)] = (text, left - 1)
             cells.append(text)
 
-    def _block(self, one: Element) -> None:
-        apart = one.tag in BLOCKS
+    def _block(self, element: Element) -> None:
+        apart = element.tag in BLOCKS
         if apart:
-            self.end(blank=one.tag not in _INNER)
-        if one.tag in _HEADINGS:
-            self.line.append("#" * int(one.tag[1]) + " ")
-        elif one.tag == "li":
+            self.end(blank=element.tag not in _INNER)
+        if element.tag in _HEADINGS:
+            self.line.append("#" * int(element.tag[1]) + " ")
+        elif element.tag == "li":
             self.line.append("- ")
-        for child in one.children:
+        for child in element.children:
             if isinstance(child, str):
                 self.line.append(child)
             else:
                 self.write(child)
         if apart:
-            self.end(blank=one.tag not in _INNER)
+            self.end(blank=element.tag not in _INNER)
 
     def end(self, *, blank: bool = False) -> None:
         """End the line, and add an empty line if `blank`."""
@@ -151,7 +151,7 @@ def _main(root: Element, *, strictness: int) -> tuple[Element, str]:
     main = _find_marked(root) or root
     enough = MAIN_SHARE * main.running
     while True:
-        inner = [one for one in main.children if isinstance(one, Element) and one.running > enough]
+        inner = [child for child in main.children if isinstance(child, Element) and child.running > enough]
         if not inner or inner[0].tag in _WHOLE:
             break
         main = inner[0]
@@ -162,46 +162,52 @@ def _main(root: Element, *, strictness: int) -> tuple[Element, str]:
 
 def _find_marked(root: Element) -> Element | None:
     """Return the one element that the page marks as its article, if it holds a fair share of the running text."""
-    marks: tuple[Callable[[Element], bool], ...] = (_is_body, lambda one: one.tag in {"article", "main"})
+    marks: tuple[Callable[[Element], bool], ...] = (_is_body, lambda element: element.tag in {"article", "main"})
     for is_article in marks:
-        marked = [one for one in walk(root) if one.running >= max(FEW, FAIR_SHARE * root.running) and is_article(one)]
+        marked = [
+            element
+            for element in walk(root)
+            if element.running >= max(FEW, FAIR_SHARE * root.running) and is_article(element)
+        ]
         within = set(marked)
-        outer = [one for one in marked if one.parent not in within]
+        outer = [element for element in marked if element.parent not in within]
         if len(outer) == 1:
             return outer[0]
     return None
 
 
-def _is_body(one: Element) -> bool:
-    return one.attributes.get("itemprop") == "articleBody" or bool(_BODY.search(_names(one)))
+def _is_body(element: Element) -> bool:
+    return element.attributes.get("itemprop") == "articleBody" or bool(_BODY.search(_names(element)))
 
 
-def _names(one: Element) -> str:
-    return " ".join(one.attributes.get(key, "")[:300] for key in ("class", "id", "role"))
+def _names(element: Element) -> str:
+    return " ".join(element.attributes.get(key, "")[:300] for key in ("class", "id", "role"))
 
 
-def _measure(one: Element, strictness: int) -> None:
+def _measure(element: Element, strictness: int) -> None:
     """Count the characters of an element and of everything inside it, and decide whether it is left out."""
-    one.running = one.size = one.linked = 0
-    one.left_out = unseen(one) or (strictness > 1 and one.depth > 0 and _furniture(one))
-    if one.left_out:
+    element.running = element.size = element.linked = 0
+    element.left_out = unseen(element) or (strictness > 1 and element.depth > 0 and _furniture(element))
+    if element.left_out:
         return
-    for child in one.children:
+    for child in element.children:
         if isinstance(child, str):
             size = len(child.strip())
-            one.size += size
-            one.running += size if size >= RUNNING else 0
+            element.size += size
+            element.running += size if size >= RUNNING else 0
         else:
             _measure(child, strictness)
-            one.size += child.size
-            one.running += child.running
-            one.linked += child.linked
-    if one.tag == "a":
-        one.running, one.linked = 0, one.size
-    elif strictness and one.tag in _LISTING and one.linked > LINKED * one.size and one.running < FEW:
-        one.running = one.size = one.linked = 0
-        one.left_out = True
+            element.size += child.size
+            element.running += child.running
+            element.linked += child.linked
+    if element.tag == "a":
+        element.running, element.linked = 0, element.size
+    elif strictness and element.tag in _LISTING and element.linked > LINKED * element.size and element.running < FEW:
+        element.running = element.size = element.linked = 0
+        element.left_out = True
 
 
-def _furniture(one: Element) -> bool:
-    return one.tag in _FURNITURE or (one.tag not in {"article", "main"} and bool(_NOISE.search(_names(one))))
+def _furniture(element: Element) -> bool:
+    return element.tag in _FURNITURE or (
+        element.tag not in {"article", "main"} and bool(_NOISE.search(_names(element)))
+    )

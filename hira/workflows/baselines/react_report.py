@@ -14,7 +14,7 @@ from hira.core.sanitize import sanitize
 from hira.evidence.citations import language, without_references
 from hira.workflows.baselines.single import keep_read
 from hira.workflows.bound import Sizes, bound_loop
-from hira.workflows.mams import means
+from hira.workflows.mams import collect_tools
 
 REACT_REPORT = Prompt(__file__, "react_report")
 CLOSE = Prompt(__file__, "remarks", "react_report_close")
@@ -37,14 +37,14 @@ class ReActReport:
             raise UsageError("a report takes at least two turns and one call", fix="the last turn writes it")
 
     async def run(self, question: str, context: RunContext) -> str:
-        tools = means(context, "report")
+        tools = collect_tools(context, "report")
         conversation = context.conversation("report")
         limit = self.max_turns * self.several
         loop = Loop(conversation, tools, limit, self.several, final=True, conclude=lambda why: CLOSE.fill(reason=why))
         instructions = conversation.explain(tools)
-        asked = {"question": sanitize(question), "files": format_files(context.files), "language": language(question)}
+        values = {"question": sanitize(question), "files": format_files(context.files), "language": language(question)}
         limits = {"today": context.rollout.today, "several": self.several, "limit": self.max_turns}
-        conversation.say(user(REACT_REPORT.fill(call=instructions, **asked, **limits)))
+        conversation.say(user(REACT_REPORT.fill(call=instructions, **values, **limits)))
         step, left = await loop.think(), self.max_turns - 1
         while step.calls:
             results = await together([loop.perform(call) for call in step.calls])

@@ -16,7 +16,7 @@ import pytest_asyncio
 from python_host import has_ended
 
 from hira.tools.python import PythonLimits, PythonSandbox, refusal, sandbox_layers
-from hira.tools.python.layers import IMAGE, WORKER, Container, command, engine, trouble
+from hira.tools.python.layers import IMAGE, WORKER, Container, command, engine, explain_missing_image
 
 ENGINE = r"""
 import csv, json, os, signal, subprocess, sys
@@ -154,4 +154,7 @@ def test_what_is_missing_is_said(tmp_path: Path, stand_in: Path, monkeypatch: py
     broken = tmp_path / "docker"
     broken.write_text(f"#!{sys.executable}\nimport sys\nsys.exit('Cannot connect to the daemon at unix:///d.sock')")
     broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
-    assert trouble(str(broken), IMAGE) == "docker does not answer: Cannot connect to the daemon at unix:///d.sock"
+    assert (
+        explain_missing_image(str(broken), IMAGE)
+        == "docker does not answer: Cannot connect to the daemon at unix:///d.sock"
+    )
