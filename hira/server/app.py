@@ -25,7 +25,7 @@ from hira.runtime.factory import open_session
 from hira.runtime.registry import WorkflowUnion, make_workflow
 from hira.runtime.settings import RoleSettings, Settings
 from hira.runtime.settings.keys import find_place
-from hira.server.answering import complete_chat, create_response
+from hira.server.answering import complete_chat, create_response, delete_response, retrieve_response
 from hira.server.keys import Clients
 from hira.server.outside import PathScrubber
 from hira.server.records import find_session
@@ -126,6 +126,8 @@ def _routes(state: AppState) -> list[Route]:
         ("GET", "/v1/models/{model:path}", model),
         ("POST", "/v1/chat/completions", complete_chat),
         ("POST", "/v1/responses", create_response),
+        ("GET", "/v1/responses/{response}", retrieve_response),
+        ("DELETE", "/v1/responses/{response}", delete_response),
         ("GET", "/api/setup", describe_setup),
         ("GET", "/api/runs", list_runs),
         ("POST", "/api/runs", begin),

@@ -6,10 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
-from hira.agents.history import Earlier, Messages
+from hira.agents.history import CONTINUES, Earlier, Messages
 from hira.core.errors import UsageError
 from hira.journal import Entry, Journal, NoJournal, NoRun
+from hira.runtime.answer import Answer
 from hira.runtime.chat import earlier_of
+from hira.runtime.replay import find_needed_code, replay
 from hira.runtime.session import Session
 from hira.runtime.trace.reading import read_conversation
 from hira.server.keys import Client, RejectedRequest
@@ -76,6 +78,19 @@ async def find_entry(state: AppState, client: Client, run: str) -> tuple[Entry, 
     if entry.id != run:
         raise refuse_missing(run)
     return entry, journal
+
+
+async def replay_answer(state: AppState, entry: Entry, journal: Journal) -> Answer:
+    """Return the answer of a run of the journal from its record, without any call."""
+    served = (session.workflow for session in state.runs.sessions.values())
+    needed = find_needed_code(entry)
+    flow = next((flow for flow in served if needed and flow.name == entry.workflow), None)
+    return (await replay(journal, entry.id, flow)).answer
+
+
+def find_previous(entry: Entry) -> str:
+    """Return the run that this one continues; empty if it continues none."""
+    return str(entry.settings.get(CONTINUES) or "")
 
 
 async def find_earlier(state: AppState, client: Client, messages: Messages) -> Earlier | None:
