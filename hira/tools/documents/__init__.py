@@ -72,7 +72,7 @@ class Index:
         named = [*map(str, roots_of(self.paths)), *(f"without {path}" for path in sorted(real_paths(self.exclude)))]
         identity = hashlib.blake2b("\0".join(named).encode(), digest_size=12).hexdigest()
         file = cache / f"documents-{_EDITION}-{identity}.sqlite" if cache else None
-        self._store, self._trouble = open_store(file)
+        self._store = open_store(file)
         weakref.finalize(self, self._store.close)
         self.warnings: list[str] = []
         self._ready = False
@@ -188,7 +188,7 @@ class Index:
             if changes:
                 reading = Refresh(self._store, self._reader, roots_of(self.paths), unread, self._stopped)
                 reading.read(changes, on_progress)
-            trouble = [self._trouble] if self._trouble else []
+            trouble = [self._store.trouble] if self._store.trouble else []
             warnings = [*trouble, *listing.warnings, *unread.describe(), *self._store.notes()]
             self.warnings = [" ".join(clean(warning).split()) for warning in warnings]
             self._ready = not self._stopped.is_set()
