@@ -27,7 +27,7 @@ from hira.runtime.answer import Answer
 from hira.runtime.factory import open_session
 from hira.runtime.run import Run, resume_run
 from hira.runtime.session import Session
-from hira.runtime.settings import OFF, Settings, find_journal, load
+from hira.runtime.settings import DOCUMENTS, OFF, Settings, find_journal, load
 from hira.runtime.validation import Paths, check, paths_of, present
 from hira.tools import Tool
 from hira.workflows import Workflow
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from hira.agents.expert import Expert
     from hira.runtime.batch import Batch, Question
     from hira.runtime.chat import Chat
+    from hira.tools.retriever import Retriever
 
 T = TypeVar("T")
 V = TypeVar("V", default=None)
@@ -61,7 +62,8 @@ class Hira:
         max_cost: US dollars that one question may cost.
         max_time: Seconds that one question may take, or a duration such as "5m".
         docs: Files and folders to search.
-        search: Names of web search services, separated by commas, in order of preference.
+        search: Names of web search services, separated by commas, in order of preference; or a retriever of your
+            own, a function from a query to passages.
         roles: Models of single roles, by the role's name.
         workflow: The workflow, by its name, as `module:Object`, or as an object.
         tools: Your own tools; every expert that works in a loop gets them.
@@ -83,29 +85,29 @@ class Hira:
         UsageError: An argument is not what it should be, or this object is closed.
     """
 
-    model: str = ""
+    model: str | None = None
     _: KW_ONLY
-    base_url: str = ""
-    api_key: str = field(default="", repr=False)
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     client: Any = field(default=None, repr=False)
     temperature: float | None = None
     reasoning_effort: Effort | None = None
     max_cost: float | None = None
     max_time: float | str | None = None
-    docs: Paths = ()
-    search: str = ""
-    roles: Mapping[str, str] = field(default_factory=dict)
-    workflow: str | Workflow = ""
-    tools: Sequence[Tool] = ()
-    experts: "Sequence[Expert]" = ()
-    policies: Mapping[str, Policy] = field(default_factory=dict)
+    docs: Paths | None = None
+    search: "str | Retriever | None" = None
+    roles: Mapping[str, str] | None = None
+    workflow: str | Workflow | None = None
+    tools: Sequence[Tool] | None = None
+    experts: "Sequence[Expert] | None" = None
+    policies: Mapping[str, Policy] | None = None
     approve: Approve | None = None
     approve_tool: ApproveTool | None = None
-    hooks: Hooks = NO_HOOKS
+    hooks: Hooks | None = None
     max_reply_tokens: int | None = None
-    instructions: str = ""
+    instructions: str | None = None
     deps: Any = field(default=None, repr=False)
-    verify: str = ""
+    verify: str | None = None
     verifier: str | Verifier | None = None
     journal: bool | str | Path | None = None
     settings: Settings | None = None
@@ -122,13 +124,13 @@ class Hira:
             "model": self.model,
             "base_url": self.base_url,
             "api_key": self.api_key,
-            "docs": paths_of(self.docs, "docs"),
-            "search": self.search,
+            "docs": paths_of(self.docs or (), "docs"),
+            "search": DOCUMENTS if callable(self.search) else self.search,
             "workflow": self.workflow if isinstance(self.workflow, str) else "",
             "verify": self.verify,
             "instructions": self.instructions,
             "verifier": self.verifier if isinstance(self.verifier, str) else "",
-            "roles": {role: {"model": model} for role, model in self.roles.items()},
+            "roles": {role: {"model": model} for role, model in (self.roles or {}).items()},
         }
         given = {name: value for name, value in given.items() if value}
         if self.journal is not None:
@@ -266,14 +268,15 @@ class Hira:
         assert self.settings is not None  # noqa: S101 - __post_init__ has set it
         made = await open_session(
             self.settings,
-            tools=self.tools,
-            experts=self.experts,
+            search=self.search if callable(self.search) else None,
+            tools=self.tools or (),
+            experts=self.experts or (),
             policies=self.policies,
             workflow=None if isinstance(self.workflow, str) else self.workflow,
             verifier=None if isinstance(self.verifier, str) else self.verifier,
             client=self.client,
             deps=self.deps,
-            hooks=self.hooks,
+            hooks=self.hooks or NO_HOOKS,
         )
         try:
             if self.approve_tool:

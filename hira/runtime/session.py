@@ -105,10 +105,9 @@ class Session:
                 events.readers.append(stack.enter_context(self.telemetry.watching()))
             stack.callback(events.readers.clear)  # who reads may hold the run, and neither would be freed at once
             budget = replace(budget_of(self.settings), shared=self.shared)
-            opened = await stack.enter_async_context(self.toolset.toolbox(run, question, files, events, budget))
-            budget.began = time.monotonic()  # the time for reading documents is not the run's
             context = Context(self.deps, run, question)
-            tools = replace(opened, extra=tuple(one.bind(context) for one in opened.extra))
+            tools = await stack.enter_async_context(self.toolset.toolbox(context, files, events, budget))
+            budget.began = time.monotonic()  # the time for reading documents is not the run's
             record = Rollout(run, question, self.workflow.name)
             if log:
                 record.began = log.began

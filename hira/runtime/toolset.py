@@ -14,7 +14,8 @@ from hira.core.errors import ToolError, UsageError, did_you_mean
 from hira.core.events import DocumentsRead, Events, Notice
 from hira.core.prices import Price
 from hira.core.sanitize import flatten_name
-from hira.runtime.settings import SEARCH_KEYS, Settings
+from hira.core.tool import Context
+from hira.runtime.settings import DOCUMENTS, SEARCH_KEYS, Settings, list_retrievers
 from hira.runtime.workspace import ReadableFiles, find_readable, work_folder
 from hira.tools import Observation, Tool, Toolbox
 from hira.tools.python import open_python, refusal
@@ -31,7 +32,6 @@ PREFERRED = ("serper", "tavily", "brave", "exa", "serpapi", "jina")
 # Services that people know by another name, and those that use another one's key.
 ALSO_CALLED = {"wikipedia": "mediawiki"}
 SAME_KEY = {"serper_scholar": "serper", "serpapi_scholar": "serpapi"}
-DOCUMENTS = "documents"
 # Seconds: between two tellings of how far the reading is, and for which documents that were read count as up to date.
 TELL_EVERY = 1.0
 FRESH = 1.0
@@ -49,6 +49,7 @@ class Toolset:
     backends: "tuple[Backend, ...]"
     extra: tuple[Tool, ...]
     python: bool
+    retrievers: tuple[Tool, ...]
     stack: AsyncExitStack
     notices: list[Notice] = field(default_factory=list)
     scoped: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict)
@@ -62,7 +63,7 @@ class Toolset:
 
     @asynccontextmanager
     async def toolbox(
-        self, run: str, question: str, files: Sequence[Path], events: Events, budget: Budget
+        self, context: Context, files: Sequence[Path], events: Events, budget: Budget
     ) -> AsyncIterator[Toolbox]:
         """The tools of one run; its work folder is removed with everything in it when the context is left."""
         documents = self.documents
@@ -75,8 +76,8 @@ class Toolset:
                 documents = await self._encode(self.index, documents[1], budget, events)
         while self.notices:
             events(self.notices.pop(0))
-        search, browse, scholar = self._find_tools(question, events, documents)
-        async with work_folder(run) as folder:
+        search, browse, scholar = self._find_tools(context, events, documents)
+        async with work_folder(context.run_id) as folder:
             attachments = media = None
             if files:
                 from hira.tools.files import files_tool
@@ -94,7 +95,7 @@ class Toolset:
                 python=self._python(folder, readable.places) if self.python else None,
                 media=media,
                 visible=tuple(readable.shown),
-                extra=self.extra,
+                extra=tuple(tool.bind(context) for tool in self.extra),
                 scoped=self.scoped,
             )
 
@@ -168,20 +169,23 @@ class Toolset:
         return search_documents(index, spend=use.spend, on_failure=use.fail), browse
 
     def _find_tools(
-        self, question: str, events: Events, documents: tuple[Tool, Tool] | None
+        self, context: Context, events: Events, documents: tuple[Tool, Tool] | None
     ) -> tuple[Tool | None, Tool | None, Tool | None]:
-        """The tools "search" and "browse" of one run, over the documents, the web, or both, and "scholar" over the
-        services of scholarly works among those of the web."""
-        documents = documents if self._texts else None
-        if not self.backends:
-            return (*(documents or (None, None)), None)
-        search, browse, scholar = _web(self.backends, self.settings, question, events, self.once)
-        if documents:
-            search, browse = both(documents[0], search), either(documents[1], browse)
-        return search, browse, scholar
+        """The tools "search" and "browse" of one run, over the documents, the user's retrievers and the web, and
+        "scholar" over the services of scholarly works among those of the web."""
+        searches = [tool.bind(context) for tool in self.retrievers]
+        browse = scholar = None
+        if documents and self._texts:
+            searches, browse = [documents[0], *searches], documents[1]
+        if self.backends:
+            search, web_browse, scholar = _web(self.backends, self.settings, context.question, events, self.once)
+            searches, browse = [*searches, search], either(browse, web_browse) if browse else web_browse
+        return merge_searches(searches) if searches else None, browse, scholar
 
 
-async def open_toolset(settings: Settings, extra: Sequence[Tool] = (), *, sees: bool = False) -> Toolset:
+async def open_toolset(
+    settings: Settings, extra: Sequence[Tool] = (), retrievers: Sequence[Tool] = (), *, sees: bool = False
+) -> Toolset:
     """Lay out the tools. Raises `UsageError` for documents that are missing or empty and for searches without a key."""
     stack = AsyncExitStack()
     names = web_searches(settings)
@@ -213,7 +217,7 @@ async def open_toolset(settings: Settings, extra: Sequence[Tool] = (), *, sees: 
         await stack.aclose()
         raise
     extra = (*extra, *general)
-    return Toolset(settings, index, documents, backends, extra, not refused, stack, notices, scoped, sees)
+    return Toolset(settings, index, documents, backends, extra, not refused, tuple(retrievers), stack, notices, scoped, sees)
 
 
 async def _of_servers(
@@ -267,8 +271,9 @@ def mcp_servers(settings: Settings) -> "list[Server]":
 def web_searches(settings: Settings) -> tuple[str, ...]:
     """The web searches to ask: those that are named, else, unless there are documents, the first that is set up."""
     if settings.search:
+        own = {"", DOCUMENTS, *list_retrievers(settings.search)}
         named = [name.strip() for name in settings.search.split(",")]
-        return tuple(ALSO_CALLED.get(name, name) for name in named if name and name != DOCUMENTS)
+        return tuple(ALSO_CALLED.get(name, name) for name in named if name not in own)
     if settings.docs:
         return ()
     keyed = next((name for name in PREFERRED if name in settings.search_keys), "")
@@ -345,21 +350,23 @@ def _web(
     )
 
 
-def both(documents: Tool, web: Tool) -> Tool:
-    """One "search" that asks the documents and the web at once; the documents' passages come first."""
+def merge_searches(searches: Sequence[Tool]) -> Tool:
+    """One "search" that asks all of these at once; the passages of the first come first."""
+    if len(searches) == 1:
+        return searches[0]
 
     async def run(arguments: Mapping[str, Any]) -> Observation:
-        asked = (documents.call(arguments), web.call(arguments))
-        results = await asyncio.gather(*asked, return_exceptions=True)
-        seen = [one for one in results if isinstance(one, Observation)]
-        failed = [one for one in results if isinstance(one, BaseException)]
-        for error in failed:
-            if not isinstance(error, ToolError) or not seen:
+        results = await asyncio.gather(*(tool.call(arguments) for tool in searches), return_exceptions=True)
+        observations = [result for result in results if isinstance(result, Observation)]
+        errors = [result for result in results if isinstance(result, BaseException)]
+        for error in errors:
+            if not isinstance(error, ToolError) or not observations:
                 raise error
-        texts = [one.text for one in seen if one.text] + [str(error) for error in failed]
-        return Observation("\n".join(texts), tuple(passage for one in seen for passage in one.passages))
+        texts = [seen.text for seen in observations if seen.text] + [str(error) for error in errors]
+        return Observation("\n".join(texts), tuple(passage for seen in observations for passage in seen.passages))
 
-    return replace(web, run=run, description="Search the local documents and the web. " + web.description)
+    description = " ".join(dict.fromkeys(tool.description for tool in searches))
+    return replace(searches[-1], run=run, description=description, bound=None)
 
 
 def either(documents: Tool, web: Tool) -> Tool:

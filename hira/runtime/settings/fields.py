@@ -40,6 +40,16 @@ _SECRET = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDE
 LONGEST_SHOWN = 100
 _SECRETS = ("api_key", "search_keys", "mcp", "keys", "experts")
 _ALLOWED = re.compile(r"'([^']*)'")
+DOCUMENTS = "documents"
+"""Stands among the names of searches for the documents alone, so that no web search is chosen."""
+
+
+def list_retrievers(search: str) -> list[str]:
+    """Return the retrievers among the names of searches: functions, as `module:function`."""
+    names = map(str.strip, search.split(","))
+    return [name for name in names if ":" in name and not name.startswith("litellm:")]
+
+
 # Where the key of a search service is found.
 SEARCH_KEYS: Mapping[str, str] = {
     "serper": "SERPER_API_KEY",

@@ -254,6 +254,7 @@ def code_of(values: Mapping[str, Any]) -> list[str]:
         experts = [table.get("object") for table in experts.values() if isinstance(table, Mapping)]
     workflow = str(values.get("workflow") or "")
     code = [str(one) for one in (values.get("verifier"), workflow, *experts) if ":" in str(one)]
+    code += list_retrievers(str(values.get("search") or ""))
     return [*map(str, tools), *code, *([workflow] if _is_installed(workflow) else [])]
 
 
