@@ -15,7 +15,7 @@ from hira.core.plugin import WORKFLOWS as INSTALLED
 from hira.core.plugin import find_installed
 from hira.core.sanitize import without_userinfo
 from hira.policies.names import GGUF, IN_PROCESS, LITELLM, names_of
-from hira.runtime.settings.fields import Layer, split_list
+from hira.runtime.settings.fields import Layer, list_retrievers, split_list
 from hira.runtime.settings.keys import endpoint, endpoints_of
 
 # The servers of a project's file that the user wants, by name. A command of that file would run with the user's rights,
