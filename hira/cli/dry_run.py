@@ -79,13 +79,17 @@ def compute_bound(workflow: BuiltIn, settings: Settings) -> tuple[Mapping[str, U
     return roles, Total(min(most.calls, settings.max_calls or most.calls), tokens, cost)
 
 
-def _limit_role(usage: Usage, own: RoleSettings) -> Usage:
+def _limit_role(usage: Usage, role_settings: RoleSettings) -> Usage:
     """The usage within the role's own limits, its tokens and costs in proportion."""
-    limits = ((own.max_tokens, usage.tokens), (own.max_calls, usage.calls), (own.max_cost, usage.cost))
+    limits = (
+        (role_settings.max_tokens, usage.tokens),
+        (role_settings.max_calls, usage.calls),
+        (role_settings.max_cost, usage.cost),
+    )
     share = min((limit / used for limit, used in limits if limit is not None and used), default=1.0)
     if share >= 1:
         return usage
-    calls = min(usage.calls, own.max_calls or usage.calls)
+    calls = min(usage.calls, role_settings.max_calls or usage.calls)
     cost = None if usage.cost is None else usage.cost * share
     return Usage(calls, int(usage.prompt_tokens * share), int(usage.completion_tokens * share), cost=cost)
 

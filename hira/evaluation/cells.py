@@ -42,10 +42,10 @@ class Cell:
 
     def settings(self, general: Settings) -> Settings:
         """Return the general settings with those of this cell."""
-        own: dict[str, Any] = {"workflow": self.workflow, "seed": self.seed, **self.changes}
+        changes: dict[str, Any] = {"workflow": self.workflow, "seed": self.seed, **self.changes}
         if self.model:
-            own["model"] = self.model
-        return general.with_values(own, f"the evaluation of {self.name}")
+            changes["model"] = self.model
+        return general.with_values(changes, f"the evaluation of {self.name}")
 
 
 def grid(workflows: Sequence[str], models: Sequence[str], seeds: int) -> list[Cell]:
@@ -75,7 +75,10 @@ ABLATIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "mars": {
         "": {},
         **{f"without {tool}": _option("mars", without=tool) for tool in _TOOLS},
-        **{f"{tool} alone": _option("mars", without=",".join(one for one in _TOOLS if one != tool)) for tool in _TOOLS},
+        **{
+            f"{tool} alone": _option("mars", without=",".join(other for other in _TOOLS if other != tool))
+            for tool in _TOOLS
+        },
     },
     "matpo": {
         "": {},
@@ -104,8 +107,8 @@ def sweep(limits: Sequence[int], workflow: str, models: Sequence[str], seeds: in
     if workflow == "hira":
         kinds[", not described"] = _option("hira", describe_experts=False)
     variants = {
-        f"{limit} subtask{'' if limit == 1 else 's'}{kind}": {"max_subtasks": limit, **own}
-        for kind, own in kinds.items()
+        f"{limit} subtask{'' if limit == 1 else 's'}{kind}": {"max_subtasks": limit, **changes}
+        for kind, changes in kinds.items()
         for limit in limits
     }
     return _repeat(workflow, variants, models, seeds)
