@@ -217,7 +217,9 @@ async def open_toolset(
         await stack.aclose()
         raise
     extra = (*extra, *general)
-    return Toolset(settings, index, documents, backends, extra, not refused, tuple(retrievers), stack, notices, scoped, sees)
+    return Toolset(
+        settings, index, documents, backends, extra, not refused, tuple(retrievers), stack, notices, scoped, sees
+    )
 
 
 async def _of_servers(

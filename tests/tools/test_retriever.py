@@ -1,5 +1,6 @@
 """A retriever of the user's own: in every workflow, with citations, places and verdicts, and with its faults."""
 
+import asyncio
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -7,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from hira import Context, Hira
+from hira import Context, Hira, Source
 from hira.core.errors import UsageError
-from hira.evidence import Source
 from hira.testing import ScriptedPolicy, calling
 from hira.workflows import WORKFLOWS
 
@@ -93,6 +93,16 @@ async def test_what_is_no_list_of_sources_is_named(returned: Any, message: str) 
     assert "docs/retriever.md" in str(raised.value)
 
 
+async def test_a_slow_retriever_ends_as_a_failed_call_with_the_time_of_the_question() -> None:
+    async def wait(query: str) -> list[Source]:
+        await asyncio.sleep(3_600)
+        return TOWERS
+
+    async with Hira("offline", search=wait, workflow="rag", max_time=0.2) as hira:
+        answer = await hira.ask(QUESTION)
+    assert answer.status != "answered"
+
+
 async def test_too_many_and_too_long_passages_are_cut() -> None:
     def flood(query: str) -> Any:
         return (Source(f"n/{number}", "Flood", "The tower stands. " * 100_000) for number in range(10**9))
@@ -100,11 +110,11 @@ async def test_too_many_and_too_long_passages_are_cut() -> None:
     policy = ScriptedPolicy([calling("search", query="tower"), "The tower stands. [s1]"])
     async with Hira(policies={"*": policy}, search=flood, workflow="react") as hira:
         answer = await hira.ask(QUESTION)
-    assert len(answer.sources) == 50
-    assert max(len(source.text) for source in answer.sources) == 100_000
+    assert len(answer.sources) == 20
+    assert max(len(source.text) for source in answer.sources) == 20_000
 
 
-@pytest.mark.parametrize(("given", "message"), [(7, "must be a string"), (lambda: [], "takes no query")])
+@pytest.mark.parametrize(("given", "message"), [(7, "must be a string"), (lambda: (), "a query alone")])
 async def test_what_is_no_retriever_is_refused(given: Callable[..., Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         await Hira("offline", search=given).ask(QUESTION)
