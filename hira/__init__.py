@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from hira.core.events import AnyEvent, Event
     from hira.core.hooks import Hooks, Refusal, ToolUse
     from hira.core.policy import Policy
-    from hira.core.sources import Source
     from hira.core.tool import Context, Tool, tool
     from hira.runtime.answer import Answer
     from hira.runtime.chat import Chat
@@ -38,7 +37,6 @@ __all__ = [
     "Refusal",
     "Rollout",
     "Settings",
-    "Source",
     "Tool",
     "ToolUse",
     "Workflow",
@@ -62,7 +60,6 @@ _HOMES = {
     "Refusal": "core.hooks",
     "Rollout": "agents.trajectory",
     "Settings": "runtime.settings",
-    "Source": "core.sources",
     "Tool": "core.tool",
     "ToolUse": "core.hooks",
     "Workflow": "workflows.workflow",

@@ -25,7 +25,7 @@ from hira.core.policy import Effort, Policy
 from hira.evidence import Verifier
 from hira.runtime.answer import Answer
 from hira.runtime.factory import open_session
-from hira.runtime.run import Run, resume_run
+from hira.runtime.run import Run, resume_run, scope
 from hira.runtime.session import Session
 from hira.runtime.settings import DOCUMENTS, OFF, Settings, find_journal, load
 from hira.runtime.validation import Paths, check, paths_of, present
@@ -144,16 +144,26 @@ class Hira:
             self.settings = self.settings.with_values(given, "Hira(…)")
 
     @overload
-    async def ask(self, question: str, *, files: Paths = (), output_type: type[V] | None = None) -> Answer[V]: ...
-    @overload
-    async def ask(self, question: str, *, files: Paths = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
     async def ask(
-        self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
+        self, question: str, *, docs: Paths | None = None, files: Paths = (), output_type: type[V] | None = None
+    ) -> Answer[V]: ...
+    @overload
+    async def ask(
+        self, question: str, *, docs: Paths | None = None, files: Paths = (), output_type: Mapping[str, Any]
+    ) -> Answer[Any]: ...
+    async def ask(
+        self,
+        question: str,
+        *,
+        docs: Paths | None = None,
+        files: Paths = (),
+        output_type: type[Any] | Mapping[str, Any] | None = None,
     ) -> Answer[Any]:
         """Ask one question.
 
         Args:
             question: The question, as a person would write it.
+            docs: Files and folders to search in place of those of this object; [] searches none.
             files: Files that the question is about.
             output_type: The type of an additional value of the answer: a pydantic model, a dataclass, another type,
                 or a JSON schema. It costs one call.
@@ -164,19 +174,29 @@ class Hira:
         Raises:
             HiraError: The run failed before it found anything, for example because the key was refused.
         """
-        return await self.stream(question, files=files, output_type=output_type).finish()
+        return await self.stream(question, docs=docs, files=files, output_type=output_type).finish()
 
     @overload
-    def ask_sync(self, question: str, *, files: Paths = (), output_type: type[V] | None = None) -> Answer[V]: ...
-    @overload
-    def ask_sync(self, question: str, *, files: Paths = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
     def ask_sync(
-        self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
+        self, question: str, *, docs: Paths | None = None, files: Paths = (), output_type: type[V] | None = None
+    ) -> Answer[V]: ...
+    @overload
+    def ask_sync(
+        self, question: str, *, docs: Paths | None = None, files: Paths = (), output_type: Mapping[str, Any]
+    ) -> Answer[Any]: ...
+    def ask_sync(
+        self,
+        question: str,
+        *,
+        docs: Paths | None = None,
+        files: Paths = (),
+        output_type: type[Any] | Mapping[str, Any] | None = None,
     ) -> Answer[Any]:
         """`ask` for code that is not async. It also works inside a running loop, because it uses a separate one.
 
         Args:
             question: The question, as a person would write it.
+            docs: Files and folders to search in place of those of this object; [] searches none.
             files: Files that the question is about.
             output_type: The type of an additional value of the answer, as for `ask`.
 
@@ -186,17 +206,18 @@ class Hira:
         Raises:
             HiraError: The run failed before it found anything, for example because the key was refused.
         """
-        return self.wait_for(self.stream(question, files=files, output_type=output_type).finish())
+        return self.wait_for(self.stream(question, docs=docs, files=files, output_type=output_type).finish())
 
-    def chat(self, run: str = "") -> "Chat":
+    def chat(self, run: str = "", *, docs: Paths | None = None) -> "Chat":
         """A conversation, whose questions follow up on each other.
 
         Args:
             run: The id of a recorded run that it continues, or `last`.
+            docs: Files and folders to search in place of those of this object.
         """
         from hira.runtime.chat import Chat  # a single question needs none
 
-        return Chat(self, run)
+        return Chat(self, run, docs=docs)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the background loop of `ask_sync` and return its result."""
@@ -210,12 +231,18 @@ class Hira:
         return self._thread.run(work)
 
     def stream(
-        self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
+        self,
+        question: str,
+        *,
+        docs: Paths | None = None,
+        files: Paths = (),
+        output_type: type[Any] | Mapping[str, Any] | None = None,
     ) -> Run:
         """Ask one question and watch it.
 
         Args:
             question: The question, as a person would write it.
+            docs: Files and folders to search in place of those of this object; [] searches none.
             files: Files that the question is about.
             output_type: The type of an additional value of the answer, as for `ask`.
 
@@ -223,13 +250,13 @@ class Hira:
             The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there.
         """
         output = None if output_type is None else OutputType(output_type)
-        return Run(self, question, present(paths_of(files, "files")), output=output)
+        return Run(scope(self, docs), question, present(paths_of(files, "files")), output=output)
 
     def batch(self, questions: "Iterable[str | Question]", *, concurrency: int = 8) -> "Batch":
         """Ask many questions.
 
         Args:
-            questions: Their texts, or questions with ids and files.
+            questions: Their texts, or questions with ids, documents and files.
             concurrency: Questions that run at the same time.
 
         Returns:
@@ -240,11 +267,12 @@ class Hira:
 
         return Batch(self, questions, concurrency=concurrency)
 
-    async def resume(self, run: str) -> Run:
+    async def resume(self, run: str, *, docs: Paths | None = None) -> Run:
         """Continue a recorded run where it ended; hira repeats no completed call.
 
         Args:
             run: Its id, the beginning of one, or `last`.
+            docs: The documents that its question named, if it named any.
 
         Returns:
             The run, to be iterated for its events or awaited with `finish`.
@@ -253,7 +281,7 @@ class Hira:
             UsageError: The run does not exist, is still running, or used another workflow, or tools, experts, policies
                 or hooks of a program that this `Hira` does not have.
         """
-        return await resume_run(self, run)
+        return await resume_run(scope(self, docs), run)
 
     async def open_session(self) -> Session:
         """Return the session that all runs in this event loop share; the first run opens it."""

@@ -14,7 +14,7 @@ HEAVY = {"openai", "httpx", "pydantic", "litellm", "rich", "torch", "mcp", "tikt
 
 def test_the_public_names_are_exactly_these() -> None:
     assert set(hira.__all__) == {
-        "Answer", "AnyEvent", "Chat", "Context", "Event", "Hira", "HiraError", "Hooks", "Policy", "Refusal", "Rollout", "Settings", "Source", "Tool",
+        "Answer", "AnyEvent", "Chat", "Context", "Event", "Hira", "HiraError", "Hooks", "Policy", "Refusal", "Rollout", "Settings", "Tool",
         "ToolUse", "Workflow", "__version__", "ask", "ask_sync", "expert", "tool",
     }  # fmt: skip
     assert len(hira.__all__) <= 20

@@ -35,6 +35,10 @@ SAME_KEY = {"serper_scholar": "serper", "serpapi_scholar": "serpapi"}
 # Seconds: between two tellings of how far the reading is, and for which documents that were read count as up to date.
 TELL_EVERY = 1.0
 FRESH = 1.0
+# Sets of documents of single questions that stay open.
+KEPT = 32
+QUESTION = "ask(docs=…)"
+"""The origin of the documents that a question names."""
 
 
 @dataclass(slots=True)
@@ -45,7 +49,6 @@ class Toolset:
 
     settings: Settings
     index: "Index | None"
-    documents: tuple[Tool, Tool] | None
     backends: "tuple[Backend, ...]"
     extra: tuple[Tool, ...]
     python: bool
@@ -60,20 +63,55 @@ class Toolset:
     _read_at: float | None = None
     _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
     _readable: ReadableFiles = field(default_factory=ReadableFiles)
+    _others: "dict[tuple[Path, ...], Toolset]" = field(default_factory=dict)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def with_docs(self, docs: tuple[Path, ...]) -> "Toolset":
+        """Return the same tools over other documents. The latest sets of documents stay open for later questions; the
+        index of another one is closed when the last run that uses it has ended.
+
+        Raises `UsageError` for documents that are missing or empty.
+        """
+        if docs == self.settings.docs:
+            return self
+        async with self._opening:
+            toolset = self._others.pop(docs, None) or await self._open_beside(docs)
+            self._others[docs] = toolset
+            if len(self._others) > KEPT:
+                del self._others[next(iter(self._others))]
+        return toolset
+
+    async def _open_beside(self, docs: tuple[Path, ...]) -> "Toolset":
+        settings = self.settings.with_values({"docs": docs}, QUESTION)
+        like = self.index or next((other.index for other in self._others.values() if other.index), None)
+        index = await open_index(settings, self.stack, like, sees=self.sees)
+        backends = self.backends if web_searches(settings) else ()
+        return Toolset(
+            settings,
+            index,
+            backends,
+            self.extra,
+            self.python,
+            self.retrievers,
+            self.stack,
+            self.notices,
+            self.scoped,
+            self.sees,
+            self.once,
+        )
 
     @asynccontextmanager
     async def toolbox(
         self, context: Context, files: Sequence[Path], events: Events, budget: Budget
     ) -> AsyncIterator[Toolbox]:
         """The tools of one run; its work folder is removed with everything in it when the context is left."""
-        documents = self.documents
+        documents = None
         readable = await self._find_readable(files)
         if self.index:
             attached = {flatten_name(str(file)) for file in files}
             seen = any(name not in attached and not name.lower().endswith(".pdf") for name in readable.shown)
             await self._read(self.index, events, seen=seen)
-            if documents and not self.index.is_only_words:
-                documents = await self._encode(self.index, documents[1], budget, events)
+            documents = await self._open_documents(self.index, budget, events)
         while self.notices:
             events(self.notices.pop(0))
         search, browse, scholar = self._find_tools(context, events, documents)
@@ -115,6 +153,9 @@ class Toolset:
         )
 
     async def aclose(self) -> None:
+        for other in self._others.values():
+            if other.index:
+                other.index.close()
         await self.stack.aclose()
 
     async def _find_readable(self, files: Sequence[Path]) -> ReadableFiles:
@@ -152,11 +193,13 @@ class Toolset:
                 events(Notice(line, important=True))
             self._read_at = time.monotonic()
 
-    async def _encode(self, index: "Index", browse: Tool, budget: Budget, events: Events) -> tuple[Tool, Tool]:
-        """Encode the passages that have no vector yet, for one run at a time, and return "search" and "browse" of the
-        run."""
+    async def _open_documents(self, index: "Index", budget: Budget, events: Events) -> tuple[Tool, Tool]:
+        """Return "search" and "browse" of one run. Passages without a vector are encoded, for one run at a time."""
+        from hira.tools.documents import EncoderFailed, browse_documents, search_documents
+
+        if index.is_only_words:
+            return search_documents(index), browse_documents(index)
         from hira.runtime.encoding import EncoderUse
-        from hira.tools.documents import EncoderFailed, search_documents
 
         settings = self.settings
         prices = {name: Price(price.input, price.output, price.cached) for name, price in settings.prices.items()}
@@ -166,7 +209,7 @@ class Toolset:
                 await index.encode(_Progress(events, "passages"), use.spend)
             except EncoderFailed as error:
                 use.fail(str(error))
-        return search_documents(index, spend=use.spend, on_failure=use.fail), browse
+        return search_documents(index, spend=use.spend, on_failure=use.fail), browse_documents(index)
 
     def _find_tools(
         self, context: Context, events: Events, documents: tuple[Tool, Tool] | None
@@ -190,24 +233,7 @@ async def open_toolset(
     stack = AsyncExitStack()
     names = web_searches(settings)
     check_searches(names, settings)
-    index, documents = None, None
-    if settings.docs:
-        from hira.tools.documents import Index, browse_documents, search_documents
-        from hira.tools.documents.walk import walk
-        from hira.tools.media import can_be_sent
-
-        listing = await asyncio.to_thread(walk, settings.docs, settings.exclude)
-        if not (listing.files or (sees and any(map(can_be_sent, listing.media)))):
-            raise _unseen(settings.docs) if listing.media else _unread(settings.docs, listing.warnings)
-        encoder, reranker = None, None
-        if settings.embed or settings.rerank or not {"embed", "rerank"}.isdisjoint(settings.roles):
-            from hira.runtime.encoding import open_encoder, open_reranker
-
-            encoder, reranker = open_encoder(settings), open_reranker(settings)
-        index = Index(settings.docs, settings.cache, exclude=settings.exclude, encoder=encoder, reranker=reranker)
-        stack.push_async_callback(index.aclose)
-        stack.callback(index.close)
-        documents = (search_documents(index), browse_documents(index))
+    index = await open_index(settings, stack, sees=sees)
     try:
         refused = await asyncio.to_thread(refusal, settings.sandbox, settings.sandbox_image or IMAGE)
         notices = [Notice(text) for text in (*settings.withheld, refused) if text]
@@ -217,9 +243,36 @@ async def open_toolset(
         await stack.aclose()
         raise
     extra = (*extra, *general)
-    return Toolset(
-        settings, index, documents, backends, extra, not refused, tuple(retrievers), stack, notices, scoped, sees
-    )
+    return Toolset(settings, index, backends, extra, not refused, tuple(retrievers), stack, notices, scoped, sees)
+
+
+async def open_index(
+    settings: Settings, stack: AsyncExitStack, like: "Index | None" = None, *, sees: bool = False
+) -> "Index | None":
+    """Open the index of the documents, None without any. It uses the encoder and the reranker of an index that it is
+    `like`; those that it opens itself are closed by the stack.
+
+    Raises `UsageError` for documents that are missing or empty.
+    """
+    if not settings.docs:
+        return None
+    from hira.tools.documents import Index
+    from hira.tools.documents.walk import walk
+    from hira.tools.media import can_be_sent
+
+    listing = await asyncio.to_thread(walk, settings.docs, settings.exclude)
+    if not (listing.files or (sees and any(map(can_be_sent, listing.media)))):
+        raise _unseen(settings.docs) if listing.media else _unread(settings.docs, listing.warnings)
+    encoder, reranker = like.models if like else (None, None)
+    if like is None and (settings.embed or settings.rerank or not {"embed", "rerank"}.isdisjoint(settings.roles)):
+        from hira.runtime.encoding import open_encoder, open_reranker
+
+        encoder, reranker = open_encoder(settings), open_reranker(settings)
+    index = Index(settings.docs, settings.cache, exclude=settings.exclude, encoder=encoder, reranker=reranker)
+    if like is None:
+        stack.push_async_callback(index.aclose)
+        stack.callback(index.close)
+    return index
 
 
 async def _of_servers(

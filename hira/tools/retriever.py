@@ -20,7 +20,7 @@ LONGEST = 20_000
 """Characters of one passage that are kept; longer ones are cut."""
 SHOWN = 1_000
 """Tokens of one passage that the model reads."""
-_FIX = "return a list of hira.Source(location, title, text): docs/retriever.md"
+_FIX = "return a list of hira.evidence.Source(location, title, text): docs/retriever.md"
 
 
 def make_search_tool(retrieve: Retriever) -> Tool:

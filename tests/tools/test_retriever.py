@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from hira import Context, Hira, Source
-from hira.core.errors import UsageError
+from hira import Context, Hira
+from hira.core.errors import NotTrusted, UsageError
+from hira.evidence import Source
+from hira.runtime.settings import load
 from hira.testing import ScriptedPolicy, calling
 from hira.workflows import WORKFLOWS
 
@@ -120,18 +122,24 @@ async def test_what_is_no_retriever_is_refused(given: Callable[..., Any], messag
         await Hira("offline", search=given).ask(QUESTION)
 
 
-async def test_settings_name_one_beside_other_searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_settings_name_one_and_a_file_of_the_folder_needs_consent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_store.py").write_text(
         "from hira.evidence import Source\n\nasync def retrieve(query: str):\n"
         "    return [Source('n/1', 'Towers', 'The tower of Brevik was built in 1742.')]\n"
     )
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "hira.toml").write_text('model = "offline"\nworkflow = "rag"\nsearch = "my_store:retrieve"\n')
+    with pytest.raises(NotTrusted, match="runs my_store:retrieve with your rights") as raised:
+        load({}, {}, tmp_path, tmp_path)
+    raised.value.allow()
     try:
         async with Hira("offline", search="my_store:retrieve", workflow="rag") as hira:
             answer = await hira.ask(QUESTION)
+        async with Hira(settings=load({}, {}, tmp_path, tmp_path)) as hira:
+            again = await hira.ask(QUESTION)
     finally:
         sys.modules.pop("my_store", None)
-    assert [source.location for source in answer.sources] == ["n/1"]
+    assert [source.location for source in (*answer.sources, *again.sources)] == ["n/1", "n/1"]
 
 
 async def test_what_is_none_counts_as_left_out() -> None:

@@ -87,6 +87,11 @@ class Index:
         """True if neither an encoder nor a reranker takes part in a search."""
         return self._vectors is None and self._reranker is None
 
+    @property
+    def models(self) -> "tuple[Encoder | None, Reranker | None]":
+        """The encoder and the reranker, which another index may use too."""
+        return self._vectors.encoder if self._vectors else None, self._reranker
+
     async def refresh(self, on_progress: Progress | None = None) -> None:
         """Bring the words of the index up to date. `on_progress(done, total)` counts changed files, and is called in a
         thread."""
@@ -161,7 +166,7 @@ class Index:
 
     async def aclose(self) -> None:
         """Close the connections to the encoder and the reranker."""
-        for used in (self._vectors.encoder if self._vectors else None, self._reranker):
+        for used in self.models:
             if used and used.endpoint.client:
                 await used.endpoint.client.aclose()
 
