@@ -60,7 +60,11 @@ MODELS = group("model", repeatable_flag("-m --model", "M", _NAMED, dest="models"
 SOURCES = group(
     "sources",
     repeatable_flag("--docs", "PATH", "file or folder to search"),
-    flag("--search", "NAME", "web search: serper, tavily, brave, searxng, wikipedia (needs no key) …, or module:function"),
+    flag(
+        "--search",
+        "NAME",
+        "web search: serper, tavily, brave, wikipedia (needs no key) …; or a retriever, module:function",
+    ),
 )
 FILES = repeatable_flag("--file", "PATH", "file to attach to the question", default=[], dest="files")
 OPTIONS = repeatable_flag("--set", "NAME.OPTION=VALUE", "option of a workflow, such as mars.max_turns=5", default=[])
