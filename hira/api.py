@@ -27,7 +27,7 @@ from hira.runtime.answer import Answer
 from hira.runtime.factory import open_session
 from hira.runtime.run import Run, resume_run, scope
 from hira.runtime.session import Session
-from hira.runtime.settings import DOCUMENTS, OFF, Settings, find_journal, load
+from hira.runtime.settings import DOCUMENTS, OFF, Settings, find_journal, find_memory, load
 from hira.runtime.validation import Paths, check, paths_of, present
 from hira.tools import Tool
 from hira.workflows import Workflow
@@ -79,6 +79,8 @@ class Hira:
         verifier: Your own verifier, as an object or `module:Object`, in place of `verify`.
         journal: Where runs are recorded: True for the user's own file, a path for another, False for nowhere. None
             records them only where the environment, a hira.toml or `settings` names a journal.
+        memory: Where verified claims of answers over documents are kept, to be found again by later questions: True
+            for the user's own file, a path for another, False for nowhere. None keeps nothing unless a setting does.
         settings: All settings at once; then neither the environment nor hira.toml is read.
 
     Raises:
@@ -110,6 +112,7 @@ class Hira:
     verify: str | None = None
     verifier: str | Verifier | None = None
     journal: bool | str | Path | None = None
+    memory: bool | str | Path | None = None
     settings: Settings | None = None
     _sessions: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Session]]" = field(
         default_factory=WeakKeyDictionary, init=False, repr=False
@@ -135,6 +138,8 @@ class Hira:
         given = {name: value for name, value in given.items() if value}
         if self.journal is not None:
             given["journal"] = find_journal(self.journal, os.environ, Path.cwd(), Path.home()) or OFF
+        if self.memory is not None:
+            given["memory"] = find_memory(self.memory, os.environ, Path.cwd(), Path.home()) or OFF
         numbers = {name: getattr(self, name) for name in NUMBERS}
         given |= {name: value for name, value in numbers.items() if value is not None}
         if self.settings is None:

@@ -192,6 +192,7 @@ class Run:
                     context.output = self.output
                     self._begun = True
                     record = await rollout(session.workflow, self.question, context, self.earlier)
+                    await session.toolset.keep_claims(record, context.events)
                     if log:
                         await log.settle()  # an answer that somebody has seen is recorded
                     if log and log.trouble:

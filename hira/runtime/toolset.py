@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hira.agents.trajectory import Rollout
 from hira.core.budget import Budget
 from hira.core.concurrency import SingleFlight
-from hira.core.errors import ToolError, UsageError, did_you_mean
+from hira.core.errors import HiraError, ToolError, UsageError, did_you_mean
 from hira.core.events import DocumentsRead, Events, Notice
 from hira.core.prices import Price
 from hira.core.sanitize import flatten_name
@@ -23,6 +24,7 @@ from hira.tools.python.layers import IMAGE
 from hira.tools.toolbox import OpenPython
 
 if TYPE_CHECKING:
+    from hira.runtime.claim_memory import ClaimMemory
     from hira.tools.documents import Index
     from hira.tools.mcp import Server
     from hira.tools.search import Backend
@@ -152,6 +154,23 @@ class Toolset:
             image=settings.sandbox_image or IMAGE,
         )
 
+    @property
+    def memory(self) -> "ClaimMemory | None":
+        """The memory across conversations, None without one, or without documents."""
+        if self.settings.memory is None or self.index is None:
+            return None
+        from hira.runtime.claim_memory import ClaimMemory  # few runs have one
+
+        return ClaimMemory(self.settings.memory)
+
+    async def keep_claims(self, record: Rollout, events: Events) -> None:
+        """Keep the verified claims of an answer, if that is wanted; a memory that cannot be used is a notice."""
+        if self.memory and self.index:
+            try:
+                await self.memory.keep(record, self.index)
+            except HiraError as error:
+                events(Notice(f"nothing of this answer is remembered: {'; '.join(str(error).splitlines())}"))
+
     async def aclose(self) -> None:
         for other in self._others.values():
             if other.index:
@@ -220,6 +239,8 @@ class Toolset:
         browse = scholar = None
         if documents and self._texts:
             searches, browse = [documents[0], *searches], documents[1]
+            if self.memory and self.index:
+                searches.insert(0, self.memory.make_search(self.index))
         if self.backends:
             search, web_browse, scholar = _web(self.backends, self.settings, context.question, events, self.once)
             searches, browse = [*searches, search], either(browse, web_browse) if browse else web_browse

@@ -39,8 +39,9 @@ def check(given: Mapping[str, Any]) -> None:
         raise UsageError(f"`roles` must map roles to models, got {roles!r}", fix='write roles={"planner": "MODEL"}')
     if not isinstance(given.get("settings"), Settings | None):
         raise UsageError(f"`settings` must be a Settings, got {given['settings']!r}", fix="write settings=Settings(…)")
-    if not isinstance(given.get("journal"), bool | str | Path | None):
-        raise UsageError(f"`journal` must be a path or a bool, got {given['journal']!r}", fix="write journal=True")
+    for name in ("journal", "memory"):
+        if not isinstance(given.get(name), bool | str | Path | None):
+            raise UsageError(f"`{name}` must be a path or a bool, got {given[name]!r}", fix=f"write {name}=True")
     _check_client(given.get("client"))
     check_workflow(given.get("workflow", ""))
     check_tools(given.get("tools", ()))

@@ -49,7 +49,7 @@ from hira.runtime.settings.fields import (
     TimeoutSettings,
     list_retrievers,
 )
-from hira.runtime.settings.reading import find_journal, load
+from hira.runtime.settings.reading import find_journal, find_memory, load
 from hira.runtime.settings.trust import MCP_CONSENT, SERVE_KEY, TRUST
 
 __all__ = [
@@ -74,6 +74,7 @@ __all__ = [
     "Settings",
     "TimeoutSettings",
     "find_journal",
+    "find_memory",
     "list_retrievers",
     "load",
 ]

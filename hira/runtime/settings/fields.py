@@ -28,7 +28,7 @@ from hira.policies.names import Api
 
 FILE = "hira.toml"
 PROFILE, SERVED = "profile.toml", "served.toml"
-JOURNAL, OFF = "journal.sqlite", "off"
+JOURNAL, MEMORY, OFF = "journal.sqlite", "memory.sqlite", "off"
 ORIGINS = "origins"
 SHORTEST_SECRET = 8
 Dialect = Literal["native", "tags", "xml", "json"]
@@ -215,7 +215,8 @@ class Settings(StrictModel):
     default; `workflows` holds further options of workflows, by their names. `verify` says how answers are checked, None
     for a model where one is connected, lexically otherwise; without `verifier_exam` its verdicts count unexamined;
     `verifier`, `tools`, `experts` and `workflow` name objects of your own as `module:Object`. `otel` is the base URL of
-    a collector of spans, empty or "off" for none.
+    a collector of spans, empty or "off" for none. `memory` is the file in which verified claims of answers are kept and
+    found again, None for none.
     """
 
     profile: Path | None = None
@@ -265,6 +266,7 @@ class Settings(StrictModel):
     sandbox_image: str = Field(default="", pattern="^([A-Za-z0-9][A-Za-z0-9._:/@-]*)?$")
     cache: Path | None = None
     journal: Path | None = None
+    memory: Path | None = None
     cache_responses: bool = False
     cache_responses_hours: float = Field(default=24, gt=0)
     otel: str = ""
@@ -293,10 +295,10 @@ class Settings(StrictModel):
     def _one_or_several(cls, paths: Any) -> Any:
         return (paths,) if paths and isinstance(paths, str | Path) else paths
 
-    @field_validator("journal", mode="before")
+    @field_validator("journal", "memory", mode="before")
     @classmethod
-    def _drop_off(cls, journal: Any) -> Any:
-        return None if str(journal) == OFF else journal
+    def _drop_off(cls, file: Any) -> Any:
+        return None if str(file) == OFF else file
 
     @model_validator(mode="after")
     def _chains_in_tags(self) -> Self:
@@ -337,7 +339,8 @@ class Settings(StrictModel):
     def origin(self, name: str) -> str:
         """Where the value of a setting came from; "default" if nobody set it."""
         return self._origins.get(
-            name, "default" if name not in self.model_fields_set or name in ("cache", "journal") else "Settings(…)"
+            name,
+            "default" if name not in self.model_fields_set or name in ("cache", "journal", "memory") else "Settings(…)",
         )
 
     @property

@@ -160,6 +160,11 @@ class Index:
         await self._ensure_fresh()
         return await asyncio.to_thread(self._store.names)
 
+    async def read_versions(self) -> dict[str, tuple[str, str]]:
+        """Return the shown name and the digest of each document, by its path."""
+        await self._ensure_fresh()
+        return await asyncio.to_thread(self._store.read_versions)
+
     async def take_new_warnings(self) -> list[str]:
         """Return the warnings that no process with this index has taken yet. One that comes back is new again."""
         return await asyncio.to_thread(self._store.take_new, list(dict.fromkeys(self.warnings)))
