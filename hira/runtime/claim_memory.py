@@ -138,24 +138,15 @@ async def _verify(citation: Citation, record: Rollout, index: "Index", day: str)
         return None
     entry = await index.open(source.location)
     parts = [" ".join(part.split()) for part in _PARTS.split(citation.quote) if part.strip()]
-    claim = CITED.sub("", citation.claim).strip()
-    for piece in entry.pieces if entry and parts else ():
+    if entry is None or not parts:
+        return None
+    claim, question = CITED.sub("", citation.claim).strip(), record.question[:LONGEST]
+    document = (entry.path, entry.stamp.digest.hex().upper(), entry.title)
+    for piece in entry.pieces:
         text = " ".join(piece.full.split())
         if all(part in text for part in parts) and max(len(text), len(claim)) <= LONGEST:
-            place, question = piece.locate(entry.title), record.question[:LONGEST]
-            stored = (
-                0,
-                entry.path,
-                entry.stamp.digest.hex().upper(),
-                entry.title,
-                claim,
-                piece.full,
-                place,
-                question,
-                record.run,
-                day,
-            )
-            return VerifiedClaim(*stored)
+            place = piece.locate(entry.title)
+            return VerifiedClaim(0, *document, claim, piece.full, place, question, record.run, day)
     return None
 
 

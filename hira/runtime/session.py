@@ -154,9 +154,8 @@ class Session:
         if self.journal is None:
             return None
         verifier = {"verifier": self.settings.verifier or self.verifier.name} if self.verifier else {}
-        record = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()}
-        if self.settings.origin("docs") == QUESTION:
-            record[OF_QUESTION] = True
+        of_question = {OF_QUESTION: True} if self.settings.origin("docs") == QUESTION else {}
+        record = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects(), **of_question}
         if not self._shown:
             self._shown.update(self.settings.to_json())
         continues = {CONTINUES: earlier.run} if earlier and earlier.run else {}

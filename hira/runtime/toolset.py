@@ -312,9 +312,10 @@ async def _of_servers(
     general: list[Tool] = []
     scoped: dict[str, tuple[Tool, ...]] = {}
     names: set[str] = set()
-    for mcp_server, tools in zip(settings.mcp.values(), opened, strict=True):
-        if isinstance(tools, BaseException):
-            raise tools
+    for (name, mcp_server), offered in zip(settings.mcp.items(), opened, strict=True):
+        if isinstance(offered, BaseException):
+            raise offered
+        tools = mark_for_approval(offered, name, mcp_server.approve)
         if twice := next((tool.name for tool in tools if tool.name in names), ""):
             raise UsageError(f"two MCP servers have a tool named {twice!r}", fix="rename one of them")
         names.update(tool.name for tool in tools)
@@ -324,6 +325,24 @@ async def _of_servers(
         for role in dict.fromkeys(mcp_server.roles):
             scoped[role] = (*scoped.get(role, ()), *tools)
     return tuple(general), scoped
+
+
+def mark_for_approval(tools: Sequence[Tool], server: str, approve: bool | Sequence[str]) -> tuple[Tool, ...]:  # noqa: FBT001 - a value of a setting
+    """Return the tools of an MCP server; those that `approve` names, or all, need the approval of each call.
+
+    Raises `UsageError` for a tool that the server does not have: its calls would run unapproved.
+    """
+    if isinstance(approve, bool):
+        return tuple(replace(tool, needs_approval=approve) for tool in tools)
+    from hira.tools.mcp import make_name
+
+    named = {make_name(server, name): name for name in approve}
+    offered = [tool.name for tool in tools]
+    for name, text in named.items():
+        if name not in offered:
+            what = f"the MCP server {server!r} has no tool {text!r}"
+            raise UsageError(what, where=f"approve of [mcp.{server}]", fix=did_you_mean(name, offered))
+    return tuple(replace(tool, needs_approval=tool.name in named) for tool in tools)
 
 
 def mcp_servers(settings: Settings) -> "list[Server]":

@@ -134,7 +134,7 @@ class McpSettings(StrictModel):
     """An MCP server: a `command` with `args` and `env` to start it, or the `url` of one that runs, with `headers`.
 
     `roles` are those that are given its tools, all that work in a loop if none is named, or `*`; `seconds` bounds a
-    call.
+    call. A person has to `approve` each call of the named tools, or of all with true.
     """
 
     command: str = ""
@@ -144,6 +144,7 @@ class McpSettings(StrictModel):
     headers: Mapping[str, SecretStr] = Field(default_factory=dict)
     roles: tuple[str, ...] = ()
     seconds: float = Field(default=120, gt=0)
+    approve: bool | tuple[str, ...] = False
 
     @property
     def for_some(self) -> bool:
