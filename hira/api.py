@@ -404,10 +404,10 @@ class _LoopThread:
 async def ask(
     question: str,
     *,
-    model: str = "",
-    docs: Paths = (),
+    model: str | None = None,
+    docs: Paths | None = None,
     files: Paths = (),
-    search: str = "",
+    search: "str | Retriever | None" = None,
     settings: Settings | None = None,
 ) -> Answer:
     """Ask one question; everything it needed is closed again.
@@ -417,7 +417,7 @@ async def ask(
         model: The model's name; without it, the one of the environment or of hira.toml.
         docs: Files and folders to search.
         files: Files that the question is about.
-        search: Names of web search services, separated by commas.
+        search: Names of web search services, separated by commas, or a retriever of your own.
         settings: All settings at once; then neither the environment nor hira.toml is read.
 
     Returns:
@@ -433,10 +433,10 @@ async def ask(
 def ask_sync(
     question: str,
     *,
-    model: str = "",
-    docs: Paths = (),
+    model: str | None = None,
+    docs: Paths | None = None,
     files: Paths = (),
-    search: str = "",
+    search: "str | Retriever | None" = None,
     settings: Settings | None = None,
 ) -> Answer:
     """`ask` for code that is not async; works inside a running loop too.
@@ -446,7 +446,7 @@ def ask_sync(
         model: The model's name; without it, the one of the environment or of hira.toml.
         docs: Files and folders to search.
         files: Files that the question is about.
-        search: Names of web search services, separated by commas.
+        search: Names of web search services, separated by commas, or a retriever of your own.
         settings: All settings at once; then neither the environment nor hira.toml is read.
 
     Returns:
