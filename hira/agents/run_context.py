@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from hira.agents.conversation import Conversation
+from hira.agents.history import Messages
 from hira.agents.output_type import OutputType
 from hira.agents.role import Continuation, RoleConfig
 from hira.agents.trajectory import Finding, Rejected, Rollout, Subtask, Trajectory
@@ -70,7 +71,7 @@ class RunContext:
     for the roles that plan and answer. `hooks` see tool calls and turns, `approve_tool` decides about calls of tools
     that need approval, `deps` belong to the program. Without an `exam` the verdicts of a verifying model count as
     they are. With `evidence`, a model scores and condenses what searches find; with `rewrite`, it adds queries to each.
-    `once` keeps results of calls by key.
+    `earlier` are the messages that a follow-up question continues. `once` keeps results of calls by key.
     """
 
     roles: Mapping[str, RoleConfig]
@@ -97,6 +98,7 @@ class RunContext:
     exam: bool = True
     evidence: int = 0
     rewrite: bool = False
+    earlier: Messages = ()
     once: SingleFlight = field(default_factory=SingleFlight)
     _blocks: set[EndsEarly] = field(default_factory=set)
     _reason: Stop | None = None
