@@ -131,7 +131,9 @@ class Index:
         return await asyncio.to_thread(self._store.choose, order, question, top)
 
     async def _add_near(self, question: str, order: "list[Ranked]", spend: "Spend | None") -> "list[Ranked]":
-        return fuse([order, await self._vectors.find_near(question, spend)]) if self._vectors else order
+        if not self._vectors:
+            return order
+        return fuse([order, await self._vectors.find_near(question, spend)], lambda ranked: ranked.row)
 
     async def _rerank(self, question: str, order: "list[Ranked]", spend: "Spend | None") -> "list[Ranked]":
         if not (self._reranker and order):
@@ -199,6 +201,8 @@ def format_warnings(warnings: Sequence[str]) -> list[str]:
 
 
 LONG = 3_000
+TOP = 10
+"""Passages that a search shows."""
 RELEVANT = 0.25
 """A passage below this share of the best passage's score is left out; it shares only common words."""
 _NEAR = 5
@@ -207,9 +211,14 @@ _WITH_NEIGHBOURS = 2
 
 
 def search_documents(
-    index: Index, *, top: int = 10, spend: "Spend | None" = None, on_failure: Callable[[str], None] | None = None
+    index: Index,
+    *,
+    top: int = TOP,
+    relevant: float = RELEVANT,
+    spend: "Spend | None" = None,
+    on_failure: Callable[[str], None] | None = None,
 ) -> Tool:
-    """Create the tool "search": at most `top` relevant passages of the indexed documents, best first. `spend` and
+    """Create the tool "search": at most `top` passages of the indexed documents, best first. `relevant`, `spend` and
     `on_failure` are those of `Index.search`."""
     from pydantic import Field
 
@@ -217,7 +226,7 @@ def search_documents(
         query: Annotated[str, Field(description="a question or its key words")],
     ) -> Observation:
         """Search the local documents for passages."""
-        hits = await index.search(query, top, RELEVANT, spend=spend, on_failure=on_failure)
+        hits = await index.search(query, top, relevant, spend=spend, on_failure=on_failure)
         if not hits:
             count = len(await index.names())
             return Observation(f"nothing found for {query!r} in {count} {'document' if count == 1 else 'documents'}")

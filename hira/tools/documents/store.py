@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hira.core.errors import ToolError
-from hira.tools.documents.document import TRAIL, Piece, find_extra_words, query_of
+from hira.tools.documents.document import TRAIL, Piece, find_extra_words, list_terms
 from hira.tools.documents.ranking import (
     MENTIONING,
     Issue,
@@ -29,6 +29,8 @@ _UNWRITABLE = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLI
 DEEP = 100
 """Passages that are ranked before the first are chosen."""
 _AMONG = 500
+_LARGE = 10_000
+"""Passages of an index in which common words take most of the time of a search."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (
   id INTEGER PRIMARY KEY, path TEXT UNIQUE, name TEXT, size INTEGER, changed INTEGER, digest BLOB, title TEXT,
@@ -191,12 +193,22 @@ class Store:
     def match(self, question: str, top: int, relevant: float = 0.0) -> list[Ranked]:
         """Return the passages that share words with a question, best first, more than `top`. Those with less than the
         share `relevant` of the best score are left out: they share only common words."""
-        query = query_of(question)
-        if not query:
+        terms = self._drop_common(list_terms(question))
+        if not terms:
             return []
         statement = "SELECT rowid, file, -rank FROM passages WHERE passages MATCH ? ORDER BY rank LIMIT ?"
-        order = [Ranked(*row) for row in self.select(statement, query, max(top, DEEP))]  # type: ignore[arg-type]
+        order = [Ranked(*row) for row in self.select(statement, " OR ".join(terms), max(top, DEEP))]  # type: ignore[arg-type]
         return [ranked for ranked in order if ranked.score >= relevant * order[0].score]
+
+    def _drop_common(self, terms: list[str]) -> list[str]:
+        """Return the terms without those that more than half of the passages of a large index have, unless all do.
+        FTS5 gives them no weight, but computes a score for every passage that has one."""
+        passages = int(str(self.select("SELECT count(*) FROM passages_docsize")[0][0]))
+        if passages <= _LARGE:
+            return terms
+        having = "SELECT count(*) FROM passages WHERE passages MATCH ?"
+        rare = [term for term in terms if int(str(self.select(having, term)[0][0])) <= passages / 2]
+        return rare or terms
 
     def choose(self, order: Sequence[Ranked], question: str, top: int) -> list[PassageHit]:
         """Return the first `top` passages of an order, with those of documents that the best of them mention."""
