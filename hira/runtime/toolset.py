@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from hira.tools.documents import Index
     from hira.tools.mcp import Server
     from hira.tools.search import Backend
+    from hira.tools.search.service import HostPace
 
 # Web searches that are chosen by themselves where their key is set, best first. Others have to be named.
 PREFERRED = ("serper", "tavily", "brave", "exa", "serpapi", "jina")
 # Services that people know by another name, and those that use another one's key.
-ALSO_CALLED = {"wikipedia": "mediawiki"}
+ALSO_CALLED = {"wikipedia": "mediawiki", "pubmed": "europepmc"}
 SAME_KEY = {"serper_scholar": "serper", "serpapi_scholar": "serpapi"}
 DOCUMENTS = "documents"
 # Seconds: between two tellings of how far the reading is, and for which documents that were read count as up to date.
@@ -75,7 +76,7 @@ class Toolset:
                 documents = await self._encode(self.index, documents[1], budget, events)
         while self.notices:
             events(self.notices.pop(0))
-        search, browse, scholar = self._find_tools(question, events, documents)
+        search, browse, scholar, citations = self._find_tools(question, events, documents)
         async with work_folder(run) as folder:
             attachments = media = None
             if files:
@@ -94,7 +95,7 @@ class Toolset:
                 python=self._python(folder, readable.places) if self.python else None,
                 media=media,
                 visible=tuple(readable.shown),
-                extra=self.extra,
+                extra=(*self.extra, *([citations] if citations else [])),
                 scoped=self.scoped,
             )
 
@@ -169,16 +170,16 @@ class Toolset:
 
     def _find_tools(
         self, question: str, events: Events, documents: tuple[Tool, Tool] | None
-    ) -> tuple[Tool | None, Tool | None, Tool | None]:
-        """The tools "search" and "browse" of one run, over the documents, the web, or both, and "scholar" over the
-        services of scholarly works among those of the web."""
+    ) -> tuple[Tool | None, Tool | None, Tool | None, Tool | None]:
+        """The tools "search" and "browse" of one run, over the documents, the web, or both, "scholar" over the services
+        of scholarly works among those of the web, and "follow_citations" if one of these knows citations."""
         documents = documents if self._texts else None
         if not self.backends:
-            return (*(documents or (None, None)), None)
-        search, browse, scholar = _web(self.backends, self.settings, question, events, self.once)
+            return (*(documents or (None, None)), None, None)
+        search, browse, scholar, citations = _web(self.backends, self.settings, question, events, self.once)
         if documents:
             search, browse = both(documents[0], search), either(documents[1], browse)
-        return search, browse, scholar
+        return search, browse, scholar, citations
 
 
 async def open_toolset(settings: Settings, extra: Sequence[Tool] = (), *, sees: bool = False) -> Toolset:
@@ -296,13 +297,15 @@ def _open_backends(
     names: Sequence[str], settings: Settings, stack: AsyncExitStack, notices: list[Notice]
 ) -> "tuple[Backend, ...]":
     from hira.tools.fetch import identification
-    from hira.tools.search import Cache, cache_search, open_backend, open_client
+    from hira.tools.search import CITATIONS, Cache, cache_search, open_backend, open_client
 
     client = open_client(identification(settings.contact))
     stack.push_async_callback(client.aclose)
     opened = []
+    paces: dict[str, HostPace] = {}
+    names = [*names, *(CITATIONS if "semantic_scholar" in names else ())]
     for name in names:
-        key = settings.search_keys.get(SAME_KEY.get(name, name))
+        key = settings.search_keys.get("semantic_scholar" if name in CITATIONS else SAME_KEY.get(name, name))
         opened.append(
             open_backend(
                 name,
@@ -310,6 +313,7 @@ def _open_backends(
                 key=key.get_secret_value() if key else "",
                 base_url=settings.searxng_url if name == "searxng" else "",
                 contact=settings.contact,
+                paces=paces,
             )
         )
     if settings.cache is None:
@@ -326,22 +330,26 @@ def _open_backends(
 
 def _web(
     backends: "Sequence[Backend]", settings: Settings, question: str, events: Events, once: SingleFlight | None
-) -> tuple[Tool, Tool, Tool | None]:
-    """Search, browse and scholar for one run: only what was shown to it may be opened."""
+) -> tuple[Tool, Tool, Tool | None, Tool | None]:
+    """Search, browse, scholar and citations for one run: only what was shown to it may be opened."""
     from hira.tools.addresses import canonicalise_url, urls
     from hira.tools.browse import browse_tool
     from hira.tools.fetch import Fetcher
-    from hira.tools.search import SCHOLARLY, scholar_tool, search_tool, share_search
+    from hira.tools.search import CITATIONS, SCHOLARLY, citations_tool, scholar_tool, search_tool, share_search
 
     seen = {canonicalise_url(url) for url in urls(question)}
+    retracted: set[str] = set()
     fetcher = Fetcher(settings.allowed_hosts, contact=settings.contact, once=once)
     backends = [share_search(backend, once) for backend in backends] if once else backends
+    citing = {backend.name.rpartition("_")[2]: backend for backend in backends if backend.name in CITATIONS}
+    backends = [backend for backend in backends if backend.name not in CITATIONS]
     scholarly = [backend for backend in backends if backend.name in SCHOLARLY]
-    scholar = scholar_tool(scholarly, seen=seen, on_notice=events) if scholarly else None
+    scholar = scholar_tool(scholarly, seen=seen, retracted=retracted, on_notice=events) if scholarly else None
     return (
-        search_tool(backends, seen=seen, on_notice=events),
-        browse_tool(fetcher, seen=seen),
+        search_tool(backends, seen=seen, retracted=retracted, on_notice=events),
+        browse_tool(fetcher, seen=seen, retracted=retracted),
         scholar,
+        citations_tool(citing, seen=seen, retracted=retracted) if citing else None,
     )
 
 
