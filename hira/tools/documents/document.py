@@ -38,7 +38,7 @@ class Part:
     place: str = ""
     media: bool = False
     lines: tuple[int, ...] = ()
-    unit: Literal["line", "row"] = "line"
+    unit: Literal["line", "row", "cell"] = "line"
 
 
 @dataclass(frozen=True, slots=True)
