@@ -1,6 +1,7 @@
 """Settings become people and things: who speaks for each role, and what they may use in a run."""
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -184,6 +185,7 @@ def configure_roles(
             tuple(find_place(name, role, role_settings, settings) for name in names),
             continuation,
             role_settings.api or settings.api,
+            json.dumps(dict(role_settings.extra_body), sort_keys=True, default=str),
         )
         policy = policies.get(role) or (
             None if role_settings.model or role_settings.adapter is not None else policies.get("*")

@@ -103,6 +103,7 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     context = RunContext(roles, record, Events(), tools=stand_ins(entry.tools), files=files, log=log)
     context.verify = settings.verify or "lexical"
     context.exam = settings.verifier_exam
+    context.evidence, context.rewrite = settings.evidence, settings.rewrite
     context.verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
     context.instructions = settings.instructions
     context.output = find_recorded_output(entry.settings)

@@ -144,6 +144,8 @@ class Session:
                 approve_tool=self.approve_tool,
                 deps=self.deps,
                 exam=self.settings.verifier_exam,
+                evidence=self.settings.evidence,
+                rewrite=self.settings.rewrite,
             )
 
     def begin_log(

@@ -166,7 +166,8 @@ class Toolset:
                 await index.encode(_Progress(events, "passages"), use.spend)
             except EncoderFailed as error:
                 use.fail(str(error))
-        return search_documents(index, spend=use.spend, on_failure=use.fail), browse
+        search = search_documents(index, **_choose_depth(self.settings), spend=use.spend, on_failure=use.fail)
+        return search, browse
 
     def _find_tools(
         self, question: str, events: Events, documents: tuple[Tool, Tool] | None
@@ -204,7 +205,7 @@ async def open_toolset(settings: Settings, extra: Sequence[Tool] = (), *, sees: 
         index = Index(settings.docs, settings.cache, exclude=settings.exclude, encoder=encoder, reranker=reranker)
         stack.push_async_callback(index.aclose)
         stack.callback(index.close)
-        documents = (search_documents(index), browse_documents(index))
+        documents = (search_documents(index, **_choose_depth(settings)), browse_documents(index))
     try:
         refused = await asyncio.to_thread(refusal, settings.sandbox, settings.sandbox_image or IMAGE)
         notices = [Notice(text) for text in (*settings.withheld, refused) if text]
@@ -215,6 +216,13 @@ async def open_toolset(settings: Settings, extra: Sequence[Tool] = (), *, sees: 
         raise
     extra = (*extra, *general)
     return Toolset(settings, index, documents, backends, extra, not refused, stack, notices, scoped, sees)
+
+
+def _choose_depth(settings: Settings) -> dict[str, Any]:
+    """Return how many passages a search of documents finds: more, and any, where a model scores them."""
+    from hira.tools.documents import TOP
+
+    return {"top": max(TOP, settings.evidence), "relevant": 0.0} if settings.evidence else {}
 
 
 async def _of_servers(

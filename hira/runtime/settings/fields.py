@@ -79,7 +79,8 @@ class RoleSettings(StrictModel):
 
     `model` may name several, separated by commas: each one replaces the one before it when that is down. The limits
     bound the role's usage in one run: tokens in and out, US dollars, seconds summed over its calls, calls, and the
-    subtasks that it gets as an expert. An empty `adapter` means the base model alone.
+    subtasks that it gets as an expert. An empty `adapter` means the base model alone. `extra_body` is added to each
+    request to its endpoint, such as the arguments of a chat template.
     """
 
     model: str = ""
@@ -91,6 +92,7 @@ class RoleSettings(StrictModel):
     top_p: float | None = Field(default=None, gt=0, le=1)
     top_k: int | None = Field(default=None, ge=1)
     reasoning_effort: Effort | None = None
+    extra_body: Mapping[str, Any] = Field(default_factory=dict)
     dialect: Dialect | None = None
     continuation: Continuation | None = None
     max_reply_tokens: int | None = Field(default=None, ge=1)
@@ -198,14 +200,15 @@ class Settings(StrictModel):
     confinement that Python code requires (hira.tools.python), `sandbox_image` the image of its container; `cache` is
     the folder in which indexes of documents and searches are kept, None keeps them in memory. `search` names
     services, separated by commas, in order of preference; `contact` (an address or URL) is sent to the sites that
-    hira reads; `embed` and `rerank` name the models that encode and order passages; `allowed_hosts` contains
-    "host:port" entries of servers in this network that may be opened. `adapter` is a LoRA adapter for a model of this
-    process (`hf:NAME`). `mcp` names servers whose tools experts are given. Files and folders that `exclude` names are
-    read neither as documents nor by programs. `max_subtasks`, `parallel` and `dialect` are the workflow's own by
-    default; `workflows` holds further options of workflows, by their names. `verify` says how answers are checked, None
-    for a model where one is connected, lexically otherwise; without `verifier_exam` its verdicts count unexamined;
-    `verifier`, `tools`, `experts` and `workflow` name objects of your own as `module:Object`. `otel` is the base URL of
-    a collector of spans, empty or "off" for none.
+    hira reads; `embed` and `rerank` name the models that encode and order passages; `evidence` is the number of
+    passages that a model scores and condenses for each search, 0 for none; with `rewrite`, it adds queries to each;
+    `allowed_hosts` contains "host:port" entries of servers in this network that may be opened. `adapter` is a LoRA
+    adapter for a model of this process (`hf:NAME`). `mcp` names servers whose tools experts are given. Files and
+    folders that `exclude` names are read neither as documents nor by programs. `max_subtasks`, `parallel` and `dialect`
+    are the workflow's own by default; `workflows` holds further options of workflows, by their names. `verify` says how
+    answers are checked, None for a model where one is connected, lexically otherwise; without `verifier_exam` its
+    verdicts count unexamined; `verifier`, `tools`, `experts` and `workflow` name objects of your own as
+    `module:Object`. `otel` is the base URL of a collector of spans, empty or "off" for none.
     """
 
     profile: Path | None = None
@@ -224,6 +227,8 @@ class Settings(StrictModel):
     exclude: tuple[Path, ...] = ()
     embed: str = ""
     rerank: str = ""
+    evidence: int = Field(default=0, ge=0)
+    rewrite: bool = False
     search: str = ""
     search_keys: Mapping[str, SecretStr] = Field(default_factory=dict)
     searxng_url: str = ""
