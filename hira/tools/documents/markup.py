@@ -57,36 +57,45 @@ _ORG_KEPT = ("author", "date", "caption")
 
 def read_org(text: str) -> tuple[str, Lines]:
     """Read headings, tables and blocks; drawers of properties and most settings are left out."""
-    title, drawer, block = "", False, ""
+    title, end = "", ""
     read: Lines = []
     table: list[tuple[list[str], int]] = []
     for line, number in [*_number(text), ("", 0)]:
-        if line.lstrip().startswith("|") and not block:
+        if line.lstrip().startswith("|") and not end:
             if not line.lstrip().startswith("|-"):
                 table.append((line.strip().strip("|").split("|"), number))
             continue
         read += _read_rows(table)
         table = []
         mark = line.strip().upper()
-        if block:
-            block = "" if mark == block else block
-            read.append((line if block else "```", number))
-        elif drawer or mark == ":PROPERTIES:":
-            drawer = mark != ":END:"
-        elif heading := _ORG_HEADING.fullmatch(line):
-            read.append((f"{'#' * min(len(heading[1]), _DEEPEST)} {heading[2]}", number))
-        elif keyword := _ORG_KEYWORD.fullmatch(line):
-            name = keyword[1].lower()
-            if name == "title":
-                title = keyword[2]
-            elif name in _ORG_KEPT:
-                read.append((f"{name.title()}: {keyword[2]}", number))
-            elif name in ("begin_src", "begin_example"):
-                block = f"#+{name.replace('begin', 'end').upper()}"
-                read.append(("```", number))
+        keyword = _ORG_KEYWORD.fullmatch(line)
+        name = keyword[1].lower() if keyword else ""
+        if end and mark == end:
+            read.append(("" if end == _DRAWER_ENDS else "```", number))
+            end = ""
+        elif end:
+            read.append(("" if end == _DRAWER_ENDS else line, number))
+        elif mark == ":PROPERTIES:":
+            end = _DRAWER_ENDS
+        elif name in ("begin_src", "begin_example"):
+            end = f"#+{name.replace('begin', 'end').upper()}"
+            read.append(("```", number))
+        elif keyword and name == "title":
+            title = keyword[2]
         else:
-            read.append((line, number))
+            read.append((_read_org_line(line), number))
     return title, read[:-1]
+
+
+_DRAWER_ENDS = ":END:"
+
+
+def _read_org_line(line: str) -> str:
+    if heading := _ORG_HEADING.fullmatch(line):
+        return f"{'#' * min(len(heading[1]), _DEEPEST)} {heading[2]}"
+    if keyword := _ORG_KEYWORD.fullmatch(line):
+        return f"{keyword[1].title()}: {keyword[2]}" if keyword[1].lower() in _ORG_KEPT else ""
+    return line
 
 
 def _read_rows(table: list[tuple[list[str], int]]) -> Lines:

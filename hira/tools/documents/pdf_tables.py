@@ -233,7 +233,7 @@ def _fill(line: _Line, columns: Sequence[tuple[float, float]]) -> list[str]:
 
 
 def _join_continued(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Join a row with the lines that go on with its cells: they have nothing in the first column, and no number."""
+    """Join a row with the lines that continue its cells: they have nothing in the first column, and no number."""
     joined: list[list[str]] = []
     for row in rows:
         if joined and not row[0] and not any(NUMBER.match(cell) for cell in row):
