@@ -87,6 +87,11 @@ class Index:
         """True if neither an encoder nor a reranker takes part in a search."""
         return self._vectors is None and self._reranker is None
 
+    @property
+    def models(self) -> "tuple[Encoder | None, Reranker | None]":
+        """The encoder and the reranker, which another index may use too."""
+        return self._vectors.encoder if self._vectors else None, self._reranker
+
     async def refresh(self, on_progress: Progress | None = None) -> None:
         """Bring the words of the index up to date. `on_progress(done, total)` counts changed files, and is called in a
         thread."""
@@ -157,13 +162,18 @@ class Index:
         await self._ensure_fresh()
         return await asyncio.to_thread(self._store.names)
 
+    async def read_versions(self) -> dict[str, tuple[str, str]]:
+        """Return the shown name and the digest of each document, by its path."""
+        await self._ensure_fresh()
+        return await asyncio.to_thread(self._store.read_versions)
+
     async def take_new_warnings(self) -> list[str]:
         """Return the warnings that no process with this index has taken yet. One that comes back is new again."""
         return await asyncio.to_thread(self._store.take_new, list(dict.fromkeys(self.warnings)))
 
     async def aclose(self) -> None:
         """Close the connections to the encoder and the reranker."""
-        for used in (self._vectors.encoder if self._vectors else None, self._reranker):
+        for used in self.models:
             if used and used.endpoint.client:
                 await used.endpoint.client.aclose()
 

@@ -210,7 +210,7 @@ def _paragraphs(text: str) -> Iterator[str]:
         for line in run.split("\n"):
             fenced ^= bool(_FENCE.match(line))
             if not fenced and _HEADING.fullmatch(line):
-                if lines:
+                if any(text.strip() for text in lines):
                     yield "\n".join(lines)
                 yield line
                 lines = []

@@ -292,6 +292,10 @@ class Store:
     def names(self) -> list[str]:
         return [str(row[0]) for row in self.select("SELECT name FROM files ORDER BY name")]
 
+    def read_versions(self) -> dict[str, tuple[str, str]]:
+        rows = self.select("SELECT path, name, hex(digest) FROM files")
+        return {str(path): (str(name), str(digest)) for path, name, digest in rows}
+
     def notes(self) -> list[str]:
         return [str(row[0]) for row in self.select("SELECT note FROM files WHERE note <> '' ORDER BY name")]
 
