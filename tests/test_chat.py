@@ -151,7 +151,9 @@ def test_an_earlier_answer_forges_no_turn_and_a_long_history_keeps_its_latest_tu
     assert "first?" not in long
 
 
-async def test_rag_searches_for_the_follow_up_question_and_the_names_in_the_turn_before_it(docs: Path, settings: Settings) -> None:
+async def test_rag_searches_for_the_follow_up_question_and_the_names_in_the_turn_before_it(
+    docs: Path, settings: Settings
+) -> None:
     policy = ScriptedPolicy({"reasoner": [FOUNDED, HOSTED]})
     async with Hira(docs=docs, policies={"*": policy}, settings=settings, workflow="rag") as hira:
         chat = hira.chat()

@@ -58,7 +58,7 @@ PASSAGES: dict[str, Any] = {
 
 @dataclass(slots=True)
 class Reading:
-    """Searches and opens what the `client` reads, each call with tools of its own."""
+    """Searches and opens what the `client` reads, each call with separate tools."""
 
     client: Hira
     _shown: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED))

@@ -24,7 +24,7 @@ CLAUDE_CACHING: dict[str, Any] = {
     "cache_control_injection_points": [{"location": "message", "role": "system"}, {"location": "message", "index": -1}]
 }
 """Claude caches a prompt only up to a mark: one after the tools and the system prompt, which other conversations share,
-and one at the end, where the next turn goes on. OpenAI and Gemini need no mark."""
+and one at the end, where the next turn continues. OpenAI and Gemini need no mark."""
 
 _NO_KEY_SET = re.compile(r"\bmissing\b.{0,40}\bapi[ _]?key", re.IGNORECASE)
 _KINDS = {"AuthenticationError": 401, "PermissionDeniedError": 403, "NotFoundError": 404, "RateLimitError": 429}

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -149,9 +150,16 @@ def open_journal(settings: Settings, notices: list[Notice]) -> Journal | None:
         return None
 
 
+def is_traced() -> bool:
+    """Return whether this program has set up the tracing of OpenTelemetry. Loads nothing."""
+    sdk, api = sys.modules.get("opentelemetry.sdk.trace"), sys.modules.get("opentelemetry.trace")
+    return bool(sdk and api and isinstance(api.get_tracer_provider(), sdk.TracerProvider))
+
+
 def open_telemetry(settings: Settings, notices: list[Notice]) -> "Telemetry | None":
-    """Open the exporter of spans, None without one. If it cannot be used and was set for hira, add a notice."""
-    if settings.otel in ("", OFF):
+    """Open the exporter of spans: the one that is set, or that of a program that has set OpenTelemetry up; None without
+    one. If it cannot be used and was set for hira, add a notice."""
+    if settings.otel == OFF or not (settings.otel or is_traced()):
         return None
     try:
         from hira.runtime.telemetry import Telemetry

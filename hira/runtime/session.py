@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -16,9 +17,10 @@ from hira.agents.run_context import Approve, RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.budget import Allowance, Budget, Limits
 from hira.core.errors import UsageError
-from hira.core.events import Event, Events, Notice, Reader, TurnEnded, TurnText
+from hira.core.events import Event, Events, Notice, Reader, RunEnded, RunStarted, TurnEnded, TurnText
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks
 from hira.core.policy import Policy
+from hira.core.run_log import RUNS, log_notice
 from hira.core.tool import Context
 from hira.evidence import Verifier
 from hira.journal import Entry, Journal, Log
@@ -100,6 +102,8 @@ class Session:
         events = Events(*readers, secrets=secrets)
         if log:
             events.readers.append(write_events(log))
+        if RUNS.isEnabledFor(logging.INFO):
+            events.readers.append(log_events(run))
         if self.settings.max_cost is not None:
             events.readers.append(warn_of_missing_prices(events))
         async with AsyncExitStack() as stack:
@@ -328,6 +332,25 @@ def write_events(log: Log) -> Reader:
     def read(event: Event) -> None:
         if not isinstance(event, TurnText):
             log.event(event)
+
+    return read
+
+
+def log_events(run: str) -> Reader:
+    """A reader that logs a line for the start, the end and each notice of a run, such as a repeated request. No line
+    has its question or its answer."""
+
+    def read(event: Event) -> None:
+        match event:
+            case RunStarted():
+                models = ", ".join(dict.fromkeys(event.models.values()))
+                RUNS.info("run %s started: workflow %s, model %s", run, event.workflow, models)
+            case Notice():
+                log_notice(run, event.text)
+            case RunEnded(usage=usage):
+                cost = "" if usage.cost is None else f", ${usage.cost:.4f}"
+                calls = f"{usage.calls} calls, {usage.tokens} tokens{cost}"
+                RUNS.info("run %s ended: %s, %s, %.1f s", run, event.status, calls, event.at)
 
     return read
 

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from hira.tools.documents import Index
     from hira.tools.mcp import Server
     from hira.tools.search import Backend
+    from hira.tools.search.service import HostPace
 
 # Web searches that are chosen by themselves where their key is set, best first. Others have to be named.
 PREFERRED = ("serper", "tavily", "brave", "exa", "serpapi", "jina")
 # Services that people know by another name, and those that use another one's key.
-ALSO_CALLED = {"wikipedia": "mediawiki"}
+ALSO_CALLED = {"wikipedia": "mediawiki", "pubmed": "europepmc"}
 SAME_KEY = {"serper_scholar": "serper", "serpapi_scholar": "serpapi"}
 # Seconds: between two tellings of how far the reading is, and for which documents that were read count as up to date.
 TELL_EVERY = 1.0
@@ -116,7 +117,7 @@ class Toolset:
             documents = await self._open_documents(self.index, budget, events)
         while self.notices:
             events(self.notices.pop(0))
-        search, browse, scholar = self._find_tools(context, events, documents)
+        search, browse, scholar, citations = self._find_tools(context, events, documents)
         async with work_folder(context.run_id) as folder:
             attachments = media = None
             if files:
@@ -135,7 +136,7 @@ class Toolset:
                 python=self._python(folder, readable.places) if self.python else None,
                 media=media,
                 visible=tuple(readable.shown),
-                extra=tuple(tool.bind(context) for tool in self.extra),
+                extra=(*(tool.bind(context) for tool in self.extra), *([citations] if citations else [])),
                 scoped=self.scoped,
             )
 
@@ -233,19 +234,22 @@ class Toolset:
 
     def _find_tools(
         self, context: Context, events: Events, documents: tuple[Tool, Tool] | None
-    ) -> tuple[Tool | None, Tool | None, Tool | None]:
-        """The tools "search" and "browse" of one run, over the documents, the user's retrievers and the web, and
-        "scholar" over the services of scholarly works among those of the web."""
+    ) -> tuple[Tool | None, Tool | None, Tool | None, Tool | None]:
+        """The tools "search" and "browse" of one run, over the documents, the user's retrievers and the web,
+        "scholar" over the services of scholarly works among those of the web, and "follow_citations" if one of these
+        knows citations."""
         searches = [tool.bind(context) for tool in self.retrievers]
-        browse = scholar = None
+        browse = scholar = citations = None
         if documents and self._texts:
             searches, browse = [documents[0], *searches], documents[1]
             if self.memory and self.index:
                 searches.insert(0, self.memory.make_search(self.index))
         if self.backends:
-            search, web_browse, scholar = _web(self.backends, self.settings, context.question, events, self.once)
+            search, web_browse, scholar, citations = _web(
+                self.backends, self.settings, context.question, events, self.once
+            )
             searches, browse = [*searches, search], either(browse, web_browse) if browse else web_browse
-        return merge_searches(searches) if searches else None, browse, scholar
+        return merge_searches(searches) if searches else None, browse, scholar, citations
 
 
 async def open_toolset(
@@ -404,13 +408,15 @@ def _open_backends(
     names: Sequence[str], settings: Settings, stack: AsyncExitStack, notices: list[Notice]
 ) -> "tuple[Backend, ...]":
     from hira.tools.fetch import identification
-    from hira.tools.search import Cache, cache_search, open_backend, open_client
+    from hira.tools.search import CITATIONS, Cache, cache_search, open_backend, open_client
 
     client = open_client(identification(settings.contact))
     stack.push_async_callback(client.aclose)
     opened = []
+    paces: dict[str, HostPace] = {}
+    names = [*names, *(CITATIONS if "semantic_scholar" in names else ())]
     for name in names:
-        key = settings.search_keys.get(SAME_KEY.get(name, name))
+        key = settings.search_keys.get("semantic_scholar" if name in CITATIONS else SAME_KEY.get(name, name))
         opened.append(
             open_backend(
                 name,
@@ -418,6 +424,7 @@ def _open_backends(
                 key=key.get_secret_value() if key else "",
                 base_url=settings.searxng_url if name == "searxng" else "",
                 contact=settings.contact,
+                paces=paces,
             )
         )
     if settings.cache is None:
@@ -434,22 +441,26 @@ def _open_backends(
 
 def _web(
     backends: "Sequence[Backend]", settings: Settings, question: str, events: Events, once: SingleFlight | None
-) -> tuple[Tool, Tool, Tool | None]:
-    """Search, browse and scholar for one run: only what was shown to it may be opened."""
+) -> tuple[Tool, Tool, Tool | None, Tool | None]:
+    """Search, browse, scholar and citations for one run: only what was shown to it may be opened."""
     from hira.tools.addresses import canonicalise_url, urls
     from hira.tools.browse import browse_tool
     from hira.tools.fetch import Fetcher
-    from hira.tools.search import SCHOLARLY, scholar_tool, search_tool, share_search
+    from hira.tools.search import CITATIONS, SCHOLARLY, citations_tool, scholar_tool, search_tool, share_search
 
     seen = {canonicalise_url(url) for url in urls(question)}
+    retracted: set[str] = set()
     fetcher = Fetcher(settings.allowed_hosts, contact=settings.contact, once=once)
     backends = [share_search(backend, once) for backend in backends] if once else backends
+    citing = {backend.name.rpartition("_")[2]: backend for backend in backends if backend.name in CITATIONS}
+    backends = [backend for backend in backends if backend.name not in CITATIONS]
     scholarly = [backend for backend in backends if backend.name in SCHOLARLY]
-    scholar = scholar_tool(scholarly, seen=seen, on_notice=events) if scholarly else None
+    scholar = scholar_tool(scholarly, seen=seen, retracted=retracted, on_notice=events) if scholarly else None
     return (
-        search_tool(backends, seen=seen, on_notice=events),
-        browse_tool(fetcher, seen=seen),
+        search_tool(backends, seen=seen, retracted=retracted, on_notice=events),
+        browse_tool(fetcher, seen=seen, retracted=retracted),
         scholar,
+        citations_tool(citing, seen=seen, retracted=retracted) if citing else None,
     )
 
 

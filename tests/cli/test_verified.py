@@ -68,7 +68,9 @@ def test_verify_shows_the_verdicts_of_the_run_without_a_network_and_judges_again
         assert ask(hira, endpoint).code == 0
     again = hira("verify", "last")
     assert again.code == 0
-    assert again.out.startswith("supported     [s1] mill — mill.md (model, the closest source; the answer does not cite it)\n")
+    assert again.out.startswith(
+        "supported     [s1] mill — mill.md (model, the closest source; the answer does not cite it)\n"
+    )
     by_words = hira("verify", "last", "--verify", "lexical", "--json")
     assert by_words.code == 4
     assert json.loads(by_words.out)["citations"][0]["by"] == "lexical"

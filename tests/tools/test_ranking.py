@@ -109,7 +109,11 @@ def test_a_document_is_mentioned_by_its_title_without_what_is_added(title: str, 
 def test_two_orders_are_fused_by_reciprocal_rank_and_keep_the_scores_of_words() -> None:
     by_words = [Ranked(1, 1, 9.0), Ranked(2, 2, 5.0)]
     by_meaning = [Ranked(3, 3, 0.0), Ranked(2, 2, 0.0)]
-    assert fuse([by_words, by_meaning], lambda ranked: ranked.row) == [Ranked(2, 2, 5.0), Ranked(1, 1, 9.0), Ranked(3, 3, 0.0)]
+    assert fuse([by_words, by_meaning], lambda ranked: ranked.row) == [
+        Ranked(2, 2, 5.0),
+        Ranked(1, 1, 9.0),
+        Ranked(3, 3, 0.0),
+    ]
 
 
 async def test_the_best_passages_come_with_the_passages_around_them(tmp_path: Path) -> None:

@@ -122,7 +122,9 @@ async def test_what_is_no_retriever_is_refused(given: Callable[..., Any], messag
         await Hira("offline", search=given).ask(QUESTION)
 
 
-async def test_settings_name_one_and_a_file_of_the_folder_needs_consent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_settings_name_one_and_a_file_of_the_folder_needs_consent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "my_store.py").write_text(
         "from hira.evidence import Source\n\nasync def retrieve(query: str):\n"
         "    return [Source('n/1', 'Towers', 'The tower of Brevik was built in 1742.')]\n"

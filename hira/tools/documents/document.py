@@ -38,7 +38,7 @@ class Part:
     place: str = ""
     media: bool = False
     lines: tuple[int, ...] = ()
-    unit: Literal["line", "row"] = "line"
+    unit: Literal["line", "row", "cell"] = "line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ def _paragraphs(text: str) -> Iterator[str]:
         for line in run.split("\n"):
             fenced ^= bool(_FENCE.match(line))
             if not fenced and _HEADING.fullmatch(line):
-                if lines:
+                if any(text.strip() for text in lines):
                     yield "\n".join(lines)
                 yield line
                 lines = []

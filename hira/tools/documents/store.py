@@ -113,7 +113,7 @@ class Store:
 
     def write(self, change: Callable[[sqlite3.Connection], object]) -> None:
         """Make a change in one transaction, begun as a writer, so that it waits for other processes only here. If the
-        file can no longer be written, as on a full disk, the change is made in a copy in memory."""
+        file can no longer be written, as on a full disk, the store continues as a copy in memory."""
         try:
             with self._lock:
                 try:
