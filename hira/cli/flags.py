@@ -128,6 +128,7 @@ EVALUATION = (
             "output folder (eval/DATA, with -ablate or -sweep); run the same command again to resume",
         ),
         RAY,
+        DRY_RUN,
     ),
     *(JSON, QUIET),
 )

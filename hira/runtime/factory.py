@@ -1,6 +1,7 @@
 """Settings become people and things: who speaks for each role, and what they may use in a run."""
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -178,7 +179,10 @@ def configure_roles(
         model = own.model or settings.model
         names = names_of(model) or [model]
         asked = EndpointList(
-            tuple(find_place(name, role, own, settings) for name in names), continuation, own.api or settings.api
+            tuple(find_place(name, role, own, settings) for name in names),
+            continuation,
+            own.api or settings.api,
+            json.dumps(dict(own.extra_body), sort_keys=True, default=str),
         )
         policy = policies.get(role) or (None if own.model or own.adapter is not None else policies.get("*"))
         if policy is None:

@@ -11,12 +11,14 @@ import pytest
 
 from hira.cli import main
 from hira.cli.shell import Shell
+from hira.core.errors import UsageError
 from hira.core.policy import Request
 from hira.evaluation.cells import ablation, grid, sweep
 from hira.evaluation.data import Selection, load
 from hira.evaluation.public import SETS as SETS_OF_THE_HUB
 from hira.evaluation.tables import TABLES, load_table
-from hira.runtime.settings import Settings
+from hira.runtime.factory import configure_roles
+from hira.runtime.settings import RoleSettings, Settings
 from hira.testing import Endpoint, calling
 from hira.testing.script import Reply
 
@@ -59,7 +61,7 @@ def said(request: Request) -> Reply:
         return json.dumps({"reason": "by the number", "verdict": "correct" if right else "incorrect"})
     results = sum(message.role == "tool" for message in request.messages)
     asked = str(request.messages)
-    if results < (2 if SEARCHES_TWICE in asked else 1):
+    if request.tools and results < (2 if SEARCHES_TWICE in asked else 1):
         return calling("search", query=f"towers {results}")
     return "\\boxed{18}" if any(one in asked for one in WRONG) else "\\boxed{17}"
 
@@ -119,11 +121,11 @@ def test_every_row_of_table_1_is_sampled_as_the_paper_samples() -> None:
         assert (settings.temperature, settings.top_p, settings.top_k) == (0.7, 0.95, 20)
 
 
-def evaluated(folder: Path, data: str, endpoint: Endpoint) -> dict[str, dict[str, str]]:
+def evaluated(folder: Path, data: str, endpoint: Endpoint, workflow: str = "react") -> dict[str, dict[str, str]]:
     """What `hira eval` prints: each table below its heading, one row, by column."""
     out, err = io.StringIO(), io.StringIO()
     environ = {"XDG_CACHE_HOME": str(folder / "cache"), "HIRA_API_KEY": "k"}
-    words = ["eval", data, "--workflow", "react", "--model", "scripted", "--base-url", endpoint.base_url]
+    words = ["eval", data, "--workflow", workflow, "--model", "scripted", "--base-url", endpoint.base_url]
     asked = [*words, "--docs", "docs", "--output", "out", "--judge", "scripted"]
     assert main(asked, Shell(io.StringIO(), out, err, environ, folder, folder)) == 0, err.getvalue()
     tables: dict[str, dict[str, str]] = {}
@@ -174,3 +176,36 @@ def test_webwalkerqa_has_its_own_judge_in_table_1_and_all_others_that_of_short_a
     for text in judged:
         asked = text.partition("Known answer:")[0]
         assert ("all key information" in text) == ("web 1?" in asked or "web 2?" in asked)
+
+
+def test_a_dry_run_of_a_table_adds_up_what_every_row_and_the_judge_could_take(folder: Path) -> None:
+    (folder / "hira.toml").write_text("[prices.scripted]\ninput = 1\noutput = 2\n")
+    told = []
+    for workflows in ("react", "hira", "react,hira"):
+        out, err = io.StringIO(), io.StringIO()
+        words = ["eval", "hira-table1=sets", "--workflow", workflows, "--docs", "docs", "--model", "scripted"]
+        shell = Shell(io.StringIO(), out, err, {}, folder, folder)
+        assert main([*words, "--judge", "scripted", "--dry-run", "--json"], shell) == 0, err.getvalue()
+        told.append(json.loads(out.getvalue()))
+    react, hira, both = told
+    for measure in ("calls", "tokens", "cost"):
+        assert react["all"][measure] < hira["all"][measure]
+        assert react["all"][measure] + hira["all"][measure] == pytest.approx(both["all"][measure])
+    assert react["rows"]["judge"]["calls"] == 2 * 18
+    assert not list(folder.glob("eval*")), "nothing was asked"
+
+
+def test_direct_reasoning_runs_with_and_without_thinking_and_sends_top_k(folder: Path, endpoint: Endpoint) -> None:
+    thinking = {"chat_template_kwargs": {"enable_thinking": False}}
+    (folder / "hira.toml").write_text(
+        "[roles.reasoner]\nextra_body = { chat_template_kwargs = { enable_thinking = false } }\n"
+    )
+    evaluated(folder, "hira-table1=sets", endpoint, workflow="direct")
+    asked = [call.body for call in endpoint.calls if "Known answer:" not in str(call.body["messages"][-1])]
+    judged = [call.body for call in endpoint.calls if call.body not in asked]
+    assert all(thinking.items() <= body.items() for body in asked)
+    assert {body["top_k"] for body in asked} == {20}
+    assert judged
+    assert not any("chat_template_kwargs" in body for body in judged), "a setting of one role"
+    with pytest.raises(UsageError, match="extra_body"):
+        configure_roles(Settings(model="offline", roles={"*": RoleSettings(extra_body=thinking)}), {})

@@ -79,7 +79,8 @@ class RoleSettings(StrictModel):
 
     `model` may name several, separated by commas: each one replaces the one before it when that is down. The limits
     bound the role's usage in one run: tokens in and out, US dollars, seconds summed over its calls, calls, and the
-    subtasks that it gets as an expert. An empty `adapter` means the base model alone.
+    subtasks that it gets as an expert. An empty `adapter` means the base model alone. `extra_body` is added to each
+    request to its endpoint, such as the arguments of a chat template.
     """
 
     model: str = ""
@@ -91,6 +92,7 @@ class RoleSettings(StrictModel):
     top_p: float | None = Field(default=None, gt=0, le=1)
     top_k: int | None = Field(default=None, ge=1)
     reasoning_effort: Effort | None = None
+    extra_body: Mapping[str, Any] = Field(default_factory=dict)
     dialect: Dialect | None = None
     continuation: Continuation | None = None
     max_reply_tokens: int | None = Field(default=None, ge=1)
