@@ -94,7 +94,7 @@ def _find_in_code(file: str, text: str) -> Iterator[Mutant]:
             yield change("constant", node, repr(_alter(node.value)))
 
 
-def _alter(value: bool | float) -> bool | float:
+def _alter(value: float) -> float:
     if isinstance(value, bool):
         return not value
     return value + 1 if isinstance(value, int) or not value else value * 2

@@ -12,7 +12,7 @@ the tree itself. A change is killed if every test passes without it and one of t
 a row has no change, or one of them survives.
 
 A random change (benchmarks/mutants.py) runs against the tests of the rows that name its file, and what survives them
-against the fast tests of the papers and every fast test file that names its module; the names of survivors and the rate are printed.
+against the fast tests of every file that names its module. The names of survivors and their share are printed.
 """
 
 import argparse
@@ -168,12 +168,12 @@ def find_tests() -> dict[str, list[str]]:
 
 
 def find_wider(file: str) -> list[str]:
-    """The test files that name a file's module or, in a package of a paper, the package; those of prompts."""
+    """The test files that name a file's module; those of a paper's workflow and of a prompt, that name the package."""
     module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    names = {module, module.rpartition(".")[0]} if file.endswith(".md") or "workflows" in file else {module}
+    names = {module, module.rpartition(".")[0]} if file.endswith(".md") or "/workflows/" in file else {module}
     texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
     pattern = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in names))
-    wider = [path for path, text in texts.items() if pattern.search(text) or path.parent.name == "papers"]
+    wider = [path for path, text in texts.items() if pattern.search(text)]
     return [str(path.relative_to(ROOT)) for path in wider]
 
 

@@ -77,9 +77,22 @@ def rating(request: Request) -> str:
 
 async def test_margins_of_each_way() -> None:
     assert await margin("pointwise", ScriptedPolicy(rating)) == pytest.approx(3 / 9)
-    wanted = sum(GENERAL.weights) * (7 - 4) / 9 / sum(map(abs, GENERAL.weights))
-    assert await margin("general", ScriptedPolicy(rating)) == pytest.approx(wanted)
+    assert await margin("general", ScriptedPolicy(rating)) == pytest.approx(3 / 9)
     assert await margin("pointwise", ["no", "no", "no", "no"]) is None
+
+
+async def test_the_margin_by_a_rubric_is_that_of_eq_2_with_its_weights() -> None:
+    """Weights 5, 5, 4, 4, 3, 3, 2, -2 add up to 24. Only the first item tells the reports apart, by 10 - 1, so that the
+    margin is 5 · 9/9 / 24; the share of |w|, 28, would be another number."""
+
+    def judge(request: Request) -> str:
+        values = request.messages[0].values
+        return json.dumps(
+            {"rating": 10 if values["report"] == "good" and values["title"] == "Comprehensiveness" else 1}
+        )
+
+    assert GENERAL.weights == (5, 5, 4, 4, 3, 3, 2, -2)
+    assert await margin("general", ScriptedPolicy(judge)) == pytest.approx(5 / 24)
 
 
 async def test_a_pair_is_shown_both_ways_and_what_the_order_decided_is_a_tie() -> None:

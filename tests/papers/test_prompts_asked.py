@@ -22,6 +22,7 @@ from hira.testing.script import make_context
 from hira.trainers.curation.filters import CLARITY
 from hira.workflows.baselines import plan_and_solve
 from hira.workflows.mams import rubrics, steps
+from hira.workflows.marsrl import steps as marsrl
 from hira.workflows.matpo import agents as matpo
 
 PACKAGE = Path(__file__).parents[2] / "hira"
@@ -172,6 +173,40 @@ def test_the_report_agent_fuses_what_is_new_and_cites_every_statement() -> None:
     for part in ("Do not append", "Keep what was right", "Do not guess", "contradict", "in English", "[s1, s4]"):
         assert part in prompt
     assert re.search("source id after every statement", prompt)
+
+
+def test_the_verifier_accepts_only_what_is_rigorously_justified_in_every_step_and_solves_nothing() -> None:
+    """MarsRL, section 3.1 and the criterion of its published prompt."""
+    prompt = fill(marsrl.VERIFIER)
+    assert re.search("asserted and not justified is an error, even if the result happens to be right", prompt)
+    assert re.search(r"`Verdict: correct` only if every step is rigorously justified", prompt)
+    assert "do not solve the problem yourself" in prompt
+    for part in ("follows from what stands before it", "calculation", "a case was left out", "answers what was asked"):
+        assert part in prompt
+    assert "quote the place" in prompt
+    assert "one line that holds your verdict and nothing else" in prompt
+
+
+def test_the_corrector_weighs_each_point_of_the_report_and_writes_a_whole_solution() -> None:
+    prompt = fill(marsrl.CORRECTOR)
+    for part in ("every point of the report", "Where it is right, correct", "Where it is wrong", "take another"):
+        assert part in prompt
+    assert "Write the whole new solution" in prompt
+    assert r"in `\boxed{}`" in prompt
+
+
+def test_the_solver_reasons_step_by_step_and_boxes_its_answer_without_being_told_to_prefer_rigour() -> None:
+    """MarsRL, section 2.1: the system prompt that puts rigour above an answer is gone."""
+    prompt = fill(marsrl.SOLVER)
+    assert "step by step" in prompt
+    assert r"in `\boxed{}`" in prompt
+    assert "rigor" not in prompt
+
+
+def test_documents_for_marsrl_are_cited_by_id() -> None:
+    prompt = fill(marsrl.DOCUMENTS)
+    for part in ("such as [s1]", "cite no other ids", "stands in none of these, say so"):
+        assert part in prompt
 
 
 @pytest.mark.parametrize("prompt", [matpo.PLANNER, matpo.WORKER], ids=["planner", "worker"])
