@@ -169,7 +169,7 @@ def find_tests() -> dict[str, list[str]]:
 
 def find_wider(file: str) -> list[str]:
     """The test files that name a file's module; those of a paper's workflow and of a prompt, that name the package."""
-    module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    module = str(Path(file).with_suffix("")).removesuffix("/__init__").replace("/", ".")
     names = {module, module.rpartition(".")[0]} if file.endswith(".md") or "/workflows/" in file else {module}
     texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
     pattern = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in names))

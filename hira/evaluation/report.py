@@ -85,11 +85,17 @@ def markdown(found: Sequence[SummaryRow], data: str, metric: str) -> str:
         lines += ["", "## By category", "", *format_table(["", *names], shown)]
         spent = [[row.name, *(_format_spent(row, name) for name in names)] for row in found]
         lines += ["", "## Completion tokens and tool calls of a question", "", *format_table(["", *names], spent)]
+    if parts := list(dict.fromkeys(name for row in found for name in row.parts)):
+        shown = [[row.name, *(percent(row.parts.get(name)) for name in parts), percent(row.value)] for row in found]
+        lines += ["", "## Parts of the score", "", *format_table(["", *parts, "overall"], shown)]
     if any(len(row.calls_by_role) > 1 for row in found):
         shown = [
             [row.name, ", ".join(f"{role} {calls:.2f}" for role, calls in row.calls_by_role.items())] for row in found
         ]
         lines += ["", "## Calls of each role", "", *format_table(["", "calls of a question"], shown)]
+    if tools := sorted({tool for row in found for tool in row.tools}):
+        shown = [[row.name, *(f"{row.tools.get(tool, (0, 0))[0] / row.asked:.3g}" for tool in tools)] for row in found]
+        lines += ["", "## Calls of each tool", "", *format_table(["of a question", *tools], shown)]
     if several := [row for row in found if row.seeds > 1]:
         shown = [[row.name, str(row.seeds), percent(row.pass_at_k), percent(row.majority)] for row in several]
         lines += ["", "## Several seeds", "", *format_table(["", "k", "pass@k", "majority"], shown)]

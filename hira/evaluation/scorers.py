@@ -160,8 +160,7 @@ def score_by_race(context: RunContext) -> Scorer:
         )
         if found is None:
             return Score(None, None, "race", "the judge failed")
-        text = ", ".join(f"{name} {share:.4f}" for name, share in found.dimensions.items())
-        return Score(None, found.overall, "race", text)
+        return Score(None, found.overall, "race", parts=found.dimensions)
 
     return score_answer
 

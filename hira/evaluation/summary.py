@@ -13,7 +13,7 @@ from hira.evaluation.record import Record
 from hira.evaluation.rewards.match import extract_answer
 from hira.evaluation.statistics import Interval, bootstrap, majority, pass_at, wilson
 
-FETCHES = frozenset({"browse"})
+FETCHES = frozenset({"browse", "paper"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class SummaryRow:
     citations: Mapping[str, int]
     tools: Mapping[str, tuple[int, int]]
     categories: Mapping[str, "Category"]
+    parts: Mapping[str, float]
 
     @property
     def name(self) -> str:
@@ -118,7 +119,14 @@ def _row(group: tuple[str, str, str], seeds: int, asked: Sequence[Record]) -> Su
         citations=_sum(record.verdicts for record in asked),
         tools=_tools(asked),
         categories=_categories(asked),
+        parts=_average_parts(asked),
     )
+
+
+def _average_parts(asked: Sequence[Record]) -> dict[str, float]:
+    """Return the mean of each component of the scores (rubrics paper, Table 2)."""
+    names = dict.fromkeys(name for record in asked for name in record.score.parts)
+    return {name: fmean([one.score.parts[name] for one in asked if name in one.score.parts]) for name in names}
 
 
 def _by_question(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -198,6 +206,7 @@ def as_json(row: SummaryRow) -> dict[str, Any]:
     values: dict[str, Any] = _round(asdict(row))
     return values | {
         "calls_by_role": _round(row.calls_by_role),
+        "parts": _round(row.parts),
         "accuracy": interval and round(interval.value, 6),
         "accuracy_95": interval and [round(interval.low, 6), round(interval.high, 6)],
         "tools": {tool: {"made": made, "ok": well} for tool, (made, well) in row.tools.items()},
