@@ -87,16 +87,16 @@ TABLES: Mapping[str, Table] = {
 
 
 def load_table(name: str, folder: Path | None, *, seed: int = 0, limit: int | None = None) -> tuple[Item, ...]:
-    """Load the questions of a table with its columns as labels, from the hub or from files `SET.jsonl` in a folder;
-    with a `limit`, the first ones of each set.
+    """Load the questions of a table with its columns as labels, from the hub or from files `SET.jsonl` in a folder,
+    where DeepResearch Bench is a folder of its repository; with a `limit`, the first ones of each set.
 
     Raises `UsageError` for a missing file.
     """
     table = TABLES[name]
     found: list[Item] = []
     for known, most in table.sets.items():
-        path = folder / f"{known}.jsonl" if folder else None
-        if path and not path.is_file():
+        path = folder / (known if known == REPORTS else f"{known}.jsonl") if folder else None
+        if path and not path.exists():
             fix = f"save the sets there as {', '.join(f'{one}.jsonl' for one in table.sets)}"
             raise UsageError(f"there is no {path.name}", where=f"in {folder}", fix=fix)
         items = load_public(known, file=path)

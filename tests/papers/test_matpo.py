@@ -217,6 +217,7 @@ async def test_a_summary_that_fails_loses_nothing_that_was_said_before_it(summar
 
 
 async def test_the_limits_are_twenty_turns_of_each_agent() -> None:
+    assert (MATPO().window, MATPO().reply) == (40_960, 4_096)
     people, policy = context([*(hand(f"Part {n}") for n in range(20)), ANSWER], reader)
     record = await run(MATPO(), people)
     assert (len(record.findings), record.status) == (20, "answered")

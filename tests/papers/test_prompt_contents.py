@@ -144,5 +144,7 @@ def test_a_prompt_asks_for_each_of_these(name: str) -> None:
 
 @pytest.mark.parametrize("name", CONTENTS)
 def test_every_line_of_a_prompt_says_something_that_is_held_here(name: str) -> None:
-    loose = [line for line in read(name).splitlines() if line.strip() and not any(one in line for one in CONTENTS[name])]
+    loose = [
+        line for line in read(name).splitlines() if line.strip() and not any(one in line for one in CONTENTS[name])
+    ]
     assert loose == []
